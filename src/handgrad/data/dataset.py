@@ -1,0 +1,158 @@
+"""What a data set is here: arrays for training and testing, and the names of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+#: The part of a data set that becomes its test part where it does not come divided.
+TEST_FRACTION: Final = 0.2
+
+
+class Pixels:
+    """Images kept as the bytes they came in; indexing gives float32 batches from 0 to 1.
+
+    A float32 copy of a whole image set takes four times the memory and is never needed at once.
+    `pixels[index]` with any NumPy index returns `bytes[index] / maximum` as a new float32 array;
+    `np.asarray(pixels)` is the whole set.
+    """
+
+    def __init__(self, values: Array, maximum: float = 255.0) -> None:
+        self.values = values
+        self.maximum = maximum
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.values.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.values.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float32)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Array:
+        batch = np.asarray(self.values[index], dtype=np.float32)
+        batch /= np.float32(self.maximum)
+        return batch
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("the float32 values of Pixels are always a copy")
+        return self[:] if dtype is None else self[:].astype(dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set divided into training and test part, and where wanted a validation part.
+
+    x_*: float32 arrays or `Pixels`, (N, C, H, W) for images and (N, D) for tables.
+    y_*: int64 class indices (N,). classes: the name of each class, by index.
+    """
+
+    name: str
+    x_train: Array | Pixels
+    y_train: Int[Array, "N"]
+    x_test: Array | Pixels
+    y_test: Int[Array, "M"]
+    classes: tuple[str, ...]
+    x_validation: Array | Pixels | None = None
+    y_validation: Int[Array, "K"] | None = None
+
+    def __post_init__(self) -> None:
+        for part in ("train", "test", "validation"):
+            x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
+            if x is None:
+                continue
+            if len(x) != len(y):
+                raise DataError(
+                    f"{self.name}: the {part} part has {len(x)} examples and {len(y)} labels; "
+                    "expected one label for each example"
+                )
+            if len(x) == 0:
+                raise DataError(f"{self.name}: the {part} part is empty; expected examples")
+            if tuple(x.shape[1:]) != tuple(self.x_train.shape[1:]):
+                raise DataError(
+                    f"{self.name}: {part} examples have shape {tuple(x.shape[1:])}; "
+                    f"expected {tuple(self.x_train.shape[1:])}, as in the training part"
+                )
+            if y.min() < 0 or y.max() >= len(self.classes):
+                wrong = int(y.min() if y.min() < 0 else y.max())
+                raise DataError(
+                    f"{self.name}: the {part} part has label {wrong}; "
+                    f"expected 0 to {len(self.classes) - 1}"
+                )
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one example: (C, H, W), or (D,)."""
+        return tuple(self.x_train.shape[1:])
+
+
+def stratified_split(
+    labels: Int[Array, "N"], fraction: float, seed: int
+) -> tuple[Int[Array, "A"], Int[Array, "B"]]:
+    """Indices of the larger and of the smaller part, each class divided in the same proportion.
+
+    The smaller part gets round(fraction · n) of a class of n examples, drawn by `seed`, and at
+    least one where the class has two. Both index arrays are in the order of the data.
+    Raises ArgumentError unless 0 < fraction < 1.
+    """
+    if not 0 < fraction < 1:
+        raise ArgumentError(f"stratified_split: fraction is {fraction}; allowed: between 0 and 1")
+    rng = np.random.default_rng(seed)
+    taken = np.zeros(len(labels), dtype=bool)
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        count = round(fraction * len(members))
+        taken[members[: min(max(count, 1), len(members) - 1)]] = True
+    return np.flatnonzero(~taken), np.flatnonzero(taken)
+
+
+def split_dataset(
+    name: str, x: Array | Pixels, y: Int[Array, "N"], classes: Sequence[str], seed: int
+) -> Dataset:
+    """A data set that does not come divided: stratified, `TEST_FRACTION` of it for testing."""
+    if len(x) != len(y):
+        raise DataError(
+            f"{name}: there are {len(x)} examples and {len(y)} labels; "
+            "expected one label for each example"
+        )
+    train, test = stratified_split(y, TEST_FRACTION, seed)
+    return Dataset(name, take(x, train), y[train], take(x, test), y[test], tuple(classes))
+
+
+def take(x: Array | Pixels, index: Int[Array, "A"]) -> Array | Pixels:
+    """The examples at `index`, kept in the form they are in."""
+    if isinstance(x, Pixels):
+        return Pixels(x.values[index], x.maximum)
+    return x[index]
+
+
+def with_validation(data: Dataset, fraction: float, seed: int) -> Dataset:
+    """The data set with a stratified `fraction` of its training part set aside for validation."""
+    train, validation = stratified_split(data.y_train, fraction, seed)
+    return Dataset(
+        data.name,
+        take(data.x_train, train),
+        data.y_train[train],
+        data.x_test,
+        data.y_test,
+        data.classes,
+        take(data.x_train, validation),
+        data.y_train[validation],
+    )

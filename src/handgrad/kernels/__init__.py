@@ -1,0 +1,45 @@
+"""The same ops, fused, in C++: `<stem>.cpp` computes, `<stem>.py` allocates and calls it.
+
+One source is compiled once per instruction set; the best one this CPU runs is chosen here, at
+import. `HANDGRAD_ISA` forces another. Where no compiled module is found, `native` is None and
+`reason` says why; every op then runs as its reference.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+from handgrad.errors import EngineError
+
+#: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
+PENDING: Final[frozenset[str]] = frozenset()
+
+#: Instruction sets from best to plainest, as `HANDGRAD_ISA` names them, with their modules.
+INSTRUCTION_SETS: Final = {
+    "x86-64-v4": "_native_x86_64_v4",
+    "x86-64-v3": "_native_x86_64_v3",
+    "x86-64": "_native_x86_64",
+    "arm64": "_native_arm64",
+    "generic": "_native_generic",
+}
+
+
+def _load() -> tuple[ModuleType | None, str, str]:
+    """The compiled module, the name of its instruction set, and why there is none if so."""
+    try:
+        supported: tuple[str, ...] = import_module("handgrad.kernels._cpu").supported()
+    except ImportError:
+        return None, "", "the kernels were not compiled when handgrad was installed"
+    wanted = os.environ.get("HANDGRAD_ISA")
+    if wanted is not None and wanted not in supported:
+        raise EngineError(
+            f"HANDGRAD_ISA is {wanted!r}; allowed on this machine: {', '.join(supported)}"
+        )
+    name = wanted or supported[0]
+    return import_module(f"handgrad.kernels.{INSTRUCTION_SETS[name]}"), name, ""
+
+
+native, instruction_set, reason = _load()

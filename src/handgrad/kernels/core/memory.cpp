@@ -1,0 +1,120 @@
+// Output arrays from memory that is used again.
+//
+// A training step frees what the step before allocated, in the same sizes. Blocks that NumPy gives
+// back are therefore kept, by size, for the next array: steady-state training touches no fresh
+// pages. Small arrays are left to NumPy, whose own cache is as good.
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include <numpy/arrayobject.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "core/binding.h"
+#include "core/memory.h"
+
+namespace handgrad {
+namespace {
+
+constexpr std::size_t kSmall = 32 << 10;
+constexpr std::size_t kHugePage = 2 << 20;
+// What is kept free at most; beyond it blocks go back to the system.
+constexpr std::size_t kKeep = std::size_t(512) << 20;
+
+class Store {
+  public:
+    void* take(std::size_t size) {
+        std::lock_guard lock(mutex_);
+        const std::size_t alignment = size >= kHugePage ? kHugePage : 64;
+        const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+        // A block up to an eighth too large still serves.
+        const auto found = free_.lower_bound(rounded);
+        if (found != free_.end() && found->first <= rounded + rounded / 8) {
+            void* block = found->second.back();
+            sizes_[block] = found->first;
+            kept_ -= found->first;
+            found->second.pop_back();
+            if (found->second.empty()) free_.erase(found);
+            return block;
+        }
+        void* block = std::aligned_alloc(alignment, rounded);
+        if (block == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+        if (size >= kHugePage) madvise(block, rounded, MADV_HUGEPAGE);
+#endif
+        sizes_[block] = rounded;
+        return block;
+    }
+
+    void give_back(void* block) {
+        std::lock_guard lock(mutex_);
+        const auto entry = sizes_.find(block);
+        const std::size_t size = entry->second;
+        sizes_.erase(entry);
+        if (kept_ + size > kKeep) {
+            std::free(block);
+            return;
+        }
+        kept_ += size;
+        free_[size].push_back(block);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::map<std::size_t, std::vector<void*>> free_;
+    std::map<void*, std::size_t> sizes_;
+    std::size_t kept_ = 0;
+};
+
+// Never destroyed: arrays may outlive every static object of the module.
+Store& blocks() {
+    static Store* store = new Store;
+    return *store;
+}
+
+}  // namespace
+
+void* take_block(std::size_t bytes) { return blocks().take(bytes); }
+void give_back_block(void* block) { blocks().give_back(block); }
+
+namespace {
+
+void release(PyObject* capsule) { give_back_block(PyCapsule_GetPointer(capsule, nullptr)); }
+
+nb::object empty(nb::handle shape, nb::handle dtype) {
+    PyArray_Dims dims{nullptr, 0};
+    PyArray_Descr* type = nullptr;
+    if (!PyArray_IntpConverter(shape.ptr(), &dims) ||
+        !PyArray_DescrConverter(dtype.ptr(), &type)) {
+        PyDimMem_FREE(dims.ptr);
+        throw nb::python_error();
+    }
+    std::size_t bytes = static_cast<std::size_t>(PyDataType_ELSIZE(type));
+    for (int i = 0; i < dims.len; i++) bytes *= static_cast<std::size_t>(dims.ptr[i]);
+    PyObject* array;
+    if (bytes < kSmall) {
+        array = PyArray_Empty(dims.len, dims.ptr, type, 0);
+    } else {
+        void* data = take_block(bytes);
+        array = PyArray_NewFromDescr(&PyArray_Type, type, dims.len, dims.ptr, nullptr, data,
+                                     NPY_ARRAY_CARRAY, nullptr);
+        PyObject* owner = PyCapsule_New(data, nullptr, release);
+        if (array != nullptr) PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner);
+    }
+    PyDimMem_FREE(dims.ptr);
+    if (array == nullptr) throw nb::python_error();
+    return nb::steal(array);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    if (_import_array() < 0) throw nb::python_error();
+    m.def("empty", &empty, "shape"_a, "dtype"_a,
+          "An uninitialised C-contiguous array; large ones come from memory used before.");
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,147 @@
+// Vectors of the compiler's own kind: one source for AVX-512, AVX2, SSE2 and NEON.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace handgrad {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+constexpr int kVectorRegisters = 32;
+#elif defined(__AVX__)
+constexpr int kVectorBytes = 32;
+constexpr int kVectorRegisters = 16;
+#elif defined(__aarch64__)
+constexpr int kVectorBytes = 16;
+constexpr int kVectorRegisters = 32;
+#else
+constexpr int kVectorBytes = 16;
+constexpr int kVectorRegisters = 16;
+#endif
+
+namespace detail {
+template <class T>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(kVectorBytes)));
+};
+}  // namespace detail
+
+template <class T>
+using Vec = typename detail::VectorOf<T>::type;
+// The type of one lane of a vector.
+template <class V>
+using Lane = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
+template <class T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <class T>
+inline Vec<T> load(const T* p) {
+    Vec<T> v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+template <class T>
+inline void store(T* p, Vec<T> v) {
+    std::memcpy(p, &v, sizeof v);
+}
+
+template <class T>
+inline Vec<T> splat(T x) {
+    return x - Vec<T>{};
+}
+
+// The first n < lanes values; the rest is `fill`.
+template <class T>
+inline Vec<T> load_some(const T* p, long n, T fill = T(0)) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<T, float>)
+        return _mm512_mask_loadu_ps(_mm512_set1_ps(fill), static_cast<__mmask16>((1u << n) - 1), p);
+    else if constexpr (std::is_same_v<T, double>)
+        return _mm512_mask_loadu_pd(_mm512_set1_pd(fill), static_cast<__mmask8>((1u << n) - 1), p);
+    else
+#endif
+    {
+        Vec<T> v = splat(fill);
+        for (long i = 0; i < n; i++) v[i] = p[i];
+        return v;
+    }
+}
+
+template <class T>
+inline void store_some(T* p, Vec<T> v, long n) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<T, float>)
+        _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
+    else if constexpr (std::is_same_v<T, double>)
+        _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
+    else
+#endif
+        for (long i = 0; i < n; i++) p[i] = v[i];
+}
+
+template <class V>
+inline V maximum(V a, V b) {
+    return a > b ? a : b;
+}
+
+template <class V>
+inline V minimum(V a, V b) {
+    return a < b ? a : b;
+}
+
+// Sum and maximum over the lanes, in one fixed order.
+template <class V>
+inline Lane<V> lane_sum(V v) {
+    constexpr int n = kLanes<Lane<V>>;
+    Lane<V> parts[n];
+    std::memcpy(parts, &v, sizeof v);
+    for (int half = n / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) parts[i] += parts[i + half];
+    return parts[0];
+}
+
+template <class V>
+inline Lane<V> lane_max(V v) {
+    Lane<V> best = v[0];
+    for (int i = 1; i < kLanes<Lane<V>>; i++) best = v[i] > best ? v[i] : best;
+    return best;
+}
+
+namespace detail {
+template <class T, std::size_t... I>
+inline Vec<T> zip_low(Vec<T> a, Vec<T> b, std::index_sequence<I...>) {
+    return __builtin_shufflevector(a, b, (I % 2 ? kLanes<T> + I / 2 : I / 2)...);
+}
+template <class T, std::size_t... I>
+inline Vec<T> zip_high(Vec<T> a, Vec<T> b, std::index_sequence<I...>) {
+    constexpr int half = kLanes<T> / 2;
+    return __builtin_shufflevector(a, b, (I % 2 ? kLanes<T> + half + I / 2 : half + I / 2)...);
+}
+}  // namespace detail
+
+// A square of kLanes × kLanes values, transposed in registers: log2(lanes) rounds in which row i is
+// zipped with row i + lanes/2.
+template <class T>
+inline void transpose(Vec<T> (&rows)[kLanes<T>]) {
+    constexpr int n = kLanes<T>;
+    constexpr auto lanes = std::make_index_sequence<n>{};
+    for (int round = 1; round < n; round *= 2) {
+        Vec<T> next[n];
+#pragma GCC unroll 16
+        for (int i = 0; i < n / 2; i++) {
+            next[2 * i] = detail::zip_low<T>(rows[i], rows[i + n / 2], lanes);
+            next[2 * i + 1] = detail::zip_high<T>(rows[i], rows[i + n / 2], lanes);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < n; i++) rows[i] = next[i];
+    }
+}
+
+}  // namespace handgrad

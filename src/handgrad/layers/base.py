@@ -1,0 +1,210 @@
+"""What a layer is: parameters, a forward, and a backward that returns their gradients by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.dispatch import SKIP
+from handgrad.layers.flat import FlatArrays, check_same_arrays
+
+Shape = tuple[int, ...]
+
+
+class Row(NamedTuple):
+    """One line of the report's table: sizes are per example, a multiply-add is 2 FLOPs."""
+
+    name: str
+    layer: str
+    output_shape: Shape
+    parameters: int
+    flops: int
+
+
+class Layer:
+    """Parameters, forward and backward.
+
+    A subclass keeps its parameters, buffers and generators in attributes and names them in
+    `parameter_names`, `buffer_names` and `generator_names` (an attribute that is None is absent); a
+    container keeps its children in `layers`, by name. Every dictionary that goes in or out is flat:
+    a child's array is `<child>.<name>`, such as `0.weight` or `block.conv.weight`.
+
+    Forward does not change the layer, with two exceptions that say so: BatchNorm's running
+    statistics and Dropout's generator, both only in training.
+    """
+
+    parameter_names: ClassVar[tuple[str, ...]] = ()
+    buffer_names: ClassVar[tuple[str, ...]] = ()
+    generator_names: ClassVar[tuple[str, ...]] = ()
+    layers: Mapping[str, Layer] = MappingProxyType({})
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        """y and what backward needs."""
+        raise NotImplementedError
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Any,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Array | None, Mapping[str, Array]]:
+        """dx and the gradients of the parameters, by name.
+
+        `gradients` gives arrays to write into, one for every parameter, and is what comes back.
+        With `input_gradient=False`, dx is None and not computed.
+        """
+        raise NotImplementedError
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Every parameter by name: the arrays themselves, not copies."""
+        return self._collect("parameter_names")
+
+    @property
+    def buffers(self) -> dict[str, Array]:
+        """Every array that is part of the model but not trained, such as running statistics."""
+        return self._collect("buffer_names")
+
+    @property
+    def generators(self) -> dict[str, np.random.Generator]:
+        """Every random generator that forward draws from; a checkpoint keeps their states."""
+        return self._collect("generator_names")
+
+    def _collect(self, kind: str) -> dict[str, Any]:
+        """The attributes that the class variable `kind` names, here and in the children."""
+        own = {name: getattr(self, name) for name in getattr(self, kind)}
+        found = {name: value for name, value in own.items() if value is not None}
+        for child_name, child in self.layers.items():
+            for name, value in child._collect(kind).items():
+                found[f"{child_name}.{name}"] = value
+        return found
+
+    def update_parameters(self, parameters: Mapping[str, Array]) -> None:
+        """Set every parameter, in nested layers too, writing into the arrays that are there.
+
+        Raises ArgumentError for a missing or unknown key and ShapeError for a wrong shape; then
+        nothing has been changed.
+        """
+        self._write("update_parameters", self.parameters, parameters)
+
+    def update_buffers(self, buffers: Mapping[str, Array]) -> None:
+        """Set every buffer, as `update_parameters` sets every parameter."""
+        self._write("update_buffers", self.buffers, buffers)
+
+    @staticmethod
+    def _write(what: str, known: Mapping[str, Array], given: Mapping[str, Array]) -> None:
+        check_same_arrays(what, known, given)
+        for name, array in known.items():
+            array[...] = given[name]
+
+    def bind(self, flat: FlatArrays | None = None) -> FlatArrays:
+        """Move every parameter into one flat buffer, keep views of it instead, and return it.
+
+        `flat`, if given, is the buffer to use; it has exactly the parameters' names and shapes.
+        """
+        if flat is None:
+            flat = FlatArrays.of(self.parameters)
+        else:
+            flat.copy_from(self.parameters)
+        self._rebind(flat)
+        return flat
+
+    def _rebind(self, flat: FlatArrays) -> None:
+        for name in self.parameter_names:
+            if getattr(self, name) is not None:
+                setattr(self, name, flat[name])
+        for name, child in self.layers.items():
+            child._rebind(flat.child(name))
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        """The shape of y for one example of this shape, both without the batch axis.
+
+        Raises ShapeError where the layer cannot take such an input.
+        """
+        raise NotImplementedError
+
+    def flops(self, input_shape: Shape) -> int:
+        """Floating-point operations of forward for one example; a multiply-add is 2."""
+        raise NotImplementedError
+
+    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+        """The rows of the report's table, one per layer that computes something."""
+        parameters = sum(array.size for array in self.parameters.values())
+        kind = type(self).__name__
+        return [
+            Row(name, kind, self.output_shape(input_shape), parameters, self.flops(input_shape))
+        ]
+
+
+class OpLayer(Layer):
+    """A layer that is one op: its parameters are the op's differentiable inputs after x, in order.
+
+    A subclass has forward; backward is the op's, and is the same for all of them.
+    """
+
+    op: ModuleType
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Any,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Array | None, Mapping[str, Array]]:
+        names = self.parameter_names
+        if not names:
+            dx = self.op.backward(dy, cache) if input_gradient else None
+            return dx, {} if gradients is None else gradients
+        place = None if input_gradient else SKIP
+        if gradients is None:
+            dx, *found = self.op.backward(dy, cache, out=(place, *[None for _ in names]))
+            pairs = zip(names, found, strict=True)
+            return dx, {name: gradient for name, gradient in pairs if gradient is not None}
+        places = [None if getattr(self, name) is None else gradients[name] for name in names]
+        dx = self.op.backward(dy, cache, out=(place, *places))[0]
+        return dx, gradients
+
+
+def activation_options(
+    activation: str, negative_slope: float, approximate: str
+) -> dict[str, Any]:
+    """The keyword arguments of a fused op for this activation, without what is not its own."""
+    own = {
+        "leaky_relu": {"negative_slope": negative_slope},
+        "gelu": {"approximate": approximate},
+    }
+    return {"activation": activation, **own.get(activation, {})}
+
+
+def part(gradients: Mapping[str, Array] | None, name: str) -> Mapping[str, Array] | None:
+    """The arrays that the child `name` writes its gradients into; None where none are given."""
+    if gradients is None:
+        return None
+    if type(gradients) is FlatArrays:
+        return gradients.child(name)
+    prefix = name + "."
+    inside = [key for key in gradients if key.startswith(prefix)]
+    return {key.removeprefix(prefix): gradients[key] for key in inside}
+
+
+def merge(parts: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
+    """The gradients of several children as one flat dictionary."""
+    return {
+        f"{child}.{name}": array
+        for child, gradients in parts.items()
+        for name, array in gradients.items()
+    }
+
+
+def walk(layer: Layer, name: str = "") -> Iterator[tuple[str, Layer]]:
+    """Every layer of a model with its full name, the model itself first."""
+    yield name, layer
+    for child_name, child in layer.layers.items():
+        yield from walk(child, f"{name}.{child_name}" if name else child_name)

@@ -1,0 +1,200 @@
+"""Convolutions: a small kernel moved over sequences (N, C, T) and images (N, C, H, W)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.initializers import Initializer
+from handgrad.layers.base import OpLayer, Shape
+from handgrad.ops import conv1d, conv2d, conv_transpose2d
+from handgrad.ops.activation import check_activation
+from handgrad.ops.windows import Setting, check_setting, moves, per_axis
+
+
+def _setting(layer: str, name: str, setting: Setting, axes: int, *, least: int) -> Shape:
+    """One number for every axis, each at least `least`, or ArgumentError."""
+    check_setting(layer, name, setting, axes, least=least)
+    return per_axis(setting, axes)
+
+
+def _check_groups(layer: str, in_channels: int, out_channels: int, groups: int) -> None:
+    if groups < 1 or in_channels % groups or out_channels % groups:
+        raise ArgumentError(
+            f"{layer}: groups is {groups}; allowed: what divides both {in_channels} in_channels "
+            f"and {out_channels} out_channels"
+        )
+
+
+def _check_example(layer: str, shape: Shape, channels: int, axes: int) -> None:
+    if len(shape) != axes + 1 or shape[0] != channels:
+        places = "T" if axes == 1 else "H, W"
+        raise ShapeError(
+            f"{layer}: an example has shape {shape}; allowed: ({channels}, {places})"
+        )
+
+
+class _Convolution(OpLayer):
+    """What Conv1d and Conv2d share: sizes, first values and the row of the report."""
+
+    parameter_names = ("weight", "bias")
+    axes: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Setting,
+        *,
+        rng: np.random.Generator,
+        stride: Setting = 1,
+        padding: Setting = 0,
+        dilation: Setting = 1,
+        groups: int = 1,
+        bias: bool = True,
+        activation: str = "identity",
+        initializer: Initializer | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        name = type(self).__name__
+        _check_groups(name, in_channels, out_channels, groups)
+        check_activation(name, activation)
+        initializer = initializer or initializers.for_activation(activation)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
+        self.stride = _setting(name, "stride", stride, self.axes, least=1)
+        self.padding = _setting(name, "padding", padding, self.axes, least=0)
+        self.dilation = _setting(name, "dilation", dilation, self.axes, least=1)
+        self.groups = groups
+        self.activation = activation
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = initializer(shape, rng, dtype=dtype)
+        self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        return self.op.forward(
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+            activation=self.activation,
+        )
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        _check_example(type(self).__name__, input_shape, self.in_channels, self.axes)
+        places = moves(
+            input_shape[1:], self.kernel_size, self.stride, self.padding, self.dilation
+        )
+        if min(places) < 1:
+            raise ShapeError(
+                f"{type(self).__name__}: an example has shape {input_shape}; allowed: with padding "
+                f"{self.padding}, no smaller than the kernel {self.kernel_size}"
+            )
+        return (self.out_channels, *places)
+
+    def flops(self, input_shape: Shape) -> int:
+        outputs = math.prod(self.output_shape(input_shape))
+        products = self.in_channels // self.groups * math.prod(self.kernel_size)
+        return outputs * (2 * products + (self.bias is not None))
+
+
+class Conv1d(_Convolution):
+    """Cross-correlation of sequences (N, C, T), weight (out, in / groups, K), then an activation.
+
+    Sizes and settings are PyTorch's; first values are those of Dense.
+    """
+
+    op = conv1d
+    axes = 1
+
+
+class Conv2d(_Convolution):
+    """Cross-correlation of images (N, C, H, W), weight (out, in / groups, KH, KW), then an
+    activation.
+
+    Sizes and settings are PyTorch's; first values are those of Dense.
+    """
+
+    op = conv2d
+    axes = 2
+
+
+class ConvTranspose2d(OpLayer):
+    """The input gradient of a convolution as a layer: small images become large ones.
+
+    Weight (in, out / groups, KH, KW); sizes and settings are PyTorch's, the first weight is Xavier
+    uniform, the bias starts at 0.
+    """
+
+    parameter_names = ("weight", "bias")
+    op = conv_transpose2d
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Setting,
+        *,
+        rng: np.random.Generator,
+        stride: Setting = 1,
+        padding: Setting = 0,
+        output_padding: Setting = 0,
+        dilation: Setting = 1,
+        groups: int = 1,
+        bias: bool = True,
+        initializer: Initializer = initializers.xavier_uniform,
+        dtype: Any = np.float32,
+    ) -> None:
+        _check_groups("ConvTranspose2d", in_channels, out_channels, groups)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = _setting("ConvTranspose2d", "kernel_size", kernel_size, 2, least=1)
+        self.stride = _setting("ConvTranspose2d", "stride", stride, 2, least=1)
+        self.padding = _setting("ConvTranspose2d", "padding", padding, 2, least=0)
+        self.output_padding = _setting(
+            "ConvTranspose2d", "output_padding", output_padding, 2, least=0
+        )
+        self.dilation = _setting("ConvTranspose2d", "dilation", dilation, 2, least=1)
+        self.groups = groups
+        shape = (in_channels, out_channels // groups, *self.kernel_size)
+        self.weight = initializer(shape, rng, dtype=dtype)
+        self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        return conv_transpose2d.forward(
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            output_padding=self.output_padding,
+            groups=self.groups,
+            dilation=self.dilation,
+        )
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        _check_example("ConvTranspose2d", input_shape, self.in_channels, 2)
+        unpadded = conv_transpose2d.unpadded_places(
+            input_shape[1:], list(self.kernel_size), self.stride, self.output_padding, self.dilation
+        )
+        places = [size - 2 * p for size, p in zip(unpadded, self.padding, strict=True)]
+        if min(places) < 1:
+            raise ShapeError(
+                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {places} places "
+                f"of output without the padding {self.padding}; allowed: at least 1"
+            )
+        return (self.out_channels, *places)
+
+    def flops(self, input_shape: Shape) -> int:
+        outputs = math.prod(self.output_shape(input_shape))
+        per_input = self.out_channels // self.groups * math.prod(self.kernel_size)
+        return 2 * math.prod(input_shape) * per_input + outputs * (self.bias is not None)

@@ -1,0 +1,61 @@
+"""Embedding: a learned row for every token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.initializers import Initializer
+from handgrad.layers.base import Layer, Shape
+from handgrad.ops import embedding
+
+
+class Embedding(Layer):
+    """Rows of `weight` (tokens, features) by number, N(0, 1) at first as in PyTorch.
+
+    Tokens have no gradient: dx is always None.
+    """
+
+    parameter_names = ("weight",)
+
+    def __init__(
+        self,
+        tokens: int,
+        features: int,
+        *,
+        rng: np.random.Generator,
+        padding_idx: int | None = None,
+        initializer: Initializer = initializers.normal,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.features = features
+        self.padding_idx = padding_idx
+        self.weight = initializer((tokens, features), rng, dtype=dtype)
+        if padding_idx is not None:
+            self.weight[padding_idx] = 0.0
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        return embedding.forward(x, self.weight, padding_idx=self.padding_idx)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Any,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[None, Mapping[str, Array]]:
+        if gradients is None:
+            return None, {"weight": embedding.backward(dy, cache)}
+        embedding.backward(dy, cache, out=(gradients["weight"],))
+        return None, gradients
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        return (*input_shape, self.features)
+
+    def flops(self, input_shape: Shape) -> int:
+        return 0

@@ -1,0 +1,117 @@
+"""Normalisation layers: over the features of a row, or over a channel of the batch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ShapeError
+from handgrad.layers.base import OpLayer, Shape
+from handgrad.ops import batch_norm, layer_norm, rms_norm
+
+
+class _RowNorm(OpLayer):
+    """What LayerNorm and RMSNorm share: rows of one size along the last axis."""
+
+    flops_per_value: int
+
+    def __init__(self, features: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+        self.features = features
+        self.eps = eps
+        self.gamma = np.ones(features, dtype=dtype)
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        if not input_shape or input_shape[-1] != self.features:
+            raise ShapeError(
+                f"{type(self).__name__}: an example has shape {input_shape}; "
+                f"allowed: (..., {self.features})"
+            )
+        return input_shape
+
+    def flops(self, input_shape: Shape) -> int:
+        return self.flops_per_value * math.prod(input_shape)
+
+
+class LayerNorm(_RowNorm):
+    """y = γ (x − μ)/√(σ² + ε) + β over the last axis; γ starts at 1 and β at 0."""
+
+    parameter_names = ("gamma", "beta")
+    op = layer_norm
+    flops_per_value = 7
+
+    def __init__(self, features: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+        super().__init__(features, eps=eps, dtype=dtype)
+        self.beta = np.zeros(features, dtype=dtype)
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        return layer_norm.forward(x, self.gamma, self.beta, eps=self.eps)
+
+
+class RMSNorm(_RowNorm):
+    """y = γ x/√(mean(x²) + ε) over the last axis; γ starts at 1."""
+
+    parameter_names = ("gamma",)
+    op = rms_norm
+    flops_per_value = 4
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        return rms_norm.forward(x, self.gamma, eps=self.eps)
+
+
+class BatchNorm(OpLayer):
+    """y = γ (x − μ)/√(σ² + ε) + β per channel of (N, C, …); γ starts at 1 and β at 0.
+
+    In training μ and σ² are those of the batch, and forward moves the buffers `running_mean` and
+    `running_var` towards them by `momentum`; at inference the buffers stand in for them. This is
+    the one forward that writes to its layer's arrays.
+    """
+
+    parameter_names = ("gamma", "beta")
+    buffer_names = ("running_mean", "running_var")
+    op = batch_norm
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        momentum: float = 0.1,
+        eps: float = 1e-5,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.channels = channels
+        self.momentum = momentum
+        self.eps = eps
+        self.gamma = np.ones(channels, dtype=dtype)
+        self.beta = np.zeros(channels, dtype=dtype)
+        self.running_mean = np.zeros(channels, dtype=dtype)
+        self.running_var = np.ones(channels, dtype=dtype)
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        y, cache = batch_norm.forward(
+            x,
+            self.gamma,
+            self.beta,
+            self.running_mean,
+            self.running_var,
+            training=training,
+            momentum=self.momentum,
+            eps=self.eps,
+        )
+        if training:
+            self.running_mean[...] = cache.running_mean
+            self.running_var[...] = cache.running_var
+        return y, cache
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        if not input_shape or input_shape[0] != self.channels:
+            raise ShapeError(
+                f"BatchNorm: an example has shape {input_shape}; allowed: ({self.channels}, ...)"
+            )
+        return input_shape
+
+    def flops(self, input_shape: Shape) -> int:
+        """As at inference: subtract, divide, scale, shift."""
+        return 4 * math.prod(input_shape)

@@ -1,0 +1,91 @@
+"""Residual: a branch beside the straight way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.errors import ShapeError
+from handgrad.layers.base import Layer, Row, Shape, merge, part
+
+
+class Cache(NamedTuple):
+    """The caches of the two branches; the projection's is None where there is none."""
+
+    inner: Any
+    projection: Any
+
+
+class Residual(Layer):
+    """y = x + f(x), or y = p(x) + f(x) with a `projection` that brings x to the shape of f(x).
+
+    x forks, so its gradient is the sum over both ways: dx = dy ∂f/∂x + dy (or dy ∂p/∂x).
+    Source: Gulino, with ∂y/∂x = 1 + ∂f/∂x.
+    """
+
+    def __init__(self, inner: Layer, projection: Layer | None = None) -> None:
+        self.inner = inner
+        self.projection = projection
+        self.layers = {"inner": inner}
+        if projection is not None:
+            self.layers["projection"] = projection
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
+        branch, inner = self.inner.forward(x, training=training)
+        skip, projection = x, None
+        if self.projection is not None:
+            skip, projection = self.projection.forward(x, training=training)
+        if branch.shape != skip.shape:
+            raise ShapeError(
+                f"Residual: the branch gives shape {tuple(branch.shape)}; allowed: "
+                f"{tuple(skip.shape)}, the shape it is added to"
+            )
+        return skip + branch, Cache(inner, projection)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Array | None, Mapping[str, Array]]:
+        found = {}
+        dbranch, found["inner"] = self.inner.backward(
+            dy, cache.inner, gradients=part(gradients, "inner"), input_gradient=input_gradient
+        )
+        dskip: Array | None = dy
+        if self.projection is not None:
+            dskip, found["projection"] = self.projection.backward(
+                dy,
+                cache.projection,
+                gradients=part(gradients, "projection"),
+                input_gradient=input_gradient,
+            )
+        dx = dskip + dbranch if input_gradient else None
+        return dx, merge(found) if gradients is None else gradients
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        branch = self.inner.output_shape(input_shape)
+        skip = input_shape
+        if self.projection is not None:
+            skip = self.projection.output_shape(input_shape)
+        if branch != skip:
+            raise ShapeError(
+                f"Residual: the branch gives an example of shape {branch}; allowed: {skip}, "
+                "the shape it is added to"
+            )
+        return branch
+
+    def flops(self, input_shape: Shape) -> int:
+        return sum(row.flops for row in self.summary(input_shape))
+
+    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+        shape = self.output_shape(input_shape)
+        prefix = f"{name}." if name else ""
+        rows = []
+        for child_name, layer in self.layers.items():
+            rows += layer.summary(input_shape, prefix + child_name)
+        return [*rows, Row(name, "Residual", shape, 0, math.prod(shape))]

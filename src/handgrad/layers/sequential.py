@@ -1,0 +1,70 @@
+"""Sequential: one layer after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from handgrad.arrays import Array
+from handgrad.layers.base import Layer, Row, Shape, merge, part
+
+
+class Sequential(Layer):
+    """y = fₙ(… f₂(f₁(x))); backward goes through the layers in reverse.
+
+    Children are named by position (`0.weight`) or by keyword (`conv.weight`); the cache is the
+    tuple of the children's caches.
+    """
+
+    def __init__(self, *layers: Layer, **named: Layer) -> None:
+        self.layers = {**{str(i): layer for i, layer in enumerate(layers)}, **named}
+        self._names = tuple(self.layers)
+        self._children = tuple(self.layers.values())
+        trained = [i for i, layer in enumerate(self._children) if layer.parameters]
+        #: Below the first layer with parameters only dx is left to compute.
+        self._first_trained = trained[0] if trained else len(self._children)
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, tuple[Any, ...]]:
+        caches = []
+        for layer in self._children:
+            x, cache = layer.forward(x, training=training)
+            caches.append(cache)
+        return x, tuple(caches)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: tuple[Any, ...],
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Array | None, Mapping[str, Array]]:
+        last_needed = 0 if input_gradient else self._first_trained
+        found: dict[str, Mapping[str, Array]] = {}
+        for i in range(len(self._children) - 1, last_needed - 1, -1):
+            name = self._names[i]
+            dy, found[name] = self._children[i].backward(
+                dy,
+                cache[i],
+                gradients=part(gradients, name),
+                input_gradient=input_gradient or i > last_needed,
+            )
+        if gradients is None:
+            gradients = merge({name: found[name] for name in self._names if name in found})
+        return dy if input_gradient else None, gradients
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        for layer in self._children:
+            input_shape = layer.output_shape(input_shape)
+        return input_shape
+
+    def flops(self, input_shape: Shape) -> int:
+        return sum(row.flops for row in self.summary(input_shape))
+
+    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+        rows = []
+        for child_name, layer in self.layers.items():
+            full_name = f"{name}.{child_name}" if name else child_name
+            rows += layer.summary(input_shape, full_name)
+            input_shape = layer.output_shape(input_shape)
+        return rows

@@ -1,0 +1,53 @@
+"""What a loss is: the last node of a network, with a scalar value and the gradient it starts."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from handgrad.arrays import Array
+
+
+class Cache(NamedTuple):
+    """The op's cache, and the loss itself, whose shape and type dL/dL = 1 takes."""
+
+    op: Any
+    loss: Array
+
+
+@functools.cache
+def _one(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    one = np.ones((), dtype=dtype)
+    one.flags.writeable = False
+    return one
+
+
+class Loss:
+    """L(y, target) by an op of the same name; `options` are that op's keyword arguments.
+
+    The op's `validate` checks them with every call.
+    """
+
+    op: ModuleType
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def forward(self, y: Array, target: Array) -> tuple[Array, Cache]:
+        """The loss and what backward needs."""
+        loss, cache = self.op.forward(y, target, **self.options)
+        return loss, Cache(cache, loss)
+
+    def backward(self, cache: Cache, dloss: Array | None = None) -> Array:
+        """dy, for an incoming gradient `dloss` of the loss's shape; 1 everywhere if not given."""
+        if dloss is None:
+            loss = cache.loss
+            if isinstance(loss, (np.ndarray, np.generic)):
+                dloss = _one(loss.dtype) if loss.ndim == 0 else np.ones_like(loss)
+            else:
+                dloss = array_namespace(loss).ones_like(loss)
+        return self.op.backward(dloss, cache.op)

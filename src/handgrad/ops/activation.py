@@ -1,0 +1,75 @@
+"""The activation at the end of a fused op (dense, convolutions): by name, forward and gradient.
+
+The formulas are those of the activation ops; nothing is written twice. A fused op keeps `a`, the
+value before the activation, and the gradient recomputes from it what it needs.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from handgrad.arrays import Array
+from handgrad.ops import gelu, leaky_relu, relu, sigmoid, silu, tanh
+from handgrad.ops.arguments import check_choice
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+_OPS: Final[dict[str, ModuleType]] = {
+    "relu": relu,
+    "leaky_relu": leaky_relu,
+    "sigmoid": sigmoid,
+    "tanh": tanh,
+    "gelu": gelu,
+    "silu": silu,
+}
+
+#: Every name a fused op takes as `activation=`.
+ACTIVATIONS: Final = ("identity", *_OPS)
+
+
+def check_activation(op: str, activation: str, approximate: str = "none") -> None:
+    """For the `validate` of a fused op: raise ArgumentError for a name that is not allowed."""
+    check_choice(op, "activation", activation, ACTIVATIONS)
+    check_choice(op, "approximate", approximate, gelu.APPROXIMATIONS)
+
+
+def _options(activation: str, negative_slope: float, approximate: str) -> dict[str, Any]:
+    """The keyword arguments that belong to this activation."""
+    if activation == "leaky_relu":
+        return {"negative_slope": negative_slope}
+    if activation == "gelu":
+        return {"approximate": approximate}
+    return {}
+
+
+def activate(
+    a: Float[Array, "*shape"],
+    activation: str,
+    *,
+    negative_slope: float = 0.01,
+    approximate: str = "none",
+) -> Float[Array, "*shape"]:
+    """h = f(a); `negative_slope` counts for leaky_relu only, `approximate` for gelu only."""
+    if activation == "identity":
+        return a
+    options = _options(activation, negative_slope, approximate)
+    h, _ = _OPS[activation].forward.reference(a, **options)
+    return h
+
+
+def activation_gradient(
+    dh: Float[Array, "*shape"],
+    a: Float[Array, "*shape"],
+    activation: str,
+    *,
+    negative_slope: float = 0.01,
+    approximate: str = "none",
+) -> Float[Array, "*shape"]:
+    """da = dh f′(a), from the value a before the activation."""
+    if activation == "identity":
+        return dh
+    options = _options(activation, negative_slope, approximate)
+    _, cache = _OPS[activation].forward.reference(a, **options)
+    return _OPS[activation].backward.reference(dh, cache)

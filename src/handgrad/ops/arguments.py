@@ -1,0 +1,66 @@
+"""Checks of arguments that several ops share, each with the sentence it raises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError, ShapeError
+
+
+def check_choice(op: str, name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise ArgumentError unless `value` is one of `allowed`."""
+    if value not in allowed:
+        raise ArgumentError(f"{op}: {name} is {value!r}; allowed: {', '.join(allowed)}")
+
+
+def check_eps(op: str, eps: float) -> None:
+    """Raise ArgumentError unless eps ≥ 0."""
+    if not eps >= 0.0:
+        raise ArgumentError(f"{op}: eps is {eps!r}; allowed: 0 or more")
+
+
+def check_vector(op: str, name: str, vector: Array, length: int) -> None:
+    """Raise ShapeError unless `vector` has shape (length,)."""
+    if tuple(vector.shape) != (length,):
+        raise ShapeError(f"{op}: {name} has shape {tuple(vector.shape)}; allowed: ({length},)")
+
+
+def check_same_shape(op: str, name: str, array: Array, x: Array) -> None:
+    """Raise ShapeError unless `array` has the shape of x."""
+    if tuple(array.shape) != tuple(x.shape):
+        raise ShapeError(
+            f"{op}: {name} has shape {tuple(array.shape)}; "
+            f"allowed: {tuple(x.shape)}, the shape of x"
+        )
+
+
+def check_axis(op: str, axis: int, x: Array) -> None:
+    """Raise ArgumentError unless x has this axis, ShapeError if the axis is empty."""
+    dimensions = len(x.shape)
+    if not -dimensions <= axis < dimensions:
+        raise ArgumentError(
+            f"{op}: axis is {axis}, but x has {dimensions} axes; "
+            f"allowed: {-dimensions} to {dimensions - 1}"
+        )
+    if x.shape[axis] == 0:
+        raise ShapeError(
+            f"{op}: x has shape {tuple(x.shape)}, with nothing along axis {axis}; "
+            f"allowed: at least one value there"
+        )
+
+
+def check_broadcast(op: str, name: str, array: Array, x: Array) -> None:
+    """Raise ShapeError unless `array` broadcasts to the shape of x."""
+    try:
+        fits = np.broadcast_shapes(tuple(array.shape), tuple(x.shape)) == tuple(x.shape)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShapeError(
+            f"{op}: {name} has shape {tuple(array.shape)}; "
+            f"allowed: a shape that broadcasts to {tuple(x.shape)}, the shape of x"
+        )

@@ -1,0 +1,98 @@
+"""Average pooling: of every window the mean goes on, and every value takes an equal share back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from array_api_compat import array_namespace
+
+from handgrad.arrays import Array
+from handgrad.dispatch import operation
+from handgrad.ops.windows import check_pooling, crop, moves, pad, per_axis, spread, window
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Cache(NamedTuple):
+    """How many values each window counts; nothing of x but its rows and columns."""
+
+    count: Float[Array, "#N #C HO WO"]
+    places: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+
+
+def validate(
+    x: Array,
+    kernel_size: int | tuple[int, int] | str,
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    *,
+    count_include_pad: bool = True,
+) -> None:
+    check_pooling("avg_pool2d", x, kernel_size, stride, padding, (1, 1), can_be_global=True)
+
+
+@operation
+def forward(
+    x: Float[Array, "N C H W"],
+    kernel_size: int | tuple[int, int] | str,
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    *,
+    count_include_pad: bool = True,
+) -> tuple[Float[Array, "N C HO WO"], Cache]:
+    """Mean of every window; of the whole image with kernel_size="global".
+
+    Forward:  y = Σ_{m,n} V[:, :, m :: s, n :: s] / count
+    Backward: dV[:, :, m :: s, n :: s] = dy / count, summed over (m, n)
+
+    V is x with zeros around it; `count_include_pad` says whether these count as values. Rows are
+    added before columns, KH + KW steps for KH · KW taps. `stride` is the kernel's size where it is
+    not given.
+
+    Shapes: x (N, C, H, W), y (N, C, HO, WO) with HO = ⌊(H + 2·padding − KH) / stride⌋ + 1, and WO
+    likewise; y (N, C, 1, 1) for "global".
+    Raises ShapeError where a window does not fit, ArgumentError for an impossible setting.
+    Source: Goodfellow, Bengio, Courville, Deep Learning, section 9.3; Lin, Chen, Yan, Network in
+    network (2014), section 3.2, for the global mean.
+    """
+    xp = array_namespace(x)
+    places = x.shape[2:]
+    kernel = places if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
+    strides, paddings = kernel if stride is None else per_axis(stride, 2), per_axis(padding, 2)
+    v = pad(x, paddings)
+    counted = pad(xp.ones_like(x[:1, :1, :, :]), paddings, float(count_include_pad))
+    count = window_sum(counted, kernel, strides)
+    y = window_sum(v, kernel, strides) / count
+    return y, Cache(count, places, kernel, strides, paddings)
+
+
+@operation
+def backward(dy: Float[Array, "N C HO WO"], cache: Cache) -> Float[Array, "N C H W"]:
+    """dV, summed over the taps, = dy / count put in place."""
+    count, (height, width), (kernel_h, kernel_w), (stride_h, stride_w), paddings = cache
+    padded_h, padded_w = height + 2 * paddings[0], width + 2 * paddings[1]
+    rows = dy.shape[2]
+    share = dy / count
+    drow_sums = sum(
+        spread(share, (0, n), (1, stride_w), (1, 1), (rows, padded_w)) for n in range(kernel_w)
+    )
+    dv = sum(
+        spread(drow_sums, (m, 0), (stride_h, 1), (1, 1), (padded_h, padded_w))
+        for m in range(kernel_h)
+    )
+    dx = crop(dv, paddings)
+    return dx
+
+
+def window_sum(v: Array, kernel: tuple[int, ...], stride: tuple[int, ...]) -> Array:
+    """Σ_{m,n} V[:, :, m :: s, n :: s], first over m."""
+    (kernel_h, kernel_w), (stride_h, stride_w), width = kernel, stride, v.shape[3]
+    rows, columns = moves(v.shape[2:], kernel, stride, (0, 0), (1, 1))
+    row_sums = sum(window(v, (m, 0), (stride_h, 1), (1, 1), (rows, width)) for m in range(kernel_h))
+    return sum(
+        window(row_sums, (0, n), (1, stride_w), (1, 1), (rows, columns)) for n in range(kernel_w)
+    )

@@ -1,0 +1,129 @@
+"""Convolution in two dimensions: one matrix product per tap of the kernel, summed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from array_api_compat import array_namespace
+
+from handgrad.arrays import Array
+from handgrad.dispatch import operation
+from handgrad.ops.activation import activate, activation_gradient
+from handgrad.ops.windows import (
+    check_convolution,
+    crop,
+    grouped,
+    moves,
+    pad,
+    per_axis,
+    spread,
+    taps,
+    ungrouped,
+    window,
+)
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Cache(NamedTuple):
+    """x as it came (padding it again costs less than keeping a second copy), the weight, and a,
+    the value before the activation; of the bias only whether there was one."""
+
+    x: Array
+    weight: Array
+    a: Array
+    has_bias: bool
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+    activation: str
+
+
+def validate(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+    activation: str = "identity",
+) -> None:
+    check_convolution(
+        "conv2d", "N, C, H, W", x, weight, bias, stride, padding, dilation, groups, activation
+    )
+
+
+@operation
+def forward(
+    x: Float[Array, "N C H W"],
+    weight: Float[Array, "O I KH KW"],
+    bias: Float[Array, " O"] | None = None,
+    *,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+    activation: str = "identity",
+) -> tuple[Float[Array, "N O HO WO"], Cache]:
+    """Cross-correlation of images with a kernel, a bias, and an activation on top.
+
+    Forward:  a = Σ_{m,n} W[:, :, m, n] · V[:, :, m·d :: s, n·d :: s] + b,  y = f(a)
+    Backward: da = dy f′(a),  db = Σ da,
+              dW[:, :, m, n] = Σ_batch da · V[:, :, m·d :: s, n·d :: s]ᵀ,
+              dV[:, :, m·d :: s, n·d :: s] = W[:, :, m, n]ᵀ · da, summed over (m, n)
+
+    V is x with zeros around it, s the stride, d the dilation. Last rows and columns that no move
+    of the kernel reaches have gradient 0. Each group sees only its own C / groups channels.
+
+    Shapes: x (N, C, H, W), weight (O, C / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
+    HO = ⌊(H + 2·padding − dilation·(KH − 1) − 1) / stride⌋ + 1, and WO likewise.
+    Raises ShapeError where these do not fit, ArgumentError for an impossible setting.
+    Source: Yamanishi (6) to (9), c, g and h, with padding, dilation, groups and a bias.
+    """
+    xp = array_namespace(x)
+    strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
+    out_channels, in_channels, *kernel = weight.shape
+    size = moves(x.shape[2:], kernel, strides, paddings, dilations)
+    v = pad(x, paddings)
+    w = xp.reshape(weight, (groups, out_channels // groups, in_channels, *kernel))
+    a = sum(
+        w[..., m, n] @ grouped(window(v, (m, n), strides, dilations, size), groups)
+        for m, n in taps(kernel)
+    )
+    a = ungrouped(a, size)
+    if bias is not None:
+        a = a + xp.reshape(bias, (1, out_channels, 1, 1))
+    y = activate(a, activation)
+    has_bias = bias is not None
+    return y, Cache(x, weight, a, has_bias, strides, paddings, dilations, groups, activation)
+
+
+@operation
+def backward(
+    dy: Float[Array, "N O HO WO"], cache: Cache
+) -> tuple[Float[Array, "N C H W"], Float[Array, "O I KH KW"], Float[Array, " O"] | None]:
+    """db = Σ da;  dW, tap by tap, = da · Vᵀ;  dV, summed over the taps, = Wᵀ · da put in place."""
+    x, weight, a, has_bias, strides, paddings, dilations, groups, activation = cache
+    xp = array_namespace(dy)
+    out_channels, in_channels, *kernel = weight.shape
+    size = dy.shape[2:]
+    v = pad(x, paddings)
+    w = xp.reshape(weight, (groups, out_channels // groups, in_channels, *kernel))
+    da = activation_gradient(dy, a, activation)
+    dbias = xp.sum(da, axis=(0, 2, 3)) if has_bias else None
+    g = grouped(da, groups)
+    dw_taps = [
+        xp.sum(g @ grouped(window(v, (m, n), strides, dilations, size), groups).mT, axis=0)
+        for m, n in taps(kernel)
+    ]
+    dweight = xp.reshape(xp.stack(dw_taps, axis=-1), weight.shape)
+    dv = sum(
+        spread(ungrouped(w[..., m, n].mT @ g, size), (m, n), strides, dilations, v.shape[2:])
+        for m, n in taps(kernel)
+    )
+    dx = crop(dv, paddings)
+    return dx, dweight, dbias

@@ -1,0 +1,166 @@
+"""Transposed convolution: the input gradient of a convolution, used as a forward pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from array_api_compat import array_namespace
+
+from handgrad.arrays import Array
+from handgrad.dispatch import operation
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.ops.arguments import check_vector
+from handgrad.ops.windows import (
+    check_channels,
+    check_groups,
+    check_rank,
+    check_setting,
+    crop,
+    grouped,
+    pad,
+    per_axis,
+    spread,
+    taps,
+    ungrouped,
+    window,
+)
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Cache(NamedTuple):
+    """x and the weight, for the products of backward; of the bias only whether there was one."""
+
+    x: Array
+    weight: Array
+    has_bias: bool
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+
+
+def validate(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    output_padding: int | tuple[int, int] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, int] = 1,
+) -> None:
+    op = "conv_transpose2d"
+    check_rank(op, "x", x, "N, C, H, W")
+    check_rank(op, "weight", weight, "in, out / groups, KH, KW")
+    check_setting(op, "stride", stride, 2, least=1)
+    check_setting(op, "padding", padding, 2, least=0)
+    check_setting(op, "output_padding", output_padding, 2, least=0)
+    check_setting(op, "dilation", dilation, 2, least=1)
+    in_channels, out_channels, *kernel = weight.shape
+    check_groups(op, "in", in_channels, groups)
+    check_channels(op, x, weight, in_channels, groups)
+    if bias is not None:
+        check_vector(op, "bias", bias, out_channels * groups)
+    for s, d, extra in zip(
+        per_axis(stride, 2), per_axis(dilation, 2), per_axis(output_padding, 2), strict=True
+    ):
+        if extra >= max(s, d):
+            raise ArgumentError(
+                f"{op}: output_padding is {output_padding!r}; allowed: less than stride = "
+                f"{stride!r} or dilation = {dilation!r}"
+            )
+    places = unpadded_places(
+        x.shape[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
+    )
+    for size, p, k, n in zip(places, per_axis(padding, 2), kernel, x.shape[2:], strict=True):
+        if size - 2 * p < 1 or k < 1 or n < 1:
+            raise ShapeError(
+                f"{op}: x {tuple(x.shape)} and weight {tuple(weight.shape)} make {places} places, "
+                f"less {padding!r} of padding on both sides; allowed: at least 1 place must be left"
+            )
+
+
+def unpadded_places(
+    places: tuple[int, ...],
+    kernel: list[int],
+    stride: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> tuple[int, ...]:
+    """Rows and columns of the output before the padding is cut off."""
+    return tuple(
+        (n - 1) * s + d * (k - 1) + 1 + extra
+        for n, k, s, extra, d in zip(places, kernel, stride, output_padding, dilation, strict=True)
+    )
+
+
+@operation
+def forward(
+    x: Float[Array, "N C H W"],
+    weight: Float[Array, "C I KH KW"],
+    bias: Float[Array, " O"] | None = None,
+    *,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    output_padding: int | tuple[int, int] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, int] = 1,
+) -> tuple[Float[Array, "N O HO WO"], Cache]:
+    """Transposed convolution of images, with a bias.
+
+    Forward:  V[:, :, m·d :: s, n·d :: s] = W[:, :, m, n]ᵀ · x, summed over (m, n)
+              y = V without its padding, + b
+    Backward: db = Σ dy,  dV = dy with zeros where the padding was,
+              dW[:, :, m, n] = Σ_batch x · dV[:, :, m·d :: s, n·d :: s]ᵀ,
+              dx = Σ_{m,n} W[:, :, m, n] · dV[:, :, m·d :: s, n·d :: s]
+
+    It is the input gradient of conv2d with the same weight, h of Yamanishi (9), so its own input
+    gradient is a convolution. `output_padding` adds rows and columns at the end, where conv2d's
+    floor division would have left some out; V is 0 there.
+
+    Shapes: x (N, C, H, W), weight (C, O / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
+    HO = (H − 1)·stride − 2·padding + dilation·(KH − 1) + output_padding + 1, and WO likewise.
+    Raises ShapeError where these do not fit, ArgumentError for an impossible setting.
+    Source: Yamanishi (9), with padding, dilation, groups and a bias.
+    """
+    xp = array_namespace(x)
+    strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
+    in_channels, out_channels, *kernel = weight.shape
+    size = x.shape[2:]
+    places = unpadded_places(size, kernel, strides, per_axis(output_padding, 2), dilations)
+    w = xp.reshape(weight, (groups, in_channels // groups, out_channels, *kernel))
+    g = grouped(x, groups)
+    v = sum(
+        spread(ungrouped(w[..., m, n].mT @ g, size), (m, n), strides, dilations, places)
+        for m, n in taps(kernel)
+    )
+    y = crop(v, paddings)
+    if bias is not None:
+        y = y + xp.reshape(bias, (1, out_channels * groups, 1, 1))
+    return y, Cache(x, weight, bias is not None, strides, paddings, dilations, groups)
+
+
+@operation
+def backward(
+    dy: Float[Array, "N O HO WO"], cache: Cache
+) -> tuple[Float[Array, "N C H W"], Float[Array, "C I KH KW"], Float[Array, " O"] | None]:
+    """db = Σ dy;  dW, tap by tap, = x · dVᵀ;  dx, summed over the taps, = W · dV."""
+    x, weight, has_bias, strides, paddings, dilations, groups = cache
+    xp = array_namespace(dy)
+    in_channels, out_channels, *kernel = weight.shape
+    size = x.shape[2:]
+    dbias = xp.sum(dy, axis=(0, 2, 3)) if has_bias else None
+    w = xp.reshape(weight, (groups, in_channels // groups, out_channels, *kernel))
+    g = grouped(x, groups)
+    dv = pad(dy, paddings)
+    dv_taps = [
+        grouped(window(dv, (m, n), strides, dilations, size), groups) for m, n in taps(kernel)
+    ]
+    dw_taps = [xp.sum(g @ dv_tap.mT, axis=0) for dv_tap in dv_taps]
+    dweight = xp.reshape(xp.stack(dw_taps, axis=-1), weight.shape)
+    dx = sum(w[..., m, n] @ dv_tap for (m, n), dv_tap in zip(taps(kernel), dv_taps, strict=True))
+    dx = ungrouped(dx, size)
+    return dx, dweight, dbias

@@ -1,0 +1,249 @@
+"""What convolution and pooling share: where the taps of a kernel lie on a padded input.
+
+The last axes of an array are its places: one axis in 1-D, rows and columns in 2-D. A tap is one
+position in a kernel, (m,) or (m, n). While the kernel moves over the padded input V with stride s
+and dilation d, its tap m meets V[m·d], V[m·d + s], V[m·d + 2s], ...: a strided slice, `window`. So
+c and g of Yamanishi (6) to (8) are sums over taps of products of whole arrays. In h, his (9), the
+condition under the sum, only those (j, m) with j·s + m·d = the place, is `spread`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.ops.activation import check_activation
+from handgrad.ops.arguments import check_vector
+
+Setting = int | Sequence[int]
+
+
+def per_axis(setting: Setting, axes: int) -> tuple[int, ...]:
+    """One number for every axis; an int counts for all of them."""
+    return (setting,) * axes if isinstance(setting, int) else tuple(setting)
+
+
+def moves(
+    places: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[int, ...]:
+    """How many positions the kernel takes along each axis."""
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(places, kernel, stride, padding, dilation, strict=True)
+    )
+
+
+def taps(kernel: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Every tap of the kernel, in row-major order."""
+    return product(*(range(k) for k in kernel))
+
+
+def window(
+    v: Array,
+    tap: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    size: Sequence[int],
+) -> Array:
+    """What the tap meets in `size` moves: V[..., m·d :: s]."""
+    slices = (
+        slice(m * d, m * d + s * (n - 1) + 1, s)
+        for m, s, d, n in zip(tap, stride, dilation, size, strict=True)
+    )
+    return v[(..., *slices)]
+
+
+def spread(
+    values: Array,
+    tap: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    places: Sequence[int],
+) -> Array:
+    """The transpose of `window`: the values at V[..., m·d :: s], and 0 at all other places."""
+    first_axis = len(values.shape) - len(tap)
+    for i, (m, s, d, n) in enumerate(zip(tap, stride, dilation, places, strict=True)):
+        values = _spread_axis(values, first_axis + i, m * d, s, n)
+    return values
+
+
+def _spread_axis(values: Array, axis: int, start: int, stride: int, places: int) -> Array:
+    """0 before `start`, the values `stride` apart, and 0 behind them, along one axis."""
+    xp = array_namespace(values)
+    before, size, after = values.shape[:axis], values.shape[axis], values.shape[axis + 1 :]
+    gaps = _full((*before, size, stride - 1, *after), 0.0, values)
+    apart = xp.concat((xp.expand_dims(values, axis=axis + 1), gaps), axis=axis + 1)
+    apart = xp.reshape(apart, (*before, size * stride, *after))
+    length = min(size * stride, places - start)
+    apart = apart[(slice(None),) * axis + (slice(length),)]
+    front = _full((*before, start, *after), 0.0, values)
+    behind = _full((*before, places - start - length, *after), 0.0, values)
+    return xp.concat((front, apart, behind), axis=axis)
+
+
+def pad(x: Array, padding: Sequence[int], value: float = 0.0) -> Array:
+    """`value` on both sides of every axis of places."""
+    xp = array_namespace(x)
+    first_axis = len(x.shape) - len(padding)
+    for axis, p in enumerate(padding, first_axis):
+        edge = _full((*x.shape[:axis], p, *x.shape[axis + 1 :]), value, x)
+        x = xp.concat((edge, x, edge), axis=axis)
+    return x
+
+
+def crop(v: Array, padding: Sequence[int]) -> Array:
+    """The transpose of `pad`: without what was added."""
+    places = v.shape[len(v.shape) - len(padding) :]
+    slices = (slice(p, n - p) for p, n in zip(padding, places, strict=True))
+    return v[(..., *slices)]
+
+
+def grouped(x: Array, groups: int) -> Array:
+    """(N, C, places...) as (N, groups, C / groups, all places): one matrix for every group."""
+    xp = array_namespace(x)
+    batch, channels, *places = x.shape
+    return xp.reshape(x, (batch, groups, channels // groups, prod(places)))
+
+
+def ungrouped(x: Array, places: Sequence[int]) -> Array:
+    """The inverse of `grouped`: (N, C, places...)."""
+    xp = array_namespace(x)
+    batch, groups, channels, _ = x.shape
+    return xp.reshape(x, (batch, groups * channels, *places))
+
+
+def _full(shape: Sequence[int], value: float, like: Array) -> Array:
+    xp = array_namespace(like)
+    return xp.full(tuple(shape), value, dtype=like.dtype, device=device(like))
+
+
+def check_setting(op: str, name: str, setting: Any, axes: int, *, least: int) -> None:
+    """ArgumentError unless the setting is an int, or one for every axis, each at least `least`."""
+    given = (setting,) * axes if isinstance(setting, int) else setting
+    if (
+        not isinstance(given, (tuple, list))
+        or len(given) != axes
+        or not all(isinstance(number, int) and number >= least for number in given)
+    ):
+        allowed = "an int" if axes == 1 else "an int or two ints"
+        raise ArgumentError(f"{op}: {name} is {setting!r}; allowed: {allowed}, at least {least}")
+
+
+def check_rank(op: str, name: str, x: Array, layout: str) -> None:
+    """ShapeError unless the array has as many axes as `layout`, as in "N, C, H, W"."""
+    if len(x.shape) != layout.count(",") + 1:
+        raise ShapeError(f"{op}: {name} has shape {tuple(x.shape)}; allowed: ({layout})")
+
+
+def check_moves(
+    op: str,
+    places: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> None:
+    """ShapeError unless the kernel fits into the padded input."""
+    if min(moves(places, kernel, stride, padding, dilation)) < 1 or min(kernel) < 1:
+        raise ShapeError(
+            f"{op}: a kernel of {tuple(kernel)} with dilation {tuple(dilation)} is put on "
+            f"{tuple(places)} with padding {tuple(padding)}; allowed: a kernel of at least 1, and "
+            "dilation·(kernel − 1) + 1 at most the input + 2·padding"
+        )
+
+
+def check_convolution(
+    op: str,
+    layout: str,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Setting,
+    padding: Setting,
+    dilation: Setting,
+    groups: int,
+    activation: str,
+) -> None:
+    """Every check of a convolution on x of `layout`; raises ShapeError or ArgumentError."""
+    kernel_layout = ", ".join(("out", "in / groups", *("K" + n for n in layout[6:].split(", "))))
+    axes = kernel_layout.count(",") - 1
+    check_rank(op, "x", x, layout)
+    check_rank(op, "weight", weight, kernel_layout)
+    check_setting(op, "stride", stride, axes, least=1)
+    check_setting(op, "padding", padding, axes, least=0)
+    check_setting(op, "dilation", dilation, axes, least=1)
+    check_activation(op, activation)
+    out_channels, in_channels = weight.shape[:2]
+    check_groups(op, "out", out_channels, groups)
+    check_channels(op, x, weight, in_channels * groups, groups)
+    if bias is not None:
+        check_vector(op, "bias", bias, out_channels)
+    check_moves(
+        op,
+        x.shape[2:],
+        weight.shape[2:],
+        per_axis(stride, axes),
+        per_axis(padding, axes),
+        per_axis(dilation, axes),
+    )
+
+
+def check_groups(op: str, side: str, channels: int, groups: int) -> None:
+    """ArgumentError unless the channels, those on this side of the weight, split into groups."""
+    if not isinstance(groups, int) or groups < 1 or channels % groups != 0:
+        raise ArgumentError(
+            f"{op}: groups is {groups!r}; allowed: a divisor of the {channels} {side} channels"
+        )
+
+
+def check_channels(op: str, x: Array, weight: Array, channels: int, groups: int) -> None:
+    """ShapeError unless x has as many channels as the weight takes."""
+    if x.shape[1] != channels:
+        raise ShapeError(
+            f"{op}: x has shape {tuple(x.shape)}; allowed: {channels} channels on axis 1, because "
+            f"weight has shape {tuple(weight.shape)} and groups is {groups}"
+        )
+
+
+def check_pooling(
+    op: str,
+    x: Array,
+    kernel_size: Any,
+    stride: Setting | None,
+    padding: Setting,
+    dilation: Setting,
+    *,
+    can_be_global: bool = False,
+) -> None:
+    """Every check of a pooling; raises ShapeError or ArgumentError."""
+    check_rank(op, "x", x, "N, C, H, W")
+    places = x.shape[2:]
+    if kernel_size == "global" and can_be_global:
+        if stride is not None or padding != 0:
+            raise ArgumentError(
+                f"{op}: stride is {stride!r} and padding is {padding!r} with kernel_size='global'; "
+                "allowed: None and 0"
+            )
+        kernel_size = tuple(places)
+    check_setting(op, "kernel_size", kernel_size, 2, least=1)
+    check_setting(op, "padding", padding, 2, least=0)
+    check_setting(op, "dilation", dilation, 2, least=1)
+    if stride is not None:
+        check_setting(op, "stride", stride, 2, least=1)
+    kernel, paddings = per_axis(kernel_size, 2), per_axis(padding, 2)
+    if any(2 * p > k for p, k in zip(paddings, kernel, strict=True)):
+        raise ArgumentError(
+            f"{op}: padding is {padding!r}; allowed: at most half of kernel_size = {kernel_size!r}"
+        )
+    strides = kernel if stride is None else per_axis(stride, 2)
+    check_moves(op, places, kernel, strides, paddings, per_axis(dilation, 2))

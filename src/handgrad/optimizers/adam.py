@@ -1,0 +1,57 @@
+"""Adam: momentum of the gradient over the root of its second moment."""
+
+from __future__ import annotations
+
+from handgrad.arrays import Array
+from handgrad.optimizers.base import Optimizer, check_decay_rates, check_not_negative
+
+
+def update(
+    parameter: Array,
+    gradient: Array,
+    m: Array,
+    v: Array,
+    *,
+    step: int,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+) -> tuple[Array, Array, Array]:
+    """One step of Adam, with bias correction; `step` counts from 1.
+
+    g = ∂L/∂p + λp,  m = β₁m + (1 − β₁)g,  v = β₂v + (1 − β₂)g²
+    m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  p = p − lr · m̂/(√v̂ + ε)
+
+    v is the second raw moment, not a variance. Source: Gulino, section on Adam, with its
+    1 − βT and √v̂ corrected to 1 − βᵗ and √v̂ + ε; Kingma & Ba 2015, algorithm 1.
+    """
+    gradient = gradient + weight_decay * parameter
+    m = beta1 * m + (1 - beta1) * gradient
+    v = beta2 * v + (1 - beta2) * gradient**2
+    m_hat = m / (1 - beta1**step)
+    v_hat = v / (1 - beta2**step)
+    parameter = parameter - lr * m_hat / (v_hat**0.5 + eps)
+    return parameter, m, v
+
+
+class Adam(Optimizer):
+    """Adam as PyTorch has it: `weight_decay` λ is added to the gradient (AdamW decays apart)."""
+
+    stem = "adam"
+    slots = ("m", "v")
+    counts_steps = True
+    update = staticmethod(update)
+
+    def __init__(
+        self,
+        lr: float = 1e-3,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        check_decay_rates("Adam", beta1=betas[0], beta2=betas[1])
+        check_not_negative("Adam", eps=eps, weight_decay=weight_decay)
+        super().__init__(lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay)

@@ -1,0 +1,180 @@
+"""What an optimizer is: an update rule, its state, and one sweep over the parameters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from handgrad import kernels
+from handgrad.arrays import Array
+from handgrad.dispatch import get_engine
+from handgrad.errors import ArgumentError, EngineError
+from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays
+
+
+@functools.cache
+def _kernel_module(stem: str) -> ModuleType | None:
+    """The module with the fused sweep of optimizer `stem`, if it has one."""
+    if kernels.native is None or find_spec(f"handgrad.kernels.{stem}") is None:
+        return None
+    return import_module(f"handgrad.kernels.{stem}")
+
+
+def _kernel_for(stem: str) -> ModuleType | None:
+    """The fused sweep to use under the current engine; None for the reference."""
+    engine = get_engine()
+    if engine == "reference":
+        return None
+    module = _kernel_module(stem)
+    if module is None and engine == "kernels":
+        raise EngineError(
+            f"optimizers.{stem}: engine 'kernels' found no kernel of this optimizer; "
+            "engine 'auto' would use the reference"
+        )
+    return module
+
+
+def _layout(arrays: Mapping[str, Array]) -> Layout:
+    if type(arrays) is FlatArrays:
+        return arrays.layout
+    return tuple((name, tuple(array.shape)) for name, array in arrays.items())
+
+
+def check_not_negative(optimizer: str, **values: float) -> None:
+    """Raise ArgumentError for the first of these hyperparameters that is negative or NaN."""
+    for name, value in values.items():
+        if not value >= 0:
+            raise ArgumentError(f"{optimizer}: {name} is {value}; allowed: 0 or more")
+
+
+def check_decay_rates(optimizer: str, **values: float) -> None:
+    """Raise ArgumentError for the first of these averaging rates that is outside 0 ≤ β < 1."""
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise ArgumentError(f"{optimizer}: {name} is {value}; allowed: 0 or more, less than 1")
+
+
+class Optimizer:
+    """Moves parameters against their gradients, in place.
+
+    A subclass names its module (`stem`), its state arrays (`slots`, each shaped like a parameter and
+    starting at 0), its update rule, and its `hyperparameters`. The rule is a pure function
+
+        update(parameter, gradient, *slots, lr=..., <hyperparameters>) -> (parameter, *slots)
+
+    and the fused sweep `handgrad.kernels.<stem>.update` takes the same arguments, as flat arrays,
+    and writes parameters and slots in place. Both get `step`, counted from 1, if `counts_steps`.
+    """
+
+    stem: ClassVar[str]
+    slots: ClassVar[tuple[str, ...]] = ()
+    counts_steps: ClassVar[bool] = False
+    update: ClassVar[Callable[..., tuple[Array, ...]]]
+
+    def __init__(self, lr: float, **hyperparameters: Any) -> None:
+        check_not_negative(type(self).__name__, lr=lr)
+        self.lr = lr
+        self.hyperparameters = hyperparameters
+        self.steps = 0
+        self._slots: tuple[FlatArrays, ...] | None = None
+
+    def step(
+        self,
+        parameters: Mapping[str, Array],
+        gradients: Mapping[str, Array],
+        lr: float | None = None,
+    ) -> None:
+        """One update of every parameter, in place; `lr` replaces the optimizer's own this once.
+
+        Two FlatArrays of one layout are updated in a single sweep over their buffers, other
+        mappings array by array. Raises ArgumentError or ShapeError where a gradient is missing,
+        unknown or of another shape than its parameter.
+        """
+        slots = self._slots_for(parameters)
+        self.steps += 1
+        settings = {"lr": self.lr if lr is None else lr, **self.hyperparameters}
+        if self.counts_steps:
+            settings["step"] = self.steps
+        if (
+            type(parameters) is FlatArrays
+            and type(gradients) is FlatArrays
+            and parameters.layout == gradients.layout
+        ):
+            self._sweep(
+                parameters.buffer, gradients.buffer, [slot.buffer for slot in slots], settings
+            )
+            return
+        check_same_arrays(f"{type(self).__name__}: gradients", parameters, gradients)
+        for name, parameter in parameters.items():
+            self._sweep(parameter, gradients[name], [slot[name] for slot in slots], settings)
+
+    def _sweep(
+        self,
+        parameter: NDArray[Any],
+        gradient: NDArray[Any],
+        slots: list[NDArray[Any]],
+        settings: dict[str, Any],
+    ) -> None:
+        """Update one array and its slots in place, with the kernel or with the reference."""
+        kernel = _kernel_for(self.stem)
+        arrays = (parameter, gradient, *slots)
+        if kernel is not None and all(
+            array.dtype == parameter.dtype and array.flags.c_contiguous for array in arrays
+        ):
+            kernel.update(*(array.reshape(-1) for array in arrays), **settings)
+            return
+        updated = type(self).update(parameter, gradient, *slots, **settings)
+        for place, values in zip((parameter, *slots), updated, strict=True):
+            place[...] = values
+
+    def _slots_for(self, parameters: Mapping[str, Array]) -> tuple[FlatArrays, ...]:
+        """The state arrays in the parameters' own layout; zeros before the first step."""
+        if not self.slots:
+            return ()
+        slots = self._slots
+        if slots is None:
+            like = FlatArrays.of(parameters)
+            slots = tuple(like.zeros_like() for _ in self.slots)
+        elif slots[0].layout != _layout(parameters):
+            check_same_arrays(f"{type(self).__name__}: parameters", slots[0], parameters)
+            like = FlatArrays.of(parameters)
+            slots = tuple(like.filled_from(slot) for slot in slots)
+        self._slots = slots
+        return slots
+
+    @property
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that training changes: `step`, and `<slot>.<parameter>` for every slot."""
+        found: dict[str, NDArray[Any]] = {"step": np.asarray(self.steps, dtype=np.int64)}
+        for slot_name, slot in zip(self.slots, self._slots or (), strict=False):
+            for name, array in slot.items():
+                found[f"{slot_name}.{name}"] = array
+        return found
+
+    def load_state(self, state: Mapping[str, Array]) -> None:
+        """Continue from a `state`, of which a copy is taken.
+
+        Raises ArgumentError for an entry that is missing or belongs to no slot of this optimizer.
+        """
+        what = f"{type(self).__name__}.load_state"
+        if "step" not in state:
+            raise ArgumentError(f"{what}: 'step' is missing; allowed: what `state` returned")
+        loaded: dict[str, dict[str, Array]] = {slot: {} for slot in self.slots}
+        for key, array in state.items():
+            slot, _, name = key.partition(".")
+            if slot in loaded:
+                loaded[slot][name] = array
+            elif key != "step":
+                allowed = ", ".join(["step", *(f"{slot}.<parameter>" for slot in self.slots)])
+                raise ArgumentError(f"{what}: {key!r} is unknown; allowed: {allowed}")
+        for slot in self.slots:
+            check_same_arrays(f"{what}: {slot}", loaded[self.slots[0]], loaded[slot])
+        self.steps = int(state["step"])
+        self._slots = tuple(FlatArrays.of(loaded[slot]) for slot in self.slots) or None

@@ -1,0 +1,52 @@
+"""Training: the loop, its checkpoints, and the folder a run leaves behind.
+
+From Python:
+
+    trainer = hg.Trainer(model, hg.losses.CrossEntropy(), hg.optimizers.Adam(lr=1e-3))
+    history = trainer.fit((x, y), validation=(x_val, y_val), epochs=5)
+
+As a run, which is what the command line does with a recipe:
+
+    config = RunConfig(epochs=5, text=toml_text, batch_size=64, seed=0, augment=Affine(shift=1))
+    summary = train(config, model, loss, optimizer, schedule, data, out="runs/digits")
+
+    text = read_config("runs/digits")          # the config.toml of an interrupted run
+    summary = train(config, model, loss, optimizer, schedule, data, out="runs/digits", resume=True)
+
+- `model`: a `handgrad.layers.Layer`; `loss`: of `handgrad.losses`; `optimizer`: of
+  `handgrad.optimizers`; `schedule`: a callable, step -> factor on the optimizer's lr, or None.
+- `data`: a `handgrad.data.Dataset` (x_train, y_train, x_test, y_test, classes, and x_validation,
+  y_validation where there is a validation part).
+- A fresh run wants a folder that is empty or absent; anything else is a RunError that says so.
+- Ctrl-C saves a checkpoint and raises `Interrupted` (a KeyboardInterrupt), whose text names the
+  command that resumes; a command line prints it and exits with code 130.
+"""
+
+from __future__ import annotations
+
+from handgrad.training.augmentation import Affine, Augmentation, Compose, Flip, Shift
+from handgrad.training.callbacks import Callback, EarlyStopping
+from handgrad.training.metrics import Evaluation, evaluate
+from handgrad.training.run import Run, RunConfig, read_config, resume_run, start_run, train
+from handgrad.training.trainer import History, Interrupted, Trainer
+
+__all__ = [
+    "Affine",
+    "Augmentation",
+    "Callback",
+    "Compose",
+    "EarlyStopping",
+    "Evaluation",
+    "Flip",
+    "History",
+    "Interrupted",
+    "Run",
+    "RunConfig",
+    "Shift",
+    "Trainer",
+    "evaluate",
+    "read_config",
+    "resume_run",
+    "start_run",
+    "train",
+]

@@ -1,0 +1,106 @@
+"""Callbacks: what a caller wants done during training, and what stops it early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from handgrad.training.trainer import Trainer
+
+
+class Callback:
+    """Base class: override what you need.
+
+    `trainer.model`, `.step`, `.epoch` and `.history` are there to read; `trainer.stop = True` ends
+    the training after the current epoch. A callback with a memory returns it from `state` (plain
+    JSON values) and `arrays`, and takes it back in `restore`, so that it survives a resumption.
+    """
+
+    def on_start(self, trainer: Trainer) -> None:
+        """Before the first step; also when a run is resumed, after `restore`."""
+
+    def on_step(self, trainer: Trainer) -> None:
+        """After each optimizer step."""
+
+    def on_epoch(self, trainer: Trainer, record: Mapping[str, Any]) -> None:
+        """After each epoch, with its line of metrics.jsonl."""
+
+    def on_end(self, trainer: Trainer) -> None:
+        """After the last step, before the model is saved."""
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def arrays(self) -> dict[str, Array]:
+        return {}
+
+    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Take back what `state` and `arrays` returned when the checkpoint was written."""
+
+
+class EarlyStopping(Callback):
+    """Stop when `monitor` has not improved for `patience` epochs, and keep the best weights.
+
+    A monitor whose name ends in "loss" should fall, any other should rise; an improvement is a
+    change of more than `minimum_change`.
+    """
+
+    def __init__(
+        self,
+        patience: int,
+        *,
+        monitor: str = "validation_loss",
+        minimum_change: float = 0.0,
+        restore_best: bool = True,
+    ) -> None:
+        if patience < 1:
+            raise ArgumentError(f"EarlyStopping: patience is {patience}; allowed: at least 1")
+        self.patience = patience
+        self.monitor = monitor
+        self.minimum_change = minimum_change
+        self.restore_best = restore_best
+        self._best: float | None = None
+        self._waited = 0
+        self._weights: dict[str, Array] = {}
+
+    def on_epoch(self, trainer: Trainer, record: Mapping[str, Any]) -> None:
+        value = record.get(self.monitor)
+        if value is None:
+            numbers = [key for key, found in record.items() if isinstance(found, float)]
+            raise ArgumentError(
+                f"EarlyStopping: monitor is {self.monitor!r}, which this training does not "
+                f"measure; allowed: {', '.join(numbers)}"
+            )
+        gain = self._best is not None and (
+            self._best - value if self.monitor.endswith("loss") else value - self._best
+        )
+        if self._best is None or gain > self.minimum_change:
+            self._best = value
+            self._waited = 0
+            if self.restore_best:
+                self._weights = {name: np.array(a) for name, a in trainer.model_arrays().items()}
+        else:
+            self._waited += 1
+            if self._waited >= self.patience:
+                trainer.stop = True
+
+    def on_end(self, trainer: Trainer) -> None:
+        if self._weights:
+            trainer.load_model_arrays(self._weights)
+
+    def state(self) -> dict[str, Any]:
+        return {"best": self._best, "waited": self._waited}
+
+    def arrays(self) -> dict[str, Array]:
+        return self._weights
+
+    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        self._best = state["best"]
+        self._waited = state["waited"]
+        self._weights = dict(arrays)

@@ -1,0 +1,167 @@
+"""Live progress: a bar in a terminal, plain lines anywhere else, or nothing.
+
+The trainer asks `now >= display.due` after each step, which costs nothing, and calls `update` only
+then. Nothing here runs in a thread of its own, so the bar never takes a core from the training.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from handgrad.errors import ArgumentError
+
+
+class Display(Protocol):
+    due: float
+
+    def start(self, epoch: int, done: int, examples: int) -> None: ...
+    def update(self, now: float, done: int, loss: float, accuracy: float | None) -> None: ...
+    def end_epoch(self, record: Mapping[str, Any]) -> None: ...
+    def close(self) -> None: ...
+
+
+def display_for(choice: str, epochs: int) -> Display:
+    """The display called "bar", "lines" or "off"; "auto" is a bar exactly where one can be seen."""
+    if choice == "auto":
+        choice = "bar" if sys.stdout.isatty() else "lines"
+    if choice not in ("bar", "lines", "off"):
+        raise ArgumentError(f"progress is {choice!r}; allowed: auto, bar, lines, off")
+    return {"bar": Bar, "lines": Lines, "off": Off}[choice](epochs)
+
+
+def clock(seconds: float) -> str:
+    """0:07, 12:30 or 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def epoch_line(record: Mapping[str, Any], epochs: int) -> str:
+    """One epoch in words: "epoch  3/20  loss 0.1234  accuracy 96.42 %  ..."."""
+    width = len(str(epochs))
+    parts = [f"epoch {record['epoch']:>{width}}/{epochs}"]
+    for key, value in record.items():
+        if value is None:
+            continue
+        name = key.replace("_", " ")
+        if key.endswith("loss"):
+            parts.append(f"{name} {value:.4f}")
+        elif key.endswith("accuracy"):
+            parts.append(f"{name} {100 * value:6.2f} %")
+    parts.append(f"{record['examples_per_second']:,.0f} examples/s")
+    return "  ".join(parts)
+
+
+class _Pace:
+    """Examples per second and the time left, from this process' own steps."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+        self.epoch = 0
+        self.examples = 0
+        self._counted = 0
+        self._last = 0
+        self._began = time.perf_counter()
+
+    def start(self, epoch: int, done: int, examples: int) -> None:
+        self.epoch, self.examples, self._last = epoch, examples, done
+
+    def measure(self, now: float, done: int) -> tuple[float, float]:
+        self._counted += done - self._last
+        self._last = done
+        rate = self._counted / max(now - self._began, 1e-9)
+        ahead = (self.epochs - self.epoch) * self.examples - done
+        return rate, ahead / max(rate, 1e-9)
+
+
+class Off:
+    """No display."""
+
+    due = float("inf")
+
+    def __init__(self, epochs: int) -> None:
+        pass
+
+    def start(self, epoch: int, done: int, examples: int) -> None:
+        pass
+
+    def update(self, now: float, done: int, loss: float, accuracy: float | None) -> None:
+        pass
+
+    def end_epoch(self, record: Mapping[str, Any]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Lines(Off):
+    """One line an epoch, and one every ten seconds within a long one."""
+
+    every = 10.0
+
+    def __init__(self, epochs: int) -> None:
+        self.pace = _Pace(epochs)
+        self.due = time.perf_counter() + self.every
+
+    def start(self, epoch: int, done: int, examples: int) -> None:
+        self.pace.start(epoch, done, examples)
+        self.due = time.perf_counter() + self.every
+
+    def update(self, now: float, done: int, loss: float, accuracy: float | None) -> None:
+        self.due = now + self.every
+        rate, left = self.pace.measure(now, done)
+        reached = "" if accuracy is None else f"  accuracy {100 * accuracy:.2f} %"
+        print(
+            f"epoch {self.pace.epoch + 1}/{self.pace.epochs}  {done:,}/{self.pace.examples:,}  "
+            f"loss {loss:.4f}{reached}  {rate:,.0f} examples/s  {clock(left)} left",
+            flush=True,
+        )
+
+    def end_epoch(self, record: Mapping[str, Any]) -> None:
+        self.pace.measure(time.perf_counter(), self.pace.examples)
+        print(epoch_line(record, self.pace.epochs), flush=True)
+
+
+class Bar(Off):
+    """A rich progress bar, drawn at most ten times a second, above it a line for each epoch."""
+
+    every = 0.1
+
+    def __init__(self, epochs: int) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.pace = _Pace(epochs)
+        self.due = 0.0
+        self._progress = Progress(
+            TextColumn("epoch {task.fields[epoch]}/{task.fields[epochs]}"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[numbers]}"),
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=1, epoch=0, epochs=epochs, numbers="")
+        self._progress.start()
+
+    def start(self, epoch: int, done: int, examples: int) -> None:
+        self.pace.start(epoch, done, examples)
+        self._progress.update(self._task, epoch=epoch + 1, total=examples, completed=done)
+
+    def update(self, now: float, done: int, loss: float, accuracy: float | None) -> None:
+        self.due = now + self.every
+        rate, left = self.pace.measure(now, done)
+        reached = "" if accuracy is None else f"  accuracy {100 * accuracy:.2f} %"
+        numbers = f"loss {loss:.4f}{reached}  {rate:,.0f} examples/s  {clock(left)} left"
+        self._progress.update(self._task, completed=done, numbers=numbers)
+        self._progress.refresh()
+
+    def end_epoch(self, record: Mapping[str, Any]) -> None:
+        self.pace.measure(time.perf_counter(), self.pace.examples)
+        self._progress.print(epoch_line(record, self.pace.epochs), highlight=False)
+
+    def close(self) -> None:
+        self._progress.stop()

@@ -1,0 +1,84 @@
+"""A run from a recipe: train in a folder, or continue there, and write the results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from handgrad.layers.base import Layer
+from handgrad.optimizers import Optimizer
+from handgrad.training.augmentation import Augmentation
+from handgrad.training.callbacks import Callback, EarlyStopping
+from handgrad.training.folder import Run, read_config, resume_run, start_run
+from handgrad.training.trainer import Trainer
+
+__all__ = ["Run", "RunConfig", "read_config", "resume_run", "start_run", "train"]
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a recipe says about training; `text` is the TOML that config.toml keeps.
+
+    `early_stopping` is a patience in epochs, on the validation loss. See `Trainer` for the others.
+    """
+
+    epochs: int
+    text: str
+    batch_size: int = 64
+    seed: int = 0
+    accumulate: int = 1
+    clip_norm: float | None = None
+    precision: str = "float32"
+    augment: Augmentation | None = None
+    early_stopping: int | None = None
+    callbacks: Sequence[Callback] = ()
+    checkpoint_every: float = 60.0
+    progress: str = "auto"
+
+
+def train(
+    config: RunConfig,
+    model: Layer,
+    loss: Any,
+    optimizer: Optimizer,
+    schedule: Callable[[int], float] | None,
+    data: Any,
+    out: str | Path,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train `model` on `data` in the folder `out`; returns what summary.json holds.
+
+    `schedule` is step -> factor on the optimizer's learning rate. With `resume`, `model`,
+    `optimizer` and the rest are built exactly as the first time (from `read_config(out)`), and what
+    the checkpoint knows replaces what they start with; a finished run only returns its summary.
+
+    Raises RunError for a folder that holds something else, is in use, or (resuming) holds no run
+    or another seed, batch size or number of examples; `Interrupted` after Ctrl-C.
+    """
+    with resume_run(out) if resume else start_run(out, config.text) as run:
+        if run.finished:
+            summary: dict[str, Any] = json.loads(run.summary.read_text("utf-8"))
+            return summary
+        callbacks = list(config.callbacks)
+        if config.early_stopping is not None:
+            callbacks.append(EarlyStopping(config.early_stopping))
+        trainer = Trainer(
+            model,
+            loss,
+            optimizer,
+            schedule=schedule,
+            clip_norm=config.clip_norm,
+            accumulate=config.accumulate,
+            batch_size=config.batch_size,
+            seed=config.seed,
+            callbacks=callbacks,
+            out=run,
+            augment=config.augment,
+            precision=config.precision,
+            checkpoint_every=config.checkpoint_every,
+            progress=config.progress,
+        )
+        return trainer.fit(data, epochs=config.epochs, resume=resume).summary or {}

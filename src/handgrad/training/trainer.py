@@ -1,0 +1,522 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels
+from handgrad.errors import ArgumentError, RunError
+from handgrad.layers.base import Layer
+from handgrad.layers.flat import FlatArrays
+from handgrad.optimizers import Accumulation, Optimizer, clip_by_global_norm
+from handgrad.training.augmentation import Augmentation
+from handgrad.training.callbacks import Callback
+from handgrad.training.checkpoint import generator_state, restore_generator
+from handgrad.training.folder import Run, resume_run, start_run
+from handgrad.training.metrics import Sums, as_pair, evaluate, mean_weight
+from handgrad.training.progress import Display, display_for
+
+#: A run's gradient norms are recorded about this many times, enough for a smooth curve.
+NORM_RECORDS = 200
+
+#: The end of an epoch is skipped as a checkpoint while writing would take more than this share of
+#: the time: epochs of a few milliseconds should not wait for the disk. The last one never is.
+CHECKPOINT_SHARE = 0.02
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was stopped by Ctrl-C after saving a checkpoint; the text says how to resume."""
+
+    exit_code = 130
+
+
+@dataclass
+class History:
+    """What a training measured: one record per epoch, and the run's summary where there is one.
+
+    `history["validation_loss"]` is that value for every epoch.
+    """
+
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    summary: dict[str, Any] | None = None
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return [record[name] for record in self.epochs]
+
+
+class Trainer:
+    """Trains a model on shuffled mini-batches.
+
+    - `schedule`: step (from 0) -> factor on the optimizer's learning rate.
+    - `clip_norm`: gradients are scaled down to this global norm where they exceed it.
+    - `accumulate`: so many batches of `batch_size` make one optimizer step. Each weighs by what its
+      mean was taken over, so the step is that of one large batch, the last one of an epoch too.
+    - `seed`: of shuffling and augmentation. The model's own generators come from its constructor.
+    - `augment`: an augmentation of `handgrad.training`, applied to training batches.
+    - `out`: a folder that becomes a run (see `handgrad.training.folder`), with a checkpoint at the
+      end of every epoch and every `checkpoint_every` seconds or `checkpoint_steps` steps.
+    - `precision`: "float32", or "bf16" for matrix products of bf16 with float32 accumulation.
+    - `progress`: "auto", "bar", "lines" or "off".
+    - `norms_every`: steps between two records of the gradient norms; by default about 200 a run.
+
+    The model's parameters become views of `trainer.parameters`, one flat buffer.
+    Raises ArgumentError where a value is impossible.
+    """
+
+    def __init__(
+        self,
+        model: Layer,
+        loss: Any,
+        optimizer: Optimizer,
+        *,
+        schedule: Callable[[int], float] | None = None,
+        clip_norm: float | None = None,
+        accumulate: int = 1,
+        batch_size: int = 64,
+        seed: int = 0,
+        callbacks: Sequence[Callback] = (),
+        out: str | Path | Run | None = None,
+        augment: Augmentation | None = None,
+        precision: str = "float32",
+        checkpoint_every: float = 60.0,
+        checkpoint_steps: int | None = None,
+        evaluation_batch: int = 256,
+        norms_every: int | None = None,
+        progress: str = "auto",
+    ) -> None:
+        counts = {
+            "accumulate": accumulate,
+            "batch_size": batch_size,
+            "checkpoint_steps": checkpoint_steps,
+            "evaluation_batch": evaluation_batch,
+            "norms_every": norms_every,
+        }
+        for name, value in counts.items():
+            if value is not None and value < 1:
+                raise ArgumentError(f"Trainer: {name} is {value}; allowed: an integer from 1")
+        if clip_norm is not None and not clip_norm > 0:
+            raise ArgumentError(f"Trainer: clip_norm is {clip_norm}; allowed: a positive number")
+        if precision not in ("float32", "bf16"):
+            raise ArgumentError(f"Trainer: precision is {precision!r}; allowed: float32, bf16")
+        self.model = model
+        self.loss = loss
+        self.optimizer = optimizer
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.accumulate = accumulate
+        self.batch_size = batch_size
+        self.seed = seed
+        self.callbacks = tuple(callbacks)
+        self.out = out
+        self.augment = augment
+        self.precision = precision
+        self.checkpoint_every = checkpoint_every
+        self.checkpoint_steps = checkpoint_steps
+        self.evaluation_batch = evaluation_batch
+        self.norms_every = norms_every
+        self.progress = progress
+
+        self.parameters = model.bind()
+        self._part = self.parameters.zeros_like()
+        self.gradients = self._part
+        self._accumulation = Accumulation(self.parameters)
+        self.history = History()
+        self.step = 0
+        self.epoch = 0
+        self.stop = False
+        self.seconds = 0.0
+        streams = np.random.SeedSequence(seed).spawn(2)
+        self._shuffling, self._augmenting = (
+            np.random.Generator(np.random.PCG64(stream)) for stream in streams
+        )
+        self._shuffling_before = generator_state(self._shuffling)
+        self._position = 0
+        self._examples = 0
+        self._sums = Sums()
+        self._interrupted = False
+        self._saved_at = self._save_seconds = 0.0
+
+    def fit(
+        self, train: Any, validation: Any = None, *, epochs: int, resume: bool = False
+    ) -> History:
+        """Train for `epochs` passes over `train`, judging the model on `validation` after each.
+
+        `train` and `validation` are pairs (x, y) of arrays, or one data set object with x_train,
+        y_train (and x_validation, y_validation). With `out`, the run is finished by an evaluation:
+        on the data set's test part, or else on the validation data. `resume=True` continues the
+        run in `out` from its last checkpoint.
+
+        Raises RunError where the folder is not as it should be or the loss stops being finite, and
+        `Interrupted` after Ctrl-C in a run that has a folder.
+        """
+        from handgrad.training.results import write_results
+
+        run = self._open_run(epochs, resume)
+        try:
+            x, y = as_pair(train, "train")
+            if validation is None and getattr(train, "x_validation", None) is not None:
+                validation = train
+            if validation is not None:
+                validation = as_pair(validation, "validation")
+            self._fit(x, y, validation, epochs, run, resume)
+            if run is not None:
+                test = as_pair(train, "test") if hasattr(train, "x_test") else validation
+                classes = getattr(train, "classes", None)
+                self.history.summary = write_results(self, run, test, classes)
+        finally:
+            if run is not None and run is not self.out:
+                run.close()
+        return self.history
+
+    def _open_run(self, epochs: int, resume: bool) -> Run | None:
+        if isinstance(self.out, Run):
+            return self.out
+        if self.out is None:
+            if resume:
+                raise ArgumentError("Trainer: resume needs out, the folder of the run; found None")
+            return None
+        run = resume_run(self.out) if resume else start_run(self.out, self._config(epochs))
+        run.resume_command = "the same program, with fit(..., resume=True)"
+        return run
+
+    def _config(self, epochs: int) -> str:
+        """The config.toml of a run that was started from Python and not from a recipe."""
+        lines = ["# Written by hg.Trainer; the model and the data come from the program.", "[trainer]"]
+        settings = {"epochs": epochs, **self._identity()}
+        lines += [f"{name} = {value}" for name, value in settings.items()]
+        lines += [f"clip_norm = {self.clip_norm}"] if self.clip_norm is not None else []
+        lines += [
+            f'precision = "{self.precision}"',
+            f'optimizer = "{type(self.optimizer).__name__}"',
+            f"lr = {self.optimizer.lr}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _identity(self) -> dict[str, int]:
+        """What a checkpoint must share with the trainer that continues it."""
+        return {"seed": self.seed, "batch_size": self.batch_size, "accumulate": self.accumulate}
+
+    # -- the loop ---------------------------------------------------------------------------------
+
+    def _fit(
+        self, x: Array, y: Array, validation: Any, epochs: int, run: Run | None, resume: bool
+    ) -> None:
+        self.parameters = self.model.bind()
+        self.history = History()
+        self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
+        self._examples = len(x)
+        self._sums = Sums()
+        if run is not None and resume:
+            self._restore(run)
+        for callback in self.callbacks:
+            callback.on_start(self)
+
+        steps = math.ceil(len(x) / (self.batch_size * self.accumulate)) * epochs
+        norms_every = self.norms_every or max(1, steps // NORM_RECORDS)
+        display = display_for(self.progress, epochs)
+        try:
+            with self._interruptible(run):
+                while self.epoch < epochs and not self.stop:
+                    self._run_epoch(x, y, validation, run, display, norms_every, epochs)
+        finally:
+            display.close()
+        for callback in self.callbacks:
+            callback.on_end(self)
+        if run is not None:
+            run.save_model(self.model_arrays())
+
+    def _run_epoch(
+        self,
+        x: Array,
+        y: Array,
+        validation: Any,
+        run: Run | None,
+        display: Display,
+        norms_every: int,
+        epochs: int,
+    ) -> None:
+        """One pass over the data from where `_position` says, and what follows it."""
+        began = time.perf_counter()
+        seconds_before = self.seconds
+        self._shuffling_before = generator_state(self._shuffling)
+        order = self._shuffling.permutation(len(x))
+        batch = _Batch(x, y, self.batch_size, self.parameters.buffer.dtype)
+        group = self.batch_size * self.accumulate
+        watchers = [
+            callback
+            for callback in self.callbacks
+            if type(callback).on_step is not Callback.on_step
+        ]
+        checkpoint_due = math.inf if run is None else began + self.checkpoint_every
+        first_position = self._position
+        display.start(self.epoch, first_position, len(x))
+
+        while self._position < len(x):
+            index = order[self._position : self._position + group]
+            if self.accumulate == 1:
+                self._gradients_of(batch, index)
+            else:
+                self.gradients = self._accumulated(batch, index)
+            if run is not None and self.step % norms_every == 0:
+                run.log(self._norms())
+            if self.clip_norm is not None:
+                clip_by_global_norm(self.gradients, self.clip_norm)
+            rate = self._learning_rate(self.step)
+            self.optimizer.step(self.parameters, self.gradients, rate)
+            self.step += 1
+            self._position += len(index)
+            for callback in watchers:
+                callback.on_step(self)
+
+            now = time.perf_counter()
+            if now >= display.due:
+                display.update(now, self._position, self._sums.mean_loss, self._sums.accuracy)
+            if run is not None and (
+                now >= checkpoint_due
+                or self._interrupted
+                or (self.checkpoint_steps and self.step % self.checkpoint_steps == 0)
+            ):
+                self.seconds = seconds_before + now - began
+                if self._interrupted and self._position < len(x):
+                    self._leave(run)
+                self._save(run)
+                checkpoint_due = time.perf_counter() + self.checkpoint_every
+
+        pace = (len(x) - first_position) / max(time.perf_counter() - began, 1e-9)
+        record = self._epoch_record(validation, pace)
+        self.seconds = seconds_before + time.perf_counter() - began
+        record["seconds"] = round(self.seconds, 3)
+        self.epoch += 1
+        self._position = 0
+        self._sums = Sums()
+        self.history.epochs.append(record)
+        for callback in self.callbacks:
+            callback.on_epoch(self, record)
+        display.end_epoch(record)
+        if run is not None:
+            run.log(record)
+            self._shuffling_before = generator_state(self._shuffling)
+            last = self.stop or self.epoch == epochs
+            if last or self._worth_saving():
+                self._save(run)
+            if self._interrupted and not last:
+                self._leave(run)
+
+    def _gradients_of(self, batch: _Batch, index: Array) -> float:
+        """Forward, loss and backward of the examples at `index`; what their mean is taken over."""
+        x, targets = batch.gather(index)
+        if self.augment is not None:
+            x = self.augment(x, self._augmenting)
+        outputs, cache = self.model.forward(x, training=True)
+        value, loss_cache = self.loss.forward(outputs, targets)
+        value = float(value)
+        if not math.isfinite(value):
+            raise RunError(
+                f"training: the loss is {value} at step {self.step + 1} (epoch {self.epoch + 1}); "
+                f"a smaller learning rate or clip_norm usually prevents this"
+            )
+        doutputs = self.loss.backward(loss_cache)
+        self.model.backward(doutputs, cache, gradients=self._part, input_gradient=False)
+        weight = mean_weight(self.loss, targets)
+        self._sums.add(value, weight, outputs, targets)
+        return weight
+
+    def _accumulated(self, batch: _Batch, index: Array) -> FlatArrays:
+        """The gradients of all examples at `index`, taken `batch_size` at a time."""
+        for first in range(0, len(index), self.batch_size):
+            weight = self._gradients_of(batch, index[first : first + self.batch_size])
+            self._accumulation.add(self._part, weight)
+        return self._accumulation.take()
+
+    def _norms(self) -> dict[str, Any]:
+        """The line of metrics.jsonl with the gradient norm of every layer, before clipping."""
+        squares: dict[str, float] = {}
+        for name, gradient in self.gradients.items():
+            layer = name.rpartition(".")[0]
+            flat = gradient.reshape(-1)
+            squares[layer] = squares.get(layer, 0.0) + float(flat @ flat)
+        norms = {layer: math.sqrt(square) for layer, square in squares.items()}
+        return {"kind": "gradients", "step": self.step, "norms": norms}
+
+    def _epoch_record(self, validation: Any, examples_per_second: float) -> dict[str, Any]:
+        record: dict[str, Any] = {
+            "kind": "epoch",
+            "epoch": self.epoch + 1,
+            "step": self.step,
+            "loss": self._sums.mean_loss,
+            "accuracy": self._sums.accuracy,
+        }
+        if validation is not None:
+            judged = evaluate(self.model, self.loss, validation, self.evaluation_batch)
+            record["validation_loss"] = judged.loss
+            record["validation_accuracy"] = judged.accuracy
+        record["learning_rate"] = self._learning_rate(self.step - 1)
+        record["examples_per_second"] = round(examples_per_second, 1)
+        return record
+
+    def _learning_rate(self, step: int) -> float:
+        factor = 1.0 if self.schedule is None else self.schedule(step)
+        return self.optimizer.lr * factor
+
+    # -- saving, resuming, stopping ---------------------------------------------------------------
+
+    def model_arrays(self) -> dict[str, Array]:
+        """Parameters and buffers together, as model.safetensors keeps them."""
+        return {**self.model.parameters, **self.model.buffers}
+
+    def load_model_arrays(self, arrays: Mapping[str, Array]) -> None:
+        """Put `model_arrays()` back. Raises an error for a missing, unknown or mis-shaped array."""
+        load_model_arrays(self.model, arrays)
+
+    def _save(self, run: Run) -> None:
+        """Write a checkpoint; it falls between two optimizer steps."""
+        began = time.perf_counter()
+        arrays = {f"model.{name}": array for name, array in self.model_arrays().items()}
+        for name, array in self.optimizer.state.items():
+            arrays[f"optimizer.{name}"] = array
+        for i, callback in enumerate(self.callbacks):
+            for name, array in callback.arrays().items():
+                arrays[f"callback{i}.{name}"] = array
+        run.save(
+            arrays,
+            {
+                **self._identity(),
+                "epoch": self.epoch,
+                "position": self._position,
+                "step": self.step,
+                "stop": self.stop,
+                "seconds": self.seconds,
+                "examples": self._examples,
+                "sums": self._sums.state(),
+                "callbacks": [callback.state() for callback in self.callbacks],
+                "generators": {
+                    "shuffling": self._shuffling_before,
+                    "augmenting": generator_state(self._augmenting),
+                    "model": {
+                        name: generator_state(generator)
+                        for name, generator in self.model.generators.items()
+                    },
+                },
+            },
+        )
+        self._saved_at = time.perf_counter()
+        self._save_seconds = self._saved_at - began
+
+    def _worth_saving(self) -> bool:
+        waited = time.perf_counter() - self._saved_at
+        return self._save_seconds <= CHECKPOINT_SHARE * waited
+
+    def _restore(self, run: Run) -> None:
+        """Continue where the run's last checkpoint left off; from the start if there is none."""
+        saved = run.load()
+        if saved is None:
+            return
+        arrays, state = saved
+        for name, value in {**self._identity(), "examples": self._examples}.items():
+            if state[name] != value:
+                raise RunError(
+                    f"{run.folder}: {name} is {value}; allowed: {state[name]}, as in the checkpoint"
+                )
+        self.load_model_arrays(_under("model.", arrays))
+        self.optimizer.load_state(_under("optimizer.", arrays))
+        for i, callback in enumerate(self.callbacks):
+            callback.restore(state["callbacks"][i], _under(f"callback{i}.", arrays))
+        generators = state["generators"]
+        restore_generator(self._shuffling, generators["shuffling"])
+        restore_generator(self._augmenting, generators["augmenting"])
+        for name, generator in self.model.generators.items():
+            restore_generator(generator, generators["model"][name])
+        self.epoch = state["epoch"]
+        self._position = state["position"]
+        self.step = state["step"]
+        self.stop = state["stop"]
+        self.seconds = state["seconds"]
+        self._sums = Sums.restore(state["sums"])
+        self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
+
+    @contextmanager
+    def _interruptible(self, run: Run | None) -> Iterator[None]:
+        """Ctrl-C asks the loop to stop after the current step; a second one stops at once.
+
+        Only for a run, which has somewhere to save to, and in the main thread, which alone
+        receives signals.
+        """
+        if run is None or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.getsignal(signal.SIGINT)
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            self._interrupted = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        self._interrupted = False
+        signal.signal(signal.SIGINT, ask)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
+    def _leave(self, run: Run) -> NoReturn:
+        self._save(run)
+        raise Interrupted(
+            f"interrupted in epoch {self.epoch + 1} after step {self.step}; saved. "
+            f"Continue with: {run.resume_command}"
+        )
+
+
+def load_model_arrays(model: Layer, arrays: Mapping[str, Array]) -> None:
+    """Set a model's parameters and buffers from the arrays of a model.safetensors."""
+    buffers = {name: array for name, array in arrays.items() if name in model.buffers}
+    model.update_parameters({name: a for name, a in arrays.items() if name not in buffers})
+    model.update_buffers(buffers)
+
+
+def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+class _Batch:
+    """Gathers examples into one pair of arrays that every step uses again.
+
+    Pixels and floating-point inputs arrive in the parameters' dtype, indices as they are.
+    """
+
+    def __init__(self, x: Array, y: Array, size: int, dtype: np.dtype[Any]) -> None:
+        self._divisor = dtype.type(x.maximum) if isinstance(x, Pixels) else None
+        self._x_source = x.values if isinstance(x, Pixels) else x
+        self._y_source = y
+        self._x = np.empty((size, *x.shape[1:]), self._x_source.dtype)
+        self._y = np.empty((size, *y.shape[1:]), y.dtype)
+        converts = x.dtype.kind == "f" and self._x.dtype != dtype
+        self._converted = np.empty(self._x.shape, dtype) if converts else None
+
+    def gather(self, index: Array) -> tuple[Array, Array]:
+        count = len(index)
+        # mode="clip": with "raise" NumPy would gather into a buffer of its own and copy it.
+        x = np.take(self._x_source, index, axis=0, out=self._x[:count], mode="clip")
+        y = np.take(self._y_source, index, axis=0, out=self._y[:count], mode="clip")
+        if self._converted is None:
+            return x, y
+        converted = self._converted[:count]
+        if self._divisor is None:
+            np.copyto(converted, x, casting="same_kind")
+        else:
+            np.divide(x, self._divisor, out=converted)
+        return converted, y
