@@ -1,1 +1,102 @@
-"""handgrad: neural networks with every gradient written out."""
+"""handgrad: neural networks with every gradient written out.
+
+    import handgrad as hg
+
+    rng = np.random.default_rng(0)
+    model = hg.Sequential(hg.Dense(64, 32, activation="relu", rng=rng), hg.Dense(32, 10, rng=rng))
+    y, cache = model.forward(x)
+    loss, loss_cache = hg.losses.CrossEntropy().forward(y, target)
+    dy = hg.losses.CrossEntropy().backward(loss_cache)
+    dx, gradients = model.backward(dy, cache)
+
+Every op is `hg.ops.<name>.forward` and `.backward`; everything else is built from them. Names are
+loaded when first used, so that importing handgrad costs little beyond NumPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from handgrad.dispatch import SKIP, engine, get_engine, set_engine
+from handgrad.threads import get_threads, set_threads
+
+if TYPE_CHECKING:
+    from handgrad import data, initializers, layers, losses, ops, optimizers, training
+    from handgrad.layers import (
+        Activation,
+        AvgPool2d,
+        BatchNorm,
+        Conv1d,
+        Conv2d,
+        ConvTranspose2d,
+        Dense,
+        Dropout,
+        Embedding,
+        Flatten,
+        LayerNorm,
+        MaxPool2d,
+        Residual,
+        RMSNorm,
+        Sequential,
+        Standardize,
+    )
+    from handgrad.products import matmul
+    from handgrad.training import Trainer
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "SKIP",
+    "Activation",
+    "AvgPool2d",
+    "BatchNorm",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose2d",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "LayerNorm",
+    "MaxPool2d",
+    "RMSNorm",
+    "Residual",
+    "Sequential",
+    "Standardize",
+    "Trainer",
+    "data",
+    "engine",
+    "get_engine",
+    "get_threads",
+    "initializers",
+    "layers",
+    "losses",
+    "matmul",
+    "ops",
+    "optimizers",
+    "set_engine",
+    "set_threads",
+    "training",
+]
+
+_MODULES: Final = frozenset(
+    {"data", "initializers", "layers", "losses", "ops", "optimizers", "training"}
+)
+_HOMES: Final = {"matmul": "handgrad.products", "Trainer": "handgrad.training"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name of `__all__` when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'handgrad' has no attribute {name!r}")
+    if name in _MODULES:
+        found: Any = import_module(f"handgrad.{name}")
+    else:
+        found = getattr(import_module(_HOMES.get(name, "handgrad.layers")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

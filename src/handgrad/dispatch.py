@@ -105,7 +105,7 @@ def _refusal(arguments: Any) -> str | None:
                 return f"an array of {value.dtype}"
         elif type(value) not in _PLAIN and not isinstance(value, (np.generic, np.random.Generator)):
             return f"a {type(value).__module__}.{type(value).__name__}"
-    return None
+    return None if dtype is not None else "no array of floats"
 
 
 def _contiguous(value: Any) -> Any:

@@ -37,7 +37,7 @@ __all__ = [
 
 #: The sets known by name, and the files each is made of.
 EXPECTED: Final = {
-    "digits": "nothing, it comes with handgrad",
+    "digits": "nothing, because it comes with handgrad",
     "mnist": "a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
     "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each as it is or as .gz",
     "fashion-mnist": "a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
@@ -45,6 +45,7 @@ EXPECTED: Final = {
     "cifar10": "a folder with data_batch_1.bin to data_batch_5.bin and test_batch.bin, "
     "or the same as .png sheets with train_labels.json and test_labels.json",
 }
+_FORMS: Final = {"digits": "bundled", "mnist": "idx", "fashion-mnist": "idx", "cifar10": "cifar"}
 _ANY: Final = (
     "a folder of IDX files, of CIFAR-10 batches or of images per class, a .npz file or a .csv file"
 )
@@ -62,7 +63,7 @@ def load(name: str, path: str | os.PathLike[str] | None = None, seed: int = 0) -
     if name == "digits" and path is None:
         return digits.load(seed)
     given = path if path is not None else os.environ.get("HANDGRAD_DATA")
-    expected = EXPECTED.get(name, _ANY)
+    expected = EXPECTED.get(name, _ANY) if path is None else _ANY
     if not given:
         raise DataError(
             f"{name}: no data given; expected --data PATH or HANDGRAD_DATA=PATH, where PATH is "
@@ -73,16 +74,33 @@ def load(name: str, path: str | os.PathLike[str] | None = None, seed: int = 0) -
         place = place / name
     if not place.exists():
         raise DataError(f"{place} does not exist; expected {expected}")
+    form = _form(place)
+    own = _FORMS.get(name, form)
+    if form is None or (path is None and form != own):
+        raise DataError(f"{place} holds no {'data set' if path else name}; expected {expected}")
+    # The user's own data in the place of a set known by name goes by its own name.
+    title = name if form == own else place.stem
+    match form:
+        case "idx":
+            return idx.load(title, place)
+        case "cifar":
+            return cifar.load(title, place)
+        case "folder":
+            return folder.load(title, place, seed)
+        case "npz":
+            return arrays.load_npz(title, place, seed)
+        case _:
+            return arrays.load_csv(title, place, seed)
+
+
+def _form(place: Path) -> str | None:
+    """What a file or folder holds, by the names in it; None where that is nothing known."""
     if place.is_dir():
         if idx.is_idx_folder(place):
-            return idx.load(name, place)
+            return "idx"
         if cifar.is_cifar_folder(place):
-            return cifar.load(name, place)
-        if folder.is_image_folder(place):
-            return folder.load(name, place, seed)
-        raise DataError(f"{place} holds no data set; expected {expected}")
+            return "cifar"
+        return "folder" if folder.is_image_folder(place) else None
     if place.suffix == ".npz":
-        return arrays.load_npz(name, place, seed)
-    if place.name.endswith((".csv", ".csv.gz")):
-        return arrays.load_csv(name, place, seed)
-    raise DataError(f"{place} is of no known kind; expected {_ANY}")
+        return "npz"
+    return "csv" if place.name.endswith((".csv", ".csv.gz")) else None

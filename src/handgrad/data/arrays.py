@@ -46,8 +46,9 @@ def load_npz(name: str, path: Path, seed: int = 0) -> Dataset:
 def read_npz(path: Path) -> dict[str, Array]:
     """Every array of a .npz file, none of them pickled."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
+        # Opened here, because np.load leaves a damaged file open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
     except FileNotFoundError:
         raise DataError(f"{path} is missing; expected a .npz file") from None
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error):

@@ -104,7 +104,7 @@ def _read_sheets(home: Path, part: str) -> tuple[Array, Array]:
     path, labels = _read_labels(home, part)
     if len(labels) != len(x):
         raise DataError(
-            f"{path} has {len(labels):,} labels; expected {len(x):,}, one for each row of the sheets"
+            f"{path} has {len(labels):,} labels; expected {len(x):,}, one for each row of a sheet"
         )
     return x, labels
 

@@ -19,10 +19,10 @@ TEST_FRACTION: Final = 0.2
 
 
 class Pixels:
-    """Images kept as the bytes they came in; indexing gives float32 batches from 0 to 1.
+    """Images kept in the bytes they came in; indexing gives float32 batches from 0 to 1.
 
     A float32 copy of a whole image set takes four times the memory and is never needed at once.
-    `pixels[index]` with any NumPy index returns `bytes[index] / maximum` as a new float32 array;
+    `pixels[index]` with any NumPy index returns `values[index] / maximum` as a new float32 array;
     `np.asarray(pixels)` is the whole set.
     """
 
@@ -46,9 +46,7 @@ class Pixels:
         return len(self.values)
 
     def __getitem__(self, index: Any) -> Array:
-        batch = np.asarray(self.values[index], dtype=np.float32)
-        batch /= np.float32(self.maximum)
-        return batch
+        return np.divide(self.values[index], np.float32(self.maximum), dtype=np.float32)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from handgrad.arrays import Array
+from handgrad.dispatch import SKIP
+from handgrad.errors import ArgumentError
 from handgrad.kernels import native
 
 assert native is not None
 
 #: `empty(shape, dtype)`: an uninitialised C-contiguous NumPy array, 64-byte aligned when large.
 empty = native.empty
+
+
+def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Array | None:
+    """Where a gradient goes: None for SKIP, a new array for None, else `wanted` itself.
+
+    It has the type of `like`, and its shape unless another is given. Raises ArgumentError where
+    `wanted` cannot take it.
+    """
+    shape = like.shape if shape is None else shape
+    if wanted is None:
+        return empty(shape, like.dtype)
+    if wanted is SKIP:
+        return None
+    if wanted.shape != shape or wanted.dtype != like.dtype or not wanted.flags.c_contiguous:
+        raise ArgumentError(
+            f"out= has an array of shape {wanted.shape}, {wanted.dtype}; "
+            f"allowed: C-contiguous, shape {shape}, {like.dtype}"
+        )
+    return wanted

@@ -25,8 +25,8 @@ class Activation(OpLayer):
     """y = f(x) by the name of the op, with that op's options: `Activation("gelu",
     approximate="tanh")`.
 
-    Dense and the convolutions apply an activation in the same pass, `Dense(..., activation="relu")`,
-    which is faster than a layer of its own.
+    Dense and the convolutions apply an activation in the same pass, as in
+    `Dense(..., activation="relu")`, which is faster than a layer of its own.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -37,7 +37,8 @@ class Activation(OpLayer):
         self.options = options
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return self.op.forward(x, **self.options)
+        y, cache = self.op.forward(x, **self.options)
+        return y, cache
 
     def output_shape(self, input_shape: Shape) -> Shape:
         return input_shape

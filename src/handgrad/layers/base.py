@@ -172,11 +172,9 @@ class OpLayer(Layer):
         return dx, gradients
 
 
-def activation_options(
-    activation: str, negative_slope: float, approximate: str
-) -> dict[str, Any]:
+def activation_options(activation: str, negative_slope: float, approximate: str) -> dict[str, Any]:
     """The keyword arguments of a fused op for this activation, without what is not its own."""
-    own = {
+    own: dict[str, dict[str, Any]] = {
         "leaky_relu": {"negative_slope": negative_slope},
         "gelu": {"approximate": approximate},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,7 @@ def _check_groups(layer: str, in_channels: int, out_channels: int, groups: int) 
 def _check_example(layer: str, shape: Shape, channels: int, axes: int) -> None:
     if len(shape) != axes + 1 or shape[0] != channels:
         places = "T" if axes == 1 else "H, W"
-        raise ShapeError(
-            f"{layer}: an example has shape {shape}; allowed: ({channels}, {places})"
-        )
+        raise ShapeError(f"{layer}: an example has shape {shape}; allowed: ({channels}, {places})")
 
 
 class _Convolution(OpLayer):
@@ -78,7 +77,7 @@ class _Convolution(OpLayer):
         self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return self.op.forward(
+        y, cache = self.op.forward(
             x,
             self.weight,
             self.bias,
@@ -88,12 +87,11 @@ class _Convolution(OpLayer):
             groups=self.groups,
             activation=self.activation,
         )
+        return y, cache
 
     def output_shape(self, input_shape: Shape) -> Shape:
         _check_example(type(self).__name__, input_shape, self.in_channels, self.axes)
-        places = moves(
-            input_shape[1:], self.kernel_size, self.stride, self.padding, self.dilation
-        )
+        places = moves(input_shape[1:], self.kernel_size, self.stride, self.padding, self.dilation)
         if min(places) < 1:
             raise ShapeError(
                 f"{type(self).__name__}: an example has shape {input_shape}; allowed: with padding "
@@ -136,7 +134,7 @@ class ConvTranspose2d(OpLayer):
     """
 
     parameter_names = ("weight", "bias")
-    op = conv_transpose2d
+    op: ModuleType = conv_transpose2d
 
     def __init__(
         self,
@@ -170,7 +168,7 @@ class ConvTranspose2d(OpLayer):
         self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return conv_transpose2d.forward(
+        y, cache = self.op.forward(
             x,
             self.weight,
             self.bias,
@@ -180,6 +178,7 @@ class ConvTranspose2d(OpLayer):
             groups=self.groups,
             dilation=self.dilation,
         )
+        return y, cache
 
     def output_shape(self, input_shape: Shape) -> Shape:
         _check_example("ConvTranspose2d", input_shape, self.in_channels, 2)
@@ -189,8 +188,8 @@ class ConvTranspose2d(OpLayer):
         places = [size - 2 * p for size, p in zip(unpadded, self.padding, strict=True)]
         if min(places) < 1:
             raise ShapeError(
-                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {places} places "
-                f"of output without the padding {self.padding}; allowed: at least 1"
+                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {places} "
+                f"places of output without the padding {self.padding}; allowed: at least 1"
             )
         return (self.out_channels, *places)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ class Embedding(Layer):
     """
 
     parameter_names = ("weight",)
+    op: ModuleType = embedding
 
     def __init__(
         self,
@@ -50,8 +52,8 @@ class Embedding(Layer):
         input_gradient: bool = True,
     ) -> tuple[None, Mapping[str, Array]]:
         if gradients is None:
-            return None, {"weight": embedding.backward(dy, cache)}
-        embedding.backward(dy, cache, out=(gradients["weight"],))
+            return None, {"weight": self.op.backward(dy, cache)}
+        self.op.backward(dy, cache, out=(gradients["weight"],))
         return None, gradients
 
     def output_shape(self, input_shape: Shape) -> Shape:

@@ -31,7 +31,7 @@ def _aligned_zeros(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 class FlatArrays(Mapping[str, NDArray[Any]]):
     """Named arrays that are views of one contiguous `buffer`, in the order of `layout`.
 
-    The mapping itself is fixed: write into an array (`flat["0.weight"][...] = w`), never replace it.
+    The mapping itself is fixed: write into an array, `flat["0.weight"][...] = w`.
     """
 
     __slots__ = ("_children", "_views", "buffer", "layout")

@@ -6,10 +6,12 @@ import math
 from typing import Any
 
 from handgrad.arrays import Array
-from handgrad.errors import ShapeError
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.ops import avg_pool2d, max_pool2d
 from handgrad.ops.windows import Setting, moves, per_axis
+
+Pair = int | tuple[int, int]
 
 
 def _pooled_shape(
@@ -39,10 +41,10 @@ class MaxPool2d(OpLayer):
 
     def __init__(
         self,
-        kernel_size: Setting,
-        stride: Setting | None = None,
-        padding: Setting = 0,
-        dilation: Setting = 1,
+        kernel_size: Pair,
+        stride: Pair | None = None,
+        padding: Pair = 0,
+        dilation: Pair = 1,
     ) -> None:
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
@@ -71,12 +73,16 @@ class AvgPool2d(OpLayer):
 
     def __init__(
         self,
-        kernel_size: Setting | str,
-        stride: Setting | None = None,
-        padding: Setting = 0,
+        kernel_size: Pair | str,
+        stride: Pair | None = None,
+        padding: Pair = 0,
         *,
         count_include_pad: bool = True,
     ) -> None:
+        if isinstance(kernel_size, str) and kernel_size != "global":
+            raise ArgumentError(
+                f"AvgPool2d: kernel_size is {kernel_size!r}; allowed: an int, two ints or 'global'"
+            )
         self.kernel_size = kernel_size
         self.stride = stride
         self.padding = padding

@@ -56,7 +56,7 @@ class Residual(Layer):
         dbranch, found["inner"] = self.inner.backward(
             dy, cache.inner, gradients=part(gradients, "inner"), input_gradient=input_gradient
         )
-        dskip: Array | None = dy
+        dskip: Any = dy
         if self.projection is not None:
             dskip, found["projection"] = self.projection.backward(
                 dy,

@@ -56,7 +56,7 @@ def validate(
             f"cross_entropy: target has shape {tuple(target.shape)}; allowed: {without_classes} "
             f"for class indices or {shape} for probabilities, because x has shape {shape}"
         )
-    if isinstance(target, np.ndarray):
+    if isinstance(target, (np.ndarray, np.generic)):
         has_indices = len(target.shape) < len(shape)
         kinds, meaning = ("iu", "class indices") if has_indices else ("f", "probabilities")
         if target.dtype.kind not in kinds:
@@ -65,10 +65,11 @@ def validate(
                 f"{'integers' if has_indices else 'floats'}, because its shape is that of {meaning}"
             )
         if has_indices:
-            wrong = target[(target != ignore_index) & ((target < 0) | (target >= classes))]
+            found = np.ravel(target)
+            wrong = found[(found != ignore_index) & ((found < 0) | (found >= classes))]
             if wrong.size > 0:
                 raise ArgumentError(
-                    f"cross_entropy: target holds class {wrong.flat[0]}; "
+                    f"cross_entropy: target holds class {wrong[0]}; "
                     f"allowed: 0 to {classes - 1}, or ignore_index = {ignore_index}"
                 )
     if weight is not None:

@@ -64,7 +64,8 @@ def validate(a: Array, b: Array, *, tile: tuple[int, int] | None = None) -> None
 
 def _blocks(length: int, size: int) -> list[slice]:
     """Slices of `size`, the last one shorter if need be; one empty slice where length is 0."""
-    return [slice(start, start + size) for start in range(0, max(length, 1), size)]
+    starts = range(0, max(length, 1), size)
+    return [slice(start, min(start + size, length)) for start in starts]
 
 
 def partial_products(a: Array, b: Array, tile: tuple[int, int]) -> Iterator[PartialProduct]:
@@ -100,18 +101,18 @@ def _tiled(a: Array, b: Array, tile: tuple[int, int]) -> Array:
     return xp.concat(block_rows, axis=-2)
 
 
-def _sum_to(gradient: Array, shape: tuple[int, ...]) -> Array:
-    """Sum over the axes along which an operand of this shape was broadcast."""
+def sum_to(gradient: Array, operand: Array) -> Array:
+    """Sum over the axes along which the operand was broadcast."""
     xp = array_namespace(gradient)
-    extra = len(gradient.shape) - len(shape)
-    stretched = [
+    extra = len(gradient.shape) - len(operand.shape)
+    stretched = tuple(
         axis
         for axis, length in enumerate(gradient.shape)
-        if axis < extra or (shape[axis - extra] == 1 and length != 1)
-    ]
+        if axis < extra or operand.shape[axis - extra] != length
+    )
     if stretched:
-        gradient = xp.sum(gradient, axis=tuple(stretched), keepdims=True)
-    return xp.reshape(gradient, shape)
+        gradient = xp.sum(gradient, axis=stretched, keepdims=True)
+    return xp.reshape(gradient, operand.shape)
 
 
 @operation
@@ -148,6 +149,6 @@ def backward(
     matrix_b = xp.expand_dims(b, axis=-1) if len(b.shape) == 1 else b
     matrix_dc = xp.expand_dims(dc, axis=-1) if len(b.shape) == 1 else dc
     matrix_dc = xp.expand_dims(matrix_dc, axis=-2) if len(a.shape) == 1 else matrix_dc
-    da = _sum_to(matrix_dc @ xp.matrix_transpose(matrix_b), a.shape)
-    db = _sum_to(xp.matrix_transpose(matrix_a) @ matrix_dc, b.shape)
-    return da, db
+    da = sum_to(matrix_dc @ xp.matrix_transpose(matrix_b), matrix_a)
+    db = sum_to(xp.matrix_transpose(matrix_a) @ matrix_dc, matrix_b)
+    return xp.reshape(da, a.shape), xp.reshape(db, b.shape)

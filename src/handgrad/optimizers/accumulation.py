@@ -12,8 +12,8 @@ from handgrad.layers.flat import FlatArrays, check_same_arrays
 class Accumulation:
     """Σ nᵢ gᵢ / Σ nᵢ over parts of a batch, where gᵢ is the gradient of a mean over nᵢ examples.
 
-    This is the gradient of the mean over the whole batch, also where the parts differ in size. nᵢ is
-    whatever the loss divided by: examples, targets that are not ignored, or their summed weight.
+    This is the gradient of the mean over the whole batch, also where the parts differ in size. nᵢ
+    is what the loss divided by: examples, targets that are not ignored, or their summed weight.
     """
 
     def __init__(self, parameters: Mapping[str, Array]) -> None:

@@ -20,25 +20,32 @@ from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays
 
 
 @functools.cache
-def _kernel_module(stem: str) -> ModuleType | None:
+def kernel_module(stem: str) -> ModuleType | None:
     """The module with the fused sweep of optimizer `stem`, if it has one."""
     if kernels.native is None or find_spec(f"handgrad.kernels.{stem}") is None:
         return None
     return import_module(f"handgrad.kernels.{stem}")
 
 
-def _kernel_for(stem: str) -> ModuleType | None:
-    """The fused sweep to use under the current engine; None for the reference."""
+def _kernel_for(stem: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | None:
+    """The fused sweep to use for these arrays under the current engine; None for the reference."""
     engine = get_engine()
     if engine == "reference":
         return None
-    module = _kernel_module(stem)
-    if module is None and engine == "kernels":
+    module = kernel_module(stem)
+    dtype = arrays[0].dtype
+    fits = dtype.char in "fd"
+    for array in arrays:
+        fits = fits and array.dtype == dtype and array.flags.c_contiguous
+    if module is not None and fits:
+        return module
+    if engine == "kernels":
+        found = "arrays of other kinds" if module is not None else "no kernel of this optimizer"
         raise EngineError(
-            f"optimizers.{stem}: engine 'kernels' found no kernel of this optimizer; "
-            "engine 'auto' would use the reference"
+            f"optimizers.{stem}: engine 'kernels' takes C-contiguous arrays of one type, float32 "
+            f"or float64; found {found}; engine 'auto' would use the reference"
         )
-    return module
+    return None
 
 
 def _layout(arrays: Mapping[str, Array]) -> Layout:
@@ -64,8 +71,8 @@ def check_decay_rates(optimizer: str, **values: float) -> None:
 class Optimizer:
     """Moves parameters against their gradients, in place.
 
-    A subclass names its module (`stem`), its state arrays (`slots`, each shaped like a parameter and
-    starting at 0), its update rule, and its `hyperparameters`. The rule is a pure function
+    A subclass names its module (`stem`), its state arrays (`slots`, each shaped like a parameter
+    and starting at 0), its update rule, and its `hyperparameters`. The rule is a pure function
 
         update(parameter, gradient, *slots, lr=..., <hyperparameters>) -> (parameter, *slots)
 
@@ -84,6 +91,8 @@ class Optimizer:
         self.hyperparameters = hyperparameters
         self.steps = 0
         self._slots: tuple[FlatArrays, ...] | None = None
+        self._swept: tuple[FlatArrays | None, FlatArrays | None] = (None, None)
+        self._sweeps: list[tuple[NDArray[Any], ...]] = []
 
     def step(
         self,
@@ -97,39 +106,44 @@ class Optimizer:
         mappings array by array. Raises ArgumentError or ShapeError where a gradient is missing,
         unknown or of another shape than its parameter.
         """
-        slots = self._slots_for(parameters)
+        sweeps = self._sweeps_over(parameters, gradients)
         self.steps += 1
         settings = {"lr": self.lr if lr is None else lr, **self.hyperparameters}
         if self.counts_steps:
             settings["step"] = self.steps
+        for arrays in sweeps:
+            self._sweep(arrays, settings)
+
+    def _sweeps_over(
+        self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
+    ) -> list[tuple[NDArray[Any], ...]]:
+        """(parameter, gradient, *slots) of every sweep; remembered for the same two FlatArrays."""
+        if parameters is self._swept[0] and gradients is self._swept[1]:
+            return self._sweeps
+        slots = self._slots_for(parameters)
         if (
-            type(parameters) is FlatArrays
-            and type(gradients) is FlatArrays
+            isinstance(parameters, FlatArrays)
+            and isinstance(gradients, FlatArrays)
             and parameters.layout == gradients.layout
         ):
-            self._sweep(
-                parameters.buffer, gradients.buffer, [slot.buffer for slot in slots], settings
-            )
-            return
+            buffers = (slot.buffer for slot in slots)
+            self._sweeps = [(parameters.buffer, gradients.buffer, *buffers)]
+            self._swept = (parameters, gradients)
+            return self._sweeps
         check_same_arrays(f"{type(self).__name__}: gradients", parameters, gradients)
-        for name, parameter in parameters.items():
-            self._sweep(parameter, gradients[name], [slot[name] for slot in slots], settings)
+        return [
+            (parameter, gradients[name], *(slot[name] for slot in slots))
+            for name, parameter in parameters.items()
+        ]
 
-    def _sweep(
-        self,
-        parameter: NDArray[Any],
-        gradient: NDArray[Any],
-        slots: list[NDArray[Any]],
-        settings: dict[str, Any],
-    ) -> None:
-        """Update one array and its slots in place, with the kernel or with the reference."""
-        kernel = _kernel_for(self.stem)
-        arrays = (parameter, gradient, *slots)
-        if kernel is not None and all(
-            array.dtype == parameter.dtype and array.flags.c_contiguous for array in arrays
-        ):
-            kernel.update(*(array.reshape(-1) for array in arrays), **settings)
+    def _sweep(self, arrays: tuple[NDArray[Any], ...], settings: dict[str, Any]) -> None:
+        """Update (parameter, gradient, *slots) in place, with the kernel or with the reference."""
+        kernel = _kernel_for(self.stem, arrays)
+        if kernel is not None:
+            flat = [array if array.ndim == 1 else array.reshape(-1) for array in arrays]
+            kernel.update(*flat, **settings)
             return
+        parameter, gradient, *slots = arrays
         updated = type(self).update(parameter, gradient, *slots, **settings)
         for place, values in zip((parameter, *slots), updated, strict=True):
             place[...] = values
@@ -146,12 +160,16 @@ class Optimizer:
             check_same_arrays(f"{type(self).__name__}: parameters", slots[0], parameters)
             like = FlatArrays.of(parameters)
             slots = tuple(like.filled_from(slot) for slot in slots)
+            self._swept = (None, None)
         self._slots = slots
         return slots
 
     @property
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that training changes: `step`, and `<slot>.<parameter>` for every slot."""
+        """Everything that training changes: `step`, and `<slot>.<parameter>` for every slot.
+
+        These are the arrays themselves, which the next step overwrites.
+        """
         found: dict[str, NDArray[Any]] = {"step": np.asarray(self.steps, dtype=np.int64)}
         for slot_name, slot in zip(self.slots, self._slots or (), strict=False):
             for name, array in slot.items():
@@ -177,4 +195,6 @@ class Optimizer:
         for slot in self.slots:
             check_same_arrays(f"{what}: {slot}", loaded[self.slots[0]], loaded[slot])
         self.steps = int(state["step"])
-        self._slots = tuple(FlatArrays.of(loaded[slot]) for slot in self.slots) or None
+        flat = tuple(FlatArrays.of(loaded[slot]) for slot in self.slots)
+        self._slots = flat if any(flat) else None
+        self._swept = (None, None)

@@ -6,9 +6,7 @@ from handgrad.arrays import Array
 from handgrad.optimizers.base import Optimizer, check_not_negative
 
 
-def update(
-    parameter: Array, gradient: Array, *, lr: float, weight_decay: float
-) -> tuple[Array]:
+def update(parameter: Array, gradient: Array, *, lr: float, weight_decay: float) -> tuple[Array]:
     """One step of gradient descent: g = ∂L/∂p + λp,  p = p − lr · g. Source: Gulino."""
     gradient = gradient + weight_decay * parameter
     parameter = parameter - lr * gradient

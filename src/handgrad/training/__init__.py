@@ -14,7 +14,7 @@ As a run, which is what the command line does with a recipe:
     summary = train(config, model, loss, optimizer, schedule, data, out="runs/digits", resume=True)
 
 - `model`: a `handgrad.layers.Layer`; `loss`: of `handgrad.losses`; `optimizer`: of
-  `handgrad.optimizers`; `schedule`: a callable, step -> factor on the optimizer's lr, or None.
+  `handgrad.optimizers`; `schedule`: a callable, step -> learning rate, or None for the optimizer's.
 - `data`: a `handgrad.data.Dataset` (x_train, y_train, x_test, y_test, classes, and x_validation,
   y_validation where there is a validation part).
 - A fresh run wants a folder that is empty or absent; anything else is a RunError that says so.

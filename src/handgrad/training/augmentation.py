@@ -174,7 +174,7 @@ class Affine:
         matrix[:, 0, 1] = (cos * shear - sin) * scale[:, 1]
         matrix[:, 1, 0] = sin * scale[:, 0]
         matrix[:, 1, 1] = (sin * shear + cos) * scale[:, 1]
-        matrix[:, :, 2] = shift + ((height + 1) / 2, (width + 1) / 2)
+        matrix[:, :, 2] = shift + np.array([(height + 1) / 2, (width + 1) / 2])
 
         positions, lattice = self._fixed_tables(height, width, dtype)
         coordinates = matrix.astype(dtype) @ positions

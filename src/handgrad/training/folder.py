@@ -5,8 +5,10 @@
                         the gradient norms ("kind": "gradients")
     checkpoint/         latest.safetensors, the whole state of the training
     model.safetensors   the trained weights and buffers
-    summary.json        the results; its presence says that the run is finished
+    summary.json        the results
     report.html         the same for people
+
+A run is finished when summary.json is there: it is written last.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class Run:
         self.model = folder / "model.safetensors"
         self.summary = folder / "summary.json"
         self.report = folder / "report.html"
-        #: What a person does to continue the run; a program that is not the command line changes it.
+        #: What continues the run; programs other than the command line put their own words here.
         self.resume_command = f"handgrad train --resume {shlex.quote(str(folder))}"
         self._lock: IO[bytes] | None = None
         self._log: IO[bytes] | None = None

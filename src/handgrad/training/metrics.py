@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.errors import ShapeError
-
-
-def count_correct(outputs: Array, targets: Array) -> int | None:
-    """How many predictions are right; None where the targets are not class indices.
-
-    The classes are on axis 1 of `outputs`, as cross-entropy has them; the prediction is the first
-    largest entry.
-    """
-    if targets.dtype.kind not in "iu" or outputs.ndim != targets.ndim + 1:
-        return None
-    return int(np.count_nonzero(outputs.argmax(axis=1) == targets))
-
-
-def mean_weight(loss: Any, targets: Array) -> float:
-    """What the loss divided by: its own `denominator(targets)`, or else the number of examples."""
-    denominator = getattr(loss, "denominator", None)
-    return float(len(targets) if denominator is None else denominator(targets))
+from handgrad.errors import ArgumentError, ShapeError
 
 
 @dataclass
@@ -39,16 +21,6 @@ class Sums:
     correct: int = 0
     judged: int = 0
 
-    def add(self, loss: float, weight: float, outputs: Array, targets: Array) -> None:
-        """Count one batch, whose mean loss is `loss`, taken over `weight`."""
-        self.examples += outputs.shape[0]
-        self.loss += loss * weight
-        self.weight += weight
-        correct = count_correct(outputs, targets)
-        if correct is not None:
-            self.correct += correct
-            self.judged += targets.size
-
     @property
     def mean_loss(self) -> float:
         return self.loss / self.weight if self.weight else 0.0
@@ -57,12 +29,46 @@ class Sums:
     def accuracy(self) -> float | None:
         return self.correct / self.judged if self.judged else None
 
-    def state(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Sums:
-        return cls(**state)
+class Judge:
+    """Counts what batches are worth under one loss, which is a mean or a sum over its batch.
+
+    Cross-entropy over class indices takes its mean over the targets it does not ignore, weighted by
+    class where it has weights; every other loss over the examples. A prediction is the first
+    largest entry along axis 1, where cross-entropy has the classes; ignored targets are not judged.
+    """
+
+    def __init__(self, loss: Any) -> None:
+        options = getattr(loss, "options", {})
+        reduction = options.get("reduction", "mean")
+        if reduction == "none":
+            raise ArgumentError("loss: reduction is 'none'; allowed here: one that gives a scalar")
+        self.is_sum = reduction != "mean"
+        self._ignored = options.get("ignore_index")
+        weight = options.get("weight")
+        self._class_weights = None if weight is None else np.asarray(weight, np.float64)
+
+    def count(self, sums: Sums, value: float, outputs: Array, targets: Array) -> float:
+        """Add one batch with this loss to `sums`; returns what its mean is taken over."""
+        if targets.dtype.kind not in "iu" or outputs.ndim != targets.ndim + 1:
+            weight = float(len(targets))
+        else:
+            hits = outputs.argmax(axis=1) == targets
+            judged = targets.size
+            if self._ignored is not None:
+                counted = targets != self._ignored
+                hits &= counted
+                judged = int(np.count_nonzero(counted))
+            sums.correct += int(np.count_nonzero(hits))
+            sums.judged += judged
+            if self._class_weights is not None:
+                weight = float(self._class_weights[targets[counted]].sum())
+            else:
+                weight = float(len(targets) if self._ignored is None else judged)
+        sums.examples += len(targets)
+        sums.weight += weight
+        sums.loss += value if self.is_sum else value * weight
+        return weight
 
 
 @dataclass(frozen=True)
@@ -97,10 +103,11 @@ def evaluate(
     """Run `model` over (x, y), or over the test part of a data set, without training it.
 
     Batches are large enough to fill the machine and small enough to leave its memory alone; the
-    result does not depend on them beyond rounding.
+    result does not depend on them beyond rounding. A loss that is a sum is given per example.
     """
     x, y = as_pair(data, "test")
     dtype = next((array.dtype for array in model.parameters.values()), x.dtype)
+    judge = Judge(loss)
     sums = Sums()
     kept = []
     for first in range(0, len(x), batch_size):
@@ -110,7 +117,7 @@ def evaluate(
         targets = y[first : first + batch_size]
         outputs = model.forward(inputs, training=False)[0]
         value = float(loss.forward(outputs, targets)[0])
-        sums.add(value, mean_weight(loss, targets), outputs, targets)
+        judge.count(sums, value, outputs, targets)
         if keep_outputs:
             kept.append(np.array(outputs))
     return Evaluation(

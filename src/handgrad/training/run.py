@@ -36,6 +36,7 @@ class RunConfig:
     early_stopping: int | None = None
     callbacks: Sequence[Callback] = ()
     checkpoint_every: float = 60.0
+    checkpoint_steps: int | None = None
     progress: str = "auto"
 
 
@@ -51,7 +52,7 @@ def train(
 ) -> dict[str, Any]:
     """Train `model` on `data` in the folder `out`; returns what summary.json holds.
 
-    `schedule` is step -> factor on the optimizer's learning rate. With `resume`, `model`,
+    `schedule` is step -> learning rate. With `resume`, `model`,
     `optimizer` and the rest are built exactly as the first time (from `read_config(out)`), and what
     the checkpoint knows replaces what they start with; a finished run only returns its summary.
 
@@ -79,6 +80,7 @@ def train(
             augment=config.augment,
             precision=config.precision,
             checkpoint_every=config.checkpoint_every,
+            checkpoint_steps=config.checkpoint_steps,
             progress=config.progress,
         )
         return trainer.fit(data, epochs=config.epochs, resume=resume).summary or {}

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -25,7 +25,7 @@ from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
 from handgrad.training.checkpoint import generator_state, restore_generator
 from handgrad.training.folder import Run, resume_run, start_run
-from handgrad.training.metrics import Sums, as_pair, evaluate, mean_weight
+from handgrad.training.metrics import Judge, Sums, as_pair, evaluate
 from handgrad.training.progress import Display, display_for
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
@@ -59,7 +59,7 @@ class History:
 class Trainer:
     """Trains a model on shuffled mini-batches.
 
-    - `schedule`: step (from 0) -> factor on the optimizer's learning rate.
+    - `schedule`: step (from 0) -> learning rate; without it the optimizer's own.
     - `clip_norm`: gradients are scaled down to this global norm where they exceed it.
     - `accumulate`: so many batches of `batch_size` make one optimizer step. Each weighs by what its
       mean was taken over, so the step is that of one large batch, the last one of an epoch too.
@@ -128,6 +128,7 @@ class Trainer:
         self.norms_every = norms_every
         self.progress = progress
 
+        self._judge = Judge(loss)
         self.parameters = model.bind()
         self._part = self.parameters.zeros_like()
         self.gradients = self._part
@@ -193,7 +194,7 @@ class Trainer:
 
     def _config(self, epochs: int) -> str:
         """The config.toml of a run that was started from Python and not from a recipe."""
-        lines = ["# Written by hg.Trainer; the model and the data come from the program.", "[trainer]"]
+        lines = ["# Written by hg.Trainer; model and data come from the program.", "[trainer]"]
         settings = {"epochs": epochs, **self._identity()}
         lines += [f"{name} = {value}" for name, value in settings.items()]
         lines += [f"clip_norm = {self.clip_norm}"] if self.clip_norm is not None else []
@@ -315,7 +316,7 @@ class Trainer:
                 self._leave(run)
 
     def _gradients_of(self, batch: _Batch, index: Array) -> float:
-        """Forward, loss and backward of the examples at `index`; what their mean is taken over."""
+        """Forward, loss and backward of the examples at `index`; returns what they weigh."""
         x, targets = batch.gather(index)
         if self.augment is not None:
             x = self.augment(x, self._augmenting)
@@ -329,16 +330,18 @@ class Trainer:
             )
         doutputs = self.loss.backward(loss_cache)
         self.model.backward(doutputs, cache, gradients=self._part, input_gradient=False)
-        weight = mean_weight(self.loss, targets)
-        self._sums.add(value, weight, outputs, targets)
-        return weight
+        return self._judge.count(self._sums, value, outputs, targets)
 
     def _accumulated(self, batch: _Batch, index: Array) -> FlatArrays:
         """The gradients of all examples at `index`, taken `batch_size` at a time."""
-        for first in range(0, len(index), self.batch_size):
+        parts = range(0, len(index), self.batch_size)
+        for first in parts:
             weight = self._gradients_of(batch, index[first : first + self.batch_size])
-            self._accumulation.add(self._part, weight)
-        return self._accumulation.take()
+            self._accumulation.add(self._part, 1.0 if self._judge.is_sum else weight)
+        gradients = self._accumulation.take()
+        if self._judge.is_sum:
+            gradients.buffer *= len(parts)
+        return gradients
 
     def _norms(self) -> dict[str, Any]:
         """The line of metrics.jsonl with the gradient norm of every layer, before clipping."""
@@ -367,8 +370,7 @@ class Trainer:
         return record
 
     def _learning_rate(self, step: int) -> float:
-        factor = 1.0 if self.schedule is None else self.schedule(step)
-        return self.optimizer.lr * factor
+        return self.optimizer.lr if self.schedule is None else self.schedule(step)
 
     # -- saving, resuming, stopping ---------------------------------------------------------------
 
@@ -399,7 +401,7 @@ class Trainer:
                 "stop": self.stop,
                 "seconds": self.seconds,
                 "examples": self._examples,
-                "sums": self._sums.state(),
+                "sums": asdict(self._sums),
                 "callbacks": [callback.state() for callback in self.callbacks],
                 "generators": {
                     "shuffling": self._shuffling_before,
@@ -443,7 +445,7 @@ class Trainer:
         self.step = state["step"]
         self.stop = state["stop"]
         self.seconds = state["seconds"]
-        self._sums = Sums.restore(state["sums"])
+        self._sums = Sums(**state["sums"])
         self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
 
     @contextmanager

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/matmul.h"
+#include "core/memory.h"
 
 namespace handgrad {
 
@@ -225,6 +226,60 @@ void input_gradient_image(const Convolution& conv, const long* taps, const T* ke
                       StridedPack<T>{kernel, 1, conv.taps()},
                       StridedPack<T>{dz, 1, conv.positions()}, ScatterTile<T>{conv, laid_out, taps});
     if (!conv.in_place()) lay_back(conv, laid_out, dimage);
+}
+
+// `values` sums over the batch, such as dweight and dbias: some images share a part, the parts are
+// added in order. How many share is a function of the sizes alone, never of the threads.
+template <class T>
+class BatchSums {
+  public:
+    BatchSums(const Convolution& conv, long values)
+        : items_(conv.batch * conv.groups),
+          values_(values),
+          share_(images_per_part(conv.batch, values) * conv.groups),
+          parts_((items_ + share_ - 1) / share_),
+          sums_(parts_ * values) {}
+
+    // body(item, sums) for every image and group, in order within a part.
+    template <class Body>
+    void run(const Body& body) const {
+        parallel_for(parts_, 1, [&](long begin, long end) {
+            for (long part = begin; part < end; part++) {
+                T* sums = sums_.data() + part * values_;
+                std::fill_n(sums, values_, T(0));
+                const long last = std::min((part + 1) * share_, items_);
+                for (long item = part * share_; item < last; item++) body(item, sums);
+            }
+        });
+    }
+
+    void write(T* target, long offset, long count) const {
+        parallel_for(count, 4096, [&](long begin, long end) {
+            for (long i = begin; i < end; i++) {
+                T sum = T(0);
+                for (long part = 0; part < parts_; part++)
+                    sum += sums_.data()[part * values_ + offset + i];
+                target[i] = sum;
+            }
+        });
+    }
+
+  private:
+    static long images_per_part(long batch, long values) {
+        constexpr long kMemory = 8 << 20;
+        const long bytes = std::max(values, 1L) * static_cast<long>(sizeof(T));
+        const long parts = std::clamp(kMemory / bytes, 2L, 16L);
+        return std::max((batch + parts - 1) / parts, 1L);
+    }
+
+    long items_, values_, share_, parts_;
+    Temporary<T> sums_;
+};
+
+// The sizes as the Python side lists them.
+inline Convolution convolution_of(const std::vector<long>& s) {
+    return {s[0], s[1], s[2],  s[3],  s[4],  s[5],  s[6],  s[7],
+            s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
 }
 
 }  // namespace handgrad

@@ -80,7 +80,7 @@ class Pool {
     void work() {
         unsigned long seen = 0;
         while (!stop_.load()) {
-            if (!await_news(seen)) continue;
+            await_news(seen);
             seen = generation_.load();
             inside_.fetch_add(1);
             if (open_.load()) take_chunks();
@@ -88,11 +88,11 @@ class Pool {
         }
     }
 
-    bool await_news(unsigned long seen) {
+    void await_news(unsigned long seen) {
         const auto deadline = std::chrono::steady_clock::now() + kSpin;
         do {
             for (int i = 0; i < 64; i++) {
-                if (generation_.load(std::memory_order_relaxed) != seen) return true;
+                if (generation_.load(std::memory_order_relaxed) != seen) return;
                 relax();
             }
         } while (std::chrono::steady_clock::now() < deadline);
@@ -100,7 +100,6 @@ class Pool {
         sleeping_.fetch_add(1);
         wake_.wait(lock, [&] { return generation_.load() != seen; });
         sleeping_.fetch_sub(1);
-        return true;
     }
 
     void (*run_)(void*, long, long) = nullptr;
@@ -132,12 +131,8 @@ void forget_pool_after_fork() {
 }  // namespace
 
 int get_threads() {
-    if (thread_count == 0) {
-        const char* asked = std::getenv("HANDGRAD_THREADS");
-        const int count = asked ? std::atoi(asked) : 0;
-        const int cores = static_cast<int>(std::thread::hardware_concurrency());
-        thread_count = std::max(1, count > 0 ? count : cores);
-    }
+    if (thread_count == 0)
+        thread_count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     return thread_count;
 }
 

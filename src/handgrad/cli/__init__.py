@@ -1,0 +1,21 @@
+"""The command line: `handgrad train`, `evaluate`, `predict`, `info` and `recipes`."""
+
+from __future__ import annotations
+
+import sys
+
+from handgrad.errors import HandgradError
+
+
+def main() -> None:
+    """The entry point of the command `handgrad`.
+
+    An error in what the user gave is one sentence on stderr and exit code 2; Ctrl-C is 130.
+    """
+    try:
+        # Here, because a wrong HANDGRAD_ENGINE or HANDGRAD_ISA is an error of this import.
+        from handgrad.cli.app import app
+    except HandgradError as error:
+        print(f"handgrad: {error}", file=sys.stderr)
+        sys.exit(2)
+    app()

@@ -1,0 +1,53 @@
+"""`handgrad info`: which engine runs here, on which instruction set, and with how many threads."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+from handgrad import kernels
+from handgrad.dispatch import get_engine
+from handgrad.training.results import versions
+
+_LIBRARIES = ("numpy", "array-api-compat", "safetensors", "rich", "typer", "pillow")
+
+
+def command() -> None:
+    """Print the engine, instruction set, CPU features, threads and versions in use."""
+    for name, value in _facts():
+        typer.echo(f"{name:<16} {value}")
+
+
+def _facts() -> list[tuple[str, str]]:
+    facts = [("handgrad", versions()["handgrad"]), ("engine", _engine())]
+    if kernels.native is not None:
+        cpu = import_module("handgrad.kernels._cpu")
+        facts += [
+            ("instruction set", f"{kernels.instruction_set} of {', '.join(cpu.supported())}"),
+            ("CPU features", ", ".join(cpu.features()) or "none the kernels use"),
+            ("threads", f"{kernels.native.get_threads()} of {os.cpu_count()}"),
+        ]
+    facts.append(("Python", f"{platform.python_version()} on {versions()['system']}"))
+    return facts + [(name, _version(name)) for name in _LIBRARIES]
+
+
+def _engine() -> str:
+    """What the engine asked for amounts to, and why there are no kernels where there are none."""
+    asked = get_engine()
+    if kernels.native is None:
+        return f"reference, because {kernels.reason}"
+    if asked == "reference":
+        return "reference, as asked"
+    pending = ", ".join(sorted(kernels.PENDING))
+    return "kernels" + (f"; reference for {pending}" if pending and asked == "auto" else "")
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"

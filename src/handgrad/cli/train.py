@@ -1,0 +1,118 @@
+"""`handgrad train`: learn what a recipe says, in a folder that keeps everything about the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from handgrad import recipes, training
+from handgrad.cli.runs import read_recipe
+from handgrad.errors import RecipeError
+from handgrad.training.folder import Run
+
+
+def command(
+    recipe: Annotated[
+        str | None,
+        typer.Argument(help="A recipe of `handgrad recipes`, or a .toml file.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            help="The data: a file or folder. Otherwise the recipe's own, or HANDGRAD_DATA.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="The folder of the run. Otherwise a new one in runs/.", show_default=False
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option("--epochs", help="Passes over the data.", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="Of everything random.", show_default=False),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change the recipe, such as optimizer.lr=0.01; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", help="Continue the run in this folder.", show_default=False),
+    ] = None,
+) -> None:
+    """Train a model and write the run's folder: weights, metrics, report."""
+    if resume is not None:
+        _refuse_beside_resume(recipe=recipe, out=out, epochs=epochs, seed=seed, set=changes)
+        described, folder = read_recipe(resume), resume
+    elif recipe is None:
+        raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
+    else:
+        described = _changed(recipes.read(recipe, changes or ()), data, epochs, seed)
+        folder = out or _new_folder(described)
+
+    built = recipes.build(described, recipes.load_data(described, data))
+    examples = f"{len(built.data.x_train):,} examples to learn, {len(built.data.x_test):,} to test"
+    typer.echo(f"{built.data.name}: {examples}; run in {folder}")
+    summary = training.train(
+        built.config,
+        built.model,
+        built.loss,
+        built.optimizer,
+        built.schedule,
+        built.data,
+        folder,
+        resume=resume is not None,
+    )
+    typer.echo(
+        f"test accuracy {100 * summary['test_accuracy']:.2f} %, test loss "
+        f"{summary['test_loss']:.4f}, after {summary['epochs']} epochs in "
+        f"{summary['seconds']:.1f} s with {summary['engine']}"
+    )
+    typer.echo(f"report: {Run(folder).report}")
+
+
+def _changed(
+    described: recipes.Recipe, data: Path | None, epochs: int | None, seed: int | None
+) -> recipes.Recipe:
+    """The recipe with the command line's own settings, which its folder then remembers."""
+    values: dict[str, Any] = {"epochs": epochs, "seed": seed}
+    given = {key: value for key, value in values.items() if value is not None}
+    if given:
+        described = described.changed("training", **given)
+    if data is not None:
+        described = described.changed("data", path=str(data.expanduser().absolute()))
+    return described
+
+
+def _new_folder(described: recipes.Recipe) -> Path:
+    """runs/<recipe>, or the first of runs/<recipe>-2, -3, … that is free."""
+    stem = Path(described.name).stem
+    folder, number = Path("runs") / stem, 1
+    while folder.exists():
+        number += 1
+        folder = Path("runs") / f"{stem}-{number}"
+    return folder
+
+
+def _refuse_beside_resume(**given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            found = value if name == "recipe" else f"--{name}"
+            raise RecipeError(
+                f"train: --resume together with {found}; allowed: --resume DIR alone or with "
+                "--data, because the run continues as it was begun"
+            )

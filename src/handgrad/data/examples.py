@@ -1,0 +1,77 @@
+"""Examples to predict: image files and arrays, in the form a trained model takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.arrays import read_npz
+from handgrad.data.images import SUFFIXES, read_image
+from handgrad.errors import DataError
+
+Shape = tuple[int, ...]
+
+
+def read_examples(path: Path, shape: Shape, maximum: float | None = None) -> Array:
+    """The examples in a file as float32 (N, *shape).
+
+    An image file is one example: made grey or coloured and resampled as `shape` (C, H, W) asks. A
+    .npy or .npz file (array `x`, or its only one) holds one example or many.
+    `maximum` is what the model's own data counts as 1: integers are divided by it, image files
+    always by 255, and floats have to lie between 0 and 1 already. Where it is None, numbers are
+    taken as they are.
+    Raises DataError where a file is missing, damaged or of another shape.
+    """
+    if path.suffix.lower() in SUFFIXES:
+        if len(shape) != 3 or shape[0] not in (1, 3):
+            raise DataError(f"{path} is an image; expected an array of examples of shape {shape}")
+        image = read_image(path, channels=shape[0], size=(shape[1], shape[2]))
+        return image[None].astype(np.float32) / np.float32(255)
+    if path.suffix not in (".npy", ".npz"):
+        raise DataError(f"{path} is of no known kind; expected an image, a .npy or a .npz file")
+    return _scaled(path, _shaped(path, _array(path), shape), maximum)
+
+
+def _array(path: Path) -> Array:
+    if path.suffix == ".npz":
+        arrays = read_npz(path)
+        if "x" not in arrays and len(arrays) != 1:
+            raise DataError(
+                f"{path} has the arrays {', '.join(arrays) or '(none)'}; expected x, or only one"
+            )
+        return arrays["x"] if "x" in arrays else next(iter(arrays.values()))
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; expected a .npy file") from None
+    except (OSError, ValueError, EOFError):
+        raise DataError(
+            f"{path} cannot be read; expected a whole .npy file of numbers, without pickles"
+        ) from None
+
+
+def _shaped(path: Path, x: Array, shape: Shape) -> Array:
+    """One example gets an axis in front; the one channel of grey images may be left out."""
+    forms = [shape, shape[1:]] if len(shape) > 1 and shape[0] == 1 else [shape]
+    if x.dtype.kind not in "fiub" or not any(x.shape in (form, (len(x), *form)) for form in forms):
+        raise DataError(
+            f"{path} has shape {x.shape} and type {x.dtype}; expected numbers of shape "
+            f"{(*shape,)} or (N, {', '.join(map(str, shape))})"
+        )
+    return x.reshape(-1, *shape)
+
+
+def _scaled(path: Path, x: Array, maximum: float | None) -> Array:
+    values = x.astype(np.float32)
+    if maximum is None:
+        return values
+    if x.dtype.kind in "iub":
+        return values / np.float32(maximum)
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise DataError(
+            f"{path} has values from {values.min():g} to {values.max():g}; expected 0 to 1, or "
+            f"integers from 0 to {maximum:g}"
+        )
+    return values

@@ -1,0 +1,61 @@
+"""Kernel of `ops.avg_pool2d`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+from handgrad.ops.windows import Setting, moves, per_axis
+
+assert native is not None
+
+
+class Cache(NamedTuple):
+    """How many values each window counts; of x only its shape."""
+
+    count: Array
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+def _inside(places: int, moved: int, kernel: int, stride: int, padding: int) -> Array:
+    """How many taps of each window along one axis lie inside the image."""
+    first = np.arange(moved) * stride - padding
+    return np.minimum(first + kernel, places) - np.maximum(first, 0)
+
+
+def forward(
+    x: Array,
+    kernel_size: Setting | str,
+    stride: Setting | None = None,
+    padding: Setting = 0,
+    *,
+    count_include_pad: bool = True,
+) -> tuple[Array, Cache]:
+    batch, channels, *places = x.shape
+    kernel = tuple(places) if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
+    strides = kernel if stride is None else per_axis(stride, 2)
+    paddings = per_axis(padding, 2)
+    size = moves(places, kernel, strides, paddings, (1, 1))
+    sizes = (batch * channels, *places, *kernel, *strides, *paddings, 1, 1, *size)
+    if count_include_pad:
+        count = np.full(size, kernel[0] * kernel[1], x.dtype)
+    else:
+        rows, columns = (
+            _inside(*axis) for axis in zip(places, size, kernel, strides, paddings, strict=True)
+        )
+        count = np.outer(rows, columns).astype(x.dtype)
+    y = empty((batch, channels, *size), x.dtype)
+    native.avg_pool2d_forward(x, count, y, sizes)
+    return y, Cache(count, x.shape, sizes)
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    dx = place(None, dy, cache.shape) if out is None else place(out[0], dy, cache.shape)
+    if dx is not None:
+        native.avg_pool2d_backward(dy, cache.count, dx, cache.sizes)
+    return dx

@@ -1,0 +1,59 @@
+"""Kernel of `ops.conv1d`: that of `conv2d` on images of one row."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.dispatch import SKIP
+from handgrad.kernels import conv2d
+from handgrad.ops.windows import Setting, per_axis
+
+
+class Cache(NamedTuple):
+    """The cache of the conv2d kernel."""
+
+    conv2d: conv2d.Cache
+
+
+def _as_row(values: Any) -> Any:
+    """(.., T) as (.., 1, T); what is no array stays as it is."""
+    if values is None or values is SKIP or values.ndim < 3:
+        return values
+    return values.reshape((*values.shape[:-1], 1, values.shape[-1]))
+
+
+def forward(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Setting = 1,
+    padding: Setting = 0,
+    dilation: Setting = 1,
+    groups: int = 1,
+    activation: str = "identity",
+) -> tuple[Array, Cache]:
+    y, cache = conv2d.forward(
+        _as_row(x),
+        _as_row(weight),
+        bias,
+        stride=(1, *per_axis(stride, 1)),
+        padding=(0, *per_axis(padding, 1)),
+        dilation=(1, *per_axis(dilation, 1)),
+        groups=groups,
+        activation=activation,
+    )
+    return y[:, :, 0], Cache(cache)
+
+
+def backward(
+    dy: Array, cache: Cache, out: Any = None
+) -> tuple[Array | None, Array | None, Array | None]:
+    places = None if out is None else tuple(_as_row(place) for place in out)
+    dx, dweight, dbias = conv2d.backward(_as_row(dy), cache.conv2d, places)
+    return (
+        None if dx is None else dx[:, :, 0],
+        None if dweight is None else dweight[:, :, 0],
+        dbias,
+    )

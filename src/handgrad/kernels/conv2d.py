@@ -1,0 +1,58 @@
+"""Kernel of `ops.conv2d`: the tiled product on gathered patches, image by image."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.activation import code_of, keeps_input
+from handgrad.kernels.memory import empty, place
+from handgrad.ops.windows import Setting, moves, per_axis
+
+assert native is not None
+
+
+class Cache(NamedTuple):
+    """x and the weight for the products; `saved` is y, or a where the derivative needs it."""
+
+    x: Array
+    weight: Array
+    bias: Array | None
+    saved: Array
+    sizes: tuple[int, ...]
+    activation: int
+
+
+def forward(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Setting = 1,
+    padding: Setting = 0,
+    dilation: Setting = 1,
+    groups: int = 1,
+    activation: str = "identity",
+) -> tuple[Array, Cache]:
+    settings = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
+    filters, kernel = weight.shape[0], weight.shape[2:]
+    places = moves(x.shape[2:], kernel, *settings)
+    sizes = (*x.shape, filters, *kernel, *settings[0], *settings[1], *settings[2], groups, *places)
+    code = code_of(activation)
+    y = empty((x.shape[0], filters, *places), x.dtype)
+    a = empty(y.shape, y.dtype) if keeps_input(code) else None
+    native.conv2d_forward(x, weight, bias, y, a, sizes, code, 0.01)
+    return y, Cache(x, weight, bias, y if a is None else a, sizes, code)
+
+
+def backward(
+    dy: Array, cache: Cache, out: Any = None
+) -> tuple[Array | None, Array | None, Array | None]:
+    x, weight, bias, saved, sizes, code = cache
+    at_x, at_weight, at_bias = out or (None, None, None)
+    dx = place(at_x, x)
+    dweight = place(at_weight, weight)
+    dbias = None if bias is None else place(at_bias, bias)
+    native.conv2d_backward(dy, x, weight, saved, dx, dweight, dbias, sizes, code, 0.01)
+    return dx, dweight, dbias

@@ -1,0 +1,49 @@
+// An activation as an op of its own: forward and backward of any of core/activation.h, bound by
+// name.
+#pragma once
+
+#include <string>
+
+#include "core/activation.h"
+#include "core/binding.h"
+#include "core/elementwise.h"
+#include "core/gil.h"
+
+namespace handgrad {
+
+template <class T, class F>
+void activation_forward(const F& f, In<T> x, Out<T> y) {
+    const long count = static_cast<long>(x.size());
+    const WithoutGil unlocked(count);
+    map<T>(count,
+           [f, x = x.data(), y = y.data()](auto lanes) { lanes.store(y, f.value(lanes.load(x))); });
+}
+
+// `kept` is the output or the input, as F::kFromOutput says.
+template <class T, class F>
+void activation_backward(const F& f, In<T> dy, In<T> kept, Out<T> dx) {
+    const long count = static_cast<long>(dy.size());
+    const WithoutGil unlocked(count);
+    map<T>(count, [f, dy = dy.data(), kept = kept.data(), dx = dx.data()](auto lanes) {
+        lanes.store(dx, f.gradient(lanes.load(dy), lanes.load(kept)));
+    });
+}
+
+// `<name>_forward(x, y)` and `<name>_backward(dy, kept, dx)` for both types; options, such as a
+// slope, follow as numbers.
+template <template <class> class F, class... Options>
+void bind_activation(nb::module_& m, const std::string& name) {
+    auto bind = [&]<class T>(T) {
+        m.def((name + "_forward").c_str(), [](In<T> x, Out<T> y, Options... options) {
+            activation_forward(F<T>{static_cast<T>(options)...}, x, y);
+        });
+        m.def((name + "_backward").c_str(),
+              [](In<T> dy, In<T> kept, Out<T> dx, Options... options) {
+                  activation_backward(F<T>{static_cast<T>(options)...}, dy, kept, dx);
+              });
+    };
+    bind(float{});
+    bind(double{});
+}
+
+}  // namespace handgrad

@@ -1,0 +1,101 @@
+// Loops over arrays, a vector at a time and in parallel chunks.
+//
+// A body is called with `lanes`: all lanes of the vector at one place, or the few that are left at
+// the end. It loads and stores through it, and so is written once for both:
+//     map<T>(count, [=](auto lanes) { lanes.store(y, exp(lanes.load(x))); });
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/simd.h"
+#include "core/threads.h"
+
+namespace handgrad {
+
+// Values that are worth handing to another thread; also what one sum adds up by itself.
+constexpr long kChunk = 1 << 15;
+
+template <class T>
+struct AllLanes {
+    long at;
+    Vec<T> load(const T* p) const { return handgrad::load(p + at); }
+    void store(T* p, Vec<T> v) const { handgrad::store(p + at, v); }
+    Vec<T> only(Vec<T> v) const { return v; }
+};
+
+template <class T>
+struct SomeLanes {
+    long at, count;
+    Vec<T> load(const T* p) const { return load_some(p + at, count); }
+    void store(T* p, Vec<T> v) const { store_some(p + at, v, count); }
+    // The lanes that count, and 0 in the others.
+    Vec<T> only(Vec<T> v) const {
+        for (int i = 0; i < kLanes<T>; i++) v[i] = i < count ? v[i] : T(0);
+        return v;
+    }
+};
+
+// body(lanes) over [begin, end) on this thread.
+template <class T, class Body>
+void for_lanes(long begin, long end, const Body& body) {
+    long at = begin;
+    for (; at + kLanes<T> <= end; at += kLanes<T>) body(AllLanes<T>{at});
+    if (at < end) body(SomeLanes<T>{at, end - at});
+}
+
+// body(lanes) over [0, count), in parallel where that is worth it.
+template <class T, class Body>
+void map(long count, const Body& body) {
+    parallel_for(count, kChunk, [&](long begin, long end) { for_lanes<T>(begin, end, body); });
+}
+
+// K sums at once over [begin, end): add(lanes) returns an array of K vectors. One order, always: a
+// vector to each of four accumulators in turn, then these in pairs, then the lanes in pairs.
+template <class T, int K, class Term>
+std::array<T, K> sums(long begin, long end, const Term& term) {
+    constexpr int n = kLanes<T>;
+    Vec<T> accumulated[4][K] = {};
+    auto add = [&](int which, auto lanes) {
+        const std::array<Vec<T>, K> terms = term(lanes);
+        for (int k = 0; k < K; k++) accumulated[which][k] += lanes.only(terms[k]);
+    };
+    long at = begin;
+    for (; at + 4 * n <= end; at += 4 * n) {
+        add(0, AllLanes<T>{at});
+        add(1, AllLanes<T>{at + n});
+        add(2, AllLanes<T>{at + 2 * n});
+        add(3, AllLanes<T>{at + 3 * n});
+    }
+    for (; at + n <= end; at += n) add(0, AllLanes<T>{at});
+    if (at < end) add(1, SomeLanes<T>{at, end - at});
+    std::array<T, K> totals;
+    for (int k = 0; k < K; k++)
+        totals[k] = lane_sum(Vec<T>((accumulated[0][k] + accumulated[1][k]) +
+                                    (accumulated[2][k] + accumulated[3][k])));
+    return totals;
+}
+
+// One sum over [begin, end) on this thread; term(lanes) is a vector.
+template <class T, class Term>
+T sum(long begin, long end, const Term& term) {
+    return sums<T, 1>(begin, end,
+                      [&](auto lanes) { return std::array<Vec<T>, 1>{term(lanes)}; })[0];
+}
+
+// A sum over all of a long array, in parallel: each chunk by itself, then the chunks in order.
+template <class T, class Term>
+double total(long count, const Term& term) {
+    if (count <= kChunk) return static_cast<double>(sum<T>(0, count, term));
+    std::vector<double> parts(static_cast<std::size_t>((count + kChunk - 1) / kChunk));
+    parallel_for(count, kChunk, [&](long begin, long end) {
+        parts[static_cast<std::size_t>(begin / kChunk)] =
+            static_cast<double>(sum<T>(begin, end, term));
+    });
+    double result = 0;
+    for (const double part : parts) result += part;
+    return result;
+}
+
+}  // namespace handgrad

@@ -1,0 +1,46 @@
+// Where the windows of a pooling lie: planes of (height, width) seen through moving windows.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+namespace handgrad {
+
+struct Pooling {
+    long planes, height, width, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+    long dilation_h, dilation_w, out_h, out_w;
+
+    // The sizes as the Python side lists them.
+    explicit Pooling(const std::vector<long>& s)
+        : planes(s[0]), height(s[1]), width(s[2]), kernel_h(s[3]), kernel_w(s[4]), stride_h(s[5]),
+          stride_w(s[6]), pad_h(s[7]), pad_w(s[8]), dilation_h(s[9]), dilation_w(s[10]),
+          out_h(s[11]), out_w(s[12]) {}
+
+    long values() const { return height * width; }
+    long windows() const { return out_h * out_w; }
+    // One window, the image itself: the global pooling at the end of a network.
+    bool whole() const {
+        return windows() == 1 && kernel_h == height && kernel_w == width && pad_h == 0 && pad_w == 0;
+    }
+
+    // Of a tap at column offset `shift`, the outputs [first, last) that meet a column of the image.
+    long first_inside(long shift) const {
+        return std::clamp((-shift + stride_w - 1) / stride_w, 0L, out_w);
+    }
+    long last_inside(long shift) const {
+        return std::clamp((width - shift + stride_w - 1) / stride_w, 0L, out_w);
+    }
+
+    // visit(image row, column shift) for the taps of the j-th row of windows that lie
+    // inside the image, in row-major order.
+    template <class Visit>
+    void for_each_tap_row(long j, const Visit& visit) const {
+        for (long m = 0; m < kernel_h; m++) {
+            const long y = j * stride_h + m * dilation_h - pad_h;
+            if (y < 0 || y >= height) continue;
+            for (long n = 0; n < kernel_w; n++) visit(y, n * dilation_w - pad_w);
+        }
+    }
+};
+
+}  // namespace handgrad

@@ -1,0 +1,85 @@
+// Dense: h = f(x Wᵀ + b) and its three gradients, each one tiled product.
+#include "core/binding.h"
+#include "core/epilogue.h"
+#include "core/memory.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
+                   std::optional<Out<T>> saved, int activation, double slope) {
+    const long outputs = static_cast<long>(weight.shape(0));
+    const long inputs = static_cast<long>(weight.shape(1));
+    const long rows = static_cast<long>(y.size()) / std::max(outputs, 1L);
+    nb::gil_scoped_release release;
+    multiply<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
+                StridedPack<T>{weight.data(), inputs, 1},
+                ActivateTile<T, Bias::kColumns>{activation, slope, y.data(),
+                                                saved ? saved->data() : nullptr, outputs,
+                                                bias ? bias->data() : nullptr});
+}
+
+// da = dh · f′ and db = Σ da over the rows, in one sweep; a chunk of columns at a time, so that
+// each sum has one order.
+template <class T, class F>
+void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T* db, long rows,
+                              long outputs) {
+    constexpr int n = kLanes<T>;
+    const long chunk = rows * outputs > 50000 ? 4 : (outputs + n - 1) / n;
+    parallel_for((outputs + n - 1) / n, chunk, [&](long begin, long end) {
+        for (long v = begin; v < end; v++) {
+            const int have = static_cast<int>(std::min<long>(n, outputs - v * n));
+            Vec<T> sum{};
+            for (long row = 0; row < rows; row++) {
+                const long at = row * outputs + v * n;
+                const Vec<T> g = f.gradient(load_some(dh + at, have), load_some(saved + at, have));
+                if (da != nullptr) store_some(da + at, g, have);
+                sum += g;
+            }
+            if (db != nullptr) store_some(db + v * n, sum, have);
+        }
+    });
+}
+
+template <class T>
+void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<Out<T>> dx,
+                    std::optional<Out<T>> dweight, std::optional<Out<T>> dbias, int activation,
+                    double slope) {
+    const long outputs = static_cast<long>(weight.shape(0));
+    const long inputs = static_cast<long>(weight.shape(1));
+    const long rows = static_cast<long>(dh.size()) / std::max(outputs, 1L);
+    const bool identity = activation == static_cast<int>(Activation::kIdentity);
+    nb::gil_scoped_release release;
+    const Temporary<T> own(identity ? 0 : rows * outputs);
+    const T* da = identity ? dh.data() : own.data();
+    if (!identity || dbias)
+        with_activation<T>(activation, slope, [&](auto f) {
+            activation_gradient_rows(f, dh.data(), saved.data(), identity ? nullptr : own.data(),
+                                     dbias ? dbias->data() : nullptr, rows, outputs);
+        });
+    if (dx)
+        multiply<T>(rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
+                    StridedPack<T>{weight.data(), 1, inputs}, WriteTile<T>{dx->data(), inputs});
+    if (dweight)
+        multiply<T>(outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
+                    StridedPack<T>{x.data(), 1, inputs}, WriteTile<T>{dweight->data(), inputs});
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("dense_forward", &dense_forward<T>, "x"_a.noconvert(), "weight"_a.noconvert(),
+          "bias"_a.noconvert().none(), "y"_a.noconvert(), "saved"_a.noconvert().none(),
+          "activation"_a, "slope"_a);
+    m.def("dense_backward", &dense_backward<T>, "dh"_a.noconvert(), "x"_a.noconvert(),
+          "weight"_a.noconvert(), "saved"_a.noconvert(), "dx"_a.noconvert().none(),
+          "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(), "activation"_a, "slope"_a);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,48 @@
+"""Kernel of `ops.max_pool2d`: winners are kept as places in the image, so backward just adds there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+from handgrad.ops.windows import Setting, moves, per_axis
+
+assert native is not None
+
+
+class Cache(NamedTuple):
+    """Where each window's value was found; of x only its shape."""
+
+    winner: Array
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+def forward(
+    x: Array,
+    kernel_size: Setting,
+    stride: Setting | None = None,
+    padding: Setting = 0,
+    dilation: Setting = 1,
+) -> tuple[Array, Cache]:
+    kernel = per_axis(kernel_size, 2)
+    strides = kernel if stride is None else per_axis(stride, 2)
+    paddings, dilations = per_axis(padding, 2), per_axis(dilation, 2)
+    batch, channels, *places = x.shape
+    size = moves(places, kernel, strides, paddings, dilations)
+    sizes = (batch * channels, *places, *kernel, *strides, *paddings, *dilations, *size)
+    y = empty((batch, channels, *size), x.dtype)
+    winner = empty(y.shape, np.dtype(np.int32))
+    native.max_pool2d_forward(x, y, winner, sizes)
+    return y, Cache(winner, x.shape, sizes)
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    dx = place(None, dy, cache.shape) if out is None else place(out[0], dy, cache.shape)
+    if dx is not None:
+        native.max_pool2d_backward(dy, cache.winner, dx, cache.sizes)
+    return dx

@@ -1,0 +1,10 @@
+// ReLU: y = max(x, 0).
+#include "core/activation_op.h"
+
+namespace handgrad {
+namespace {
+
+const Registrar registrar([](nb::module_& m) { bind_activation<Relu>(m, "relu"); });
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,10 @@
+// Sigmoid: y = 1/(1 + exp(−x)).
+#include "core/activation_op.h"
+
+namespace handgrad {
+namespace {
+
+const Registrar registrar([](nb::module_& m) { bind_activation<Sigmoid>(m, "sigmoid"); });
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,10 @@
+// Tanh.
+#include "core/activation_op.h"
+
+namespace handgrad {
+namespace {
+
+const Registrar registrar([](nb::module_& m) { bind_activation<Tanh>(m, "tanh"); });
+
+}  // namespace
+}  // namespace handgrad

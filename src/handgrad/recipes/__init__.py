@@ -1,0 +1,55 @@
+"""Recipes: TOML files that say what to train and how; those beside this file come with handgrad."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from handgrad.errors import RecipeError
+from handgrad.recipes.building import Built, build, build_loss, build_model, load_data
+from handgrad.recipes.recipe import Recipe
+
+__all__ = [
+    "Built",
+    "Recipe",
+    "build",
+    "build_loss",
+    "build_model",
+    "load_data",
+    "names",
+    "read",
+]
+
+_FOLDER = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """The recipes that come with handgrad."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def read(recipe: str, changes: Sequence[str] = ()) -> Recipe:
+    """A recipe by name, or from a TOML file, after `changes` such as `optimizer.lr=0.01`.
+
+    Raises RecipeError where there is none, or naming what is wrong in it.
+    """
+    if recipe in names():
+        return Recipe.parse(recipe, _text(_FOLDER / f"{recipe}.toml"), changes)
+    path = Path(recipe).expanduser()
+    if path.suffix != ".toml":
+        near = difflib.get_close_matches(recipe, names(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise RecipeError(
+            f"{recipe} is no recipe; allowed: {', '.join(names())}, or a .toml file{hint}"
+        )
+    return Recipe.parse(str(path), _text(path), changes)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RecipeError(f"{path} does not exist; allowed: a recipe in TOML") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path} cannot be read ({error}); allowed: a recipe in TOML") from None

@@ -1,0 +1,5 @@
+"""The report of a run: one self-contained HTML file, its drawings written as SVG and PNG."""
+
+from handgrad.training.report.page import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,151 @@
+"""Line charts as SVG text; colours come from the page's style sheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 440, 272
+LEFT, RIGHT, TOP, BOTTOM = 52, 92, 14, 38
+LABEL_GAP = 15.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: its name is written at its right end; `style` is its colour in CSS."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: str
+    dashed: bool = False
+
+
+def plain_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Round values (1, 2 or 5 times a power of ten apart) inside [low, high]."""
+    rough = (high - low) / wanted
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(i * step, 12) for i in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten inside [low, high], with 2 and 5 times them where there are few."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 3), (1, 2, 5)):
+        ticks = [f * 10.0**d for d in decades for f in factors]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) >= 4:
+            break
+    return inside[:: max(1, math.ceil(len(inside) / 7))]
+
+
+def number(value: float) -> str:
+    """A short form for an axis: 0.05, 2, 1e-5."""
+    return f"{value:.0e}".replace("e-0", "e-") if 0 < abs(value) < 1e-3 else f"{value:g}"
+
+
+def line_chart(
+    series: Sequence[Series],
+    *,
+    label: str,
+    x_label: str,
+    y_format: Callable[[float], str] = number,
+    log: bool = False,
+    y_low: float | None = None,
+    y_high: float | None = None,
+) -> str:
+    """A chart of a few lines, each named at its end; `label` says to a reader what it shows.
+
+    Points below `y_low` are cut off at the frame; on a logarithmic axis values of 0 are left out.
+    """
+    points = [
+        [(x, y) for x, y in zip(s.x, s.y, strict=True) if math.isfinite(y) and (y > 0 or not log)]
+        for s in series
+    ]
+    xs = [x for line in points for x, _ in line]
+    ys = [y for line in points for _, y in line]
+    if not xs:
+        return ""
+    x_min, x_max = min(xs), max(xs)
+    if x_min == x_max:
+        x_min, x_max = x_min - 0.5, x_max + 0.5
+    low = min(ys) if y_low is None else y_low
+    high = max(ys) if y_high is None else y_high
+    if log:
+        low, high = low / 1.15, high * 1.15
+        ticks = log_ticks(low, high)
+    else:
+        room = (high - low or abs(high) or 1.0) * 0.05
+        low = low - room if y_low is None else low
+        high = high + room if y_high is None else high
+        ticks = plain_ticks(low, high)
+    place = math.log if log else float
+
+    def across(x: float) -> float:
+        return LEFT + (x - x_min) / (x_max - x_min) * (WIDTH - LEFT - RIGHT)
+
+    def down(y: float) -> float:
+        share = (place(y) - place(low)) / (place(high) - place(low))
+        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+
+    frame = "frame-" + "-".join(label.lower().split())
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(label)}">',
+        f'<clipPath id="{frame}"><rect x="{LEFT - 3}" y="{TOP - 3}" '
+        f'width="{WIDTH - LEFT - RIGHT + 6}" height="{HEIGHT - TOP - BOTTOM + 6}"/></clipPath>',
+    ]
+    for tick in ticks:
+        y = down(tick)
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" class="end">{y_format(tick)}</text>')
+    labels = [
+        (across(tick), HEIGHT - BOTTOM + 17, f"{tick:,.0f}") for tick in _x_ticks(x_min, x_max)
+    ]
+    labels.append(((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 5, escape(x_label)))
+    parts += [f'<text x="{x:.1f}" y="{y}" class="mid">{text}</text>' for x, y, text in labels]
+    ends = []
+    for s, line in zip(series, points, strict=True):
+        if not line:
+            continue
+        dash = ' stroke-dasharray="4 4"' if s.dashed else ""
+        path = "L".join(f"{across(x):.1f} {down(y):.1f}" for x, y in line)
+        parts.append(
+            f'<g clip-path="url(#{frame})" style="color:{s.style}">'
+            f'<path class="line" d="M{path}"{dash}/>'
+        )
+        if len(line) <= 12 and not s.dashed:
+            parts += [f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="2.6"/>' for x, y in line]
+        parts.append("</g>")
+        ends.append((min(max(down(line[-1][1]), TOP), HEIGHT - BOTTOM), s))
+    for y, s in spread(ends):
+        parts.append(
+            f'<text x="{WIDTH - RIGHT + 8}" y="{y + 4:.1f}" class="name" style="fill:{s.style}">'
+            f"{escape(s.name)}</text>"
+        )
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def spread(ends: Sequence[tuple[float, Series]]) -> list[tuple[float, Series]]:
+    """The labels at these heights, moved apart where they would overlap, kept inside the chart."""
+    placed: list[tuple[float, Series]] = []
+    for y, s in sorted(ends, key=lambda end: end[0]):
+        placed.append((max(y, placed[-1][0] + LABEL_GAP) if placed else y, s))
+    limit = HEIGHT - 8.0
+    for i in range(len(placed) - 1, -1, -1):
+        if placed[i][0] > limit:
+            placed[i] = (limit, placed[i][1])
+        limit = placed[i][0] - LABEL_GAP
+    return placed
+
+
+def _x_ticks(low: float, high: float) -> list[float]:
+    """Whole numbers only: epochs and steps have no halves."""
+    inside = [tick for tick in plain_ticks(low, high) if tick == round(tick)]
+    return inside or [round((low + high) / 2)]

@@ -1,0 +1,36 @@
+"""BatchNorm's running statistics, the one thing that a forward changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from handgrad.errors import ShapeError
+from handgrad.layers import BatchNorm, LayerNorm
+from tests.tolerances import assert_close
+
+
+def test_training_moves_the_running_statistics_in_place() -> None:
+    norm = BatchNorm(3, momentum=0.25, dtype=np.float64)
+    mean_before = norm.running_mean
+    x = np.random.default_rng(0).normal(2.0, 3.0, (8, 3, 2))
+    norm.forward(x, training=True)
+    assert norm.running_mean is mean_before
+    assert_close(norm.running_mean, 0.25 * x.mean(axis=(0, 2)), "float64")
+    unbiased = x.var(axis=(0, 2), ddof=1)
+    assert_close(norm.running_var, 0.75 + 0.25 * unbiased, "float64")
+
+
+def test_inference_uses_the_running_statistics_and_leaves_them() -> None:
+    norm = BatchNorm(3, eps=0.0, dtype=np.float64)
+    norm.update_buffers({"running_mean": np.full(3, 2.0), "running_var": np.full(3, 4.0)})
+    x = np.random.default_rng(0).standard_normal((8, 3))
+    np.testing.assert_array_equal(norm.forward(x)[0], (x - 2) * 0.5)
+    np.testing.assert_array_equal(norm.running_mean, np.full(3, 2.0))
+
+
+def test_errors_say_what_is_allowed() -> None:
+    with pytest.raises(ShapeError, match=r"BatchNorm: .* \(4, 2\); allowed: \(3, \.\.\.\)"):
+        BatchNorm(3).output_shape((4, 2))
+    with pytest.raises(ShapeError, match=r"LayerNorm: .* \(3, 4\); allowed: \(\.\.\., 3\)"):
+        LayerNorm(3).output_shape((3, 4))

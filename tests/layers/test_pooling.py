@@ -1,0 +1,17 @@
+"""Pooling: errors before the first batch."""
+
+from __future__ import annotations
+
+import pytest
+
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.layers import AvgPool2d, MaxPool2d
+
+
+def test_errors_say_what_is_allowed() -> None:
+    with pytest.raises(ShapeError, match=r"MaxPool2d: .* \(8,\); allowed: \(C, H, W\)"):
+        MaxPool2d(2).output_shape((8,))
+    with pytest.raises(ShapeError, match=r"AvgPool2d: .* no smaller than the window 9"):
+        AvgPool2d(9).output_shape((1, 8, 8))
+    with pytest.raises(ArgumentError, match=r"kernel_size is 'all'; allowed: .* 'global'"):
+        AvgPool2d("all")

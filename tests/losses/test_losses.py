@@ -1,0 +1,65 @@
+"""Losses: the gradient they start, with and without an incoming one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from handgrad.losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
+from tests.tolerances import assert_close
+
+RNG = np.random.default_rng(0)
+Y = RNG.standard_normal((4, 3))
+CLASSES = RNG.integers(0, 3, 4)
+VALUES = RNG.random((4, 3))
+
+CASES: list[tuple[Callable[[], Loss], np.ndarray]] = [
+    (CrossEntropy, CLASSES),
+    (lambda: CrossEntropy(weight=np.array([1.0, 2.0, 0.5]), label_smoothing=0.1), CLASSES),
+    (lambda: CrossEntropy(reduction="none"), CLASSES),
+    (SquaredError, VALUES),
+    (lambda: SquaredError(reduction="half_sum"), VALUES),
+    (BinaryCrossEntropy, VALUES),
+    (lambda: BinaryCrossEntropy(reduction="none"), VALUES),
+]
+
+
+@pytest.mark.parametrize(("make", "target"), CASES)
+def test_gradient_matches_a_difference(make: Callable[[], Loss], target: np.ndarray) -> None:
+    loss = make()
+    rng = np.random.default_rng(1)
+    value, cache = loss.forward(Y, target)
+    dloss = rng.standard_normal(value.shape)
+    direction = rng.standard_normal(Y.shape)
+    step = 1e-5
+    ahead, behind = (loss.forward(Y + d * direction, target)[0] for d in (step, -step))
+    expected = np.sum(dloss * (ahead - behind)) / (2 * step)
+    found = np.sum(loss.backward(cache, dloss) * direction)
+    assert_close(found, expected, "finite differences")
+
+
+@pytest.mark.parametrize(("make", "target"), CASES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_incoming_gradient_is_1_by_default(
+    make: Callable[[], Loss], target: np.ndarray, dtype: type[np.floating]
+) -> None:
+    loss = make()
+    if target.dtype.kind == "f":
+        target = target.astype(dtype)
+    if loss.options.get("weight") is not None:
+        loss.options["weight"] = loss.options["weight"].astype(dtype)
+    value, cache = loss.forward(Y.astype(dtype), target)
+    dy = loss.backward(cache)
+    assert dy.dtype == dtype
+    np.testing.assert_array_equal(dy, loss.backward(cache, np.ones(value.shape, dtype)))
+
+
+def test_half_the_sum_of_squares_is_that_of_the_notes() -> None:
+    y = np.array([[4.0, 2, 5, 2], [2, 2, 3, 2]])
+    target = np.array([[1.0, 0, 0, 1], [0, 0, 1, 1]])
+    loss = SquaredError(reduction="half_sum")
+    value, cache = loss.forward(y, target)
+    assert float(value) == 26
+    np.testing.assert_array_equal(loss.backward(cache), [[3, 2, 5, 1], [2, 2, 2, 1]])

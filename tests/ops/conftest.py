@@ -1,0 +1,35 @@
+"""Engines as fixtures; both need the test's `case`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from handgrad import kernels
+from handgrad.dispatch import engine
+from tests.op_cases import Case
+
+
+def _skip_without_kernel(case: Case) -> None:
+    if kernels.native is None:
+        pytest.skip(kernels.reason)
+    if case.op in kernels.PENDING:
+        pytest.skip(f"the kernel of {case.op} is still to come")
+
+
+@pytest.fixture(params=("reference", "kernels"))
+def on_engine(request: pytest.FixtureRequest, case: Case) -> Iterator[str]:
+    """The test runs once on each engine."""
+    if request.param == "kernels":
+        _skip_without_kernel(case)
+    with engine(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def on_kernels(case: Case) -> Iterator[None]:
+    """The test runs on the kernels, and is skipped where there are none."""
+    _skip_without_kernel(case)
+    with engine("kernels"):
+        yield

@@ -1,0 +1,74 @@
+"""Every reference op on the arrays of other libraries, and traced by jax.jit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad.dispatch import engine
+from tests.op_cases import SMALL_CASES, Case, each
+from tests.tolerances import assert_close
+
+
+def expected_results(case: Case) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """dy, y and the gradients of the reference on NumPy arrays."""
+    with engine("reference"):
+        y, cache = case.forward(case.arrays())
+        dy = case.random_like(y, "cotangent")
+        return dy, y, case.backward(dy, cache)
+
+
+def check(case: Case, convert: Any, kind: type) -> None:
+    dy, expected_y, expected = expected_results(case)
+    y, cache = case.forward({name: convert(array) for name, array in case.arrays().items()})
+    assert isinstance(y, kind)
+    assert_close(y, expected_y, "other arrays", "y")
+    gradients = case.backward(convert(dy), cache)
+    for name in case.differentiable:
+        assert isinstance(gradients[name], kind)
+        assert_close(gradients[name], expected[name], "other arrays", f"d{name}")
+
+
+@each(SMALL_CASES)
+def test_array_api_strict(case: Case) -> None:
+    strict = pytest.importorskip("array_api_strict")
+    check(case, strict.asarray, type(strict.asarray(0.0)))
+
+
+@each(SMALL_CASES)
+def test_torch(case: Case) -> None:
+    torch = pytest.importorskip("torch")
+    check(case, torch.asarray, torch.Tensor)
+
+
+@pytest.fixture
+def jax() -> Iterator[Any]:
+    """JAX with float64 switched on for one test."""
+    module = pytest.importorskip("jax")
+    before = module.config.jax_enable_x64
+    module.config.update("jax_enable_x64", True)
+    yield module
+    module.config.update("jax_enable_x64", before)
+
+
+@each(SMALL_CASES)
+def test_jax(case: Case, jax: Any) -> None:
+    check(case, jax.numpy.asarray, jax.Array)
+
+
+@each(SMALL_CASES)
+def test_jax_jit(case: Case, jax: Any) -> None:
+    dy, expected_y, expected = expected_results(case)
+
+    @jax.jit
+    def step(arrays: Any, dy: Any) -> Any:
+        y, cache = case.forward(arrays)
+        return y, case.backward(dy, cache)
+
+    y, gradients = step(case.arrays(), dy)
+    assert_close(y, expected_y, "other arrays", "y")
+    for name in case.differentiable:
+        assert_close(gradients[name], expected[name], "other arrays", f"d{name}")

@@ -1,0 +1,159 @@
+"""The contract every op keeps, on both engines: pure, repeatable, indifferent to memory layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad.dispatch import SKIP
+from tests.op_cases import CASES, SMALL_CASES, Arrays, Case, each
+from tests.tolerances import assert_close
+
+
+def leaves(value: Any) -> Iterator[np.ndarray]:
+    """Every array in a cache."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from leaves(part)
+
+
+def bits(gradients: dict[str, Any]) -> dict[str, bytes | None]:
+    return {
+        name: None if gradient is None else gradient.tobytes()
+        for name, gradient in gradients.items()
+    }
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+@each(CASES)
+def test_nothing_is_written_and_backward_repeats(case: Case, on_engine: str) -> None:
+    arrays = {name: read_only(array) for name, array in case.arrays(np.float32).items()}
+    arrays_before = {name: array.tobytes() for name, array in arrays.items()}
+    y, cache = case.forward(arrays)
+    cache_before = [array.tobytes() for array in leaves(cache)]
+    dy = read_only(case.random_like(y, "cotangent", np.float32))
+    dy_before = dy.tobytes()
+
+    first = case.backward(dy, cache)
+    first_bits = bits(first)
+    second = case.backward(dy, cache)
+
+    assert bits(second) == first_bits
+    assert bits(first) == first_bits, "the second backward wrote into the gradients of the first"
+    assert {name: array.tobytes() for name, array in arrays.items()} == arrays_before
+    assert dy.tobytes() == dy_before
+    assert [array.tobytes() for array in leaves(cache)] == cache_before
+
+
+@each(SMALL_CASES)
+def test_forward_repeats(case: Case, on_engine: str) -> None:
+    arrays = case.arrays(np.float32)
+    first, first_cache = case.forward(arrays)
+    first_bits = first.tobytes()
+    second, second_cache = case.forward(arrays)
+    assert second.tobytes() == first_bits
+    assert first.tobytes() == first_bits, "the second forward wrote into the output of the first"
+    dy = case.random_like(first, "cotangent", np.float32)
+    assert bits(case.backward(dy, first_cache)) == bits(case.backward(dy, second_cache))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each(SMALL_CASES)
+def test_the_float_type_is_kept(case: Case, dtype: Any, on_engine: str) -> None:
+    y, cache = case.forward(case.arrays(dtype))
+    assert y.dtype == dtype
+    gradients = case.backward(case.random_like(y, "cotangent", dtype), cache)
+    assert {gradients[name].dtype for name in case.differentiable} == {np.dtype(dtype)}
+
+
+@each(SMALL_CASES)
+def test_gradients_go_where_the_caller_wants_them(case: Case, on_engine: str) -> None:
+    arrays = case.arrays(np.float32)
+    y, cache = case.forward(arrays)
+    dy = case.random_like(y, "cotangent", np.float32)
+    expected = case.backward(dy, cache)
+
+    for chosen in case.differentiable:
+        size, shape = arrays[chosen].size, arrays[chosen].shape
+        flat = np.full(size + 4, np.nan, dtype=np.float32)
+        place = flat[3 : 3 + size].reshape(shape)
+        out = tuple(place if name == chosen else SKIP for name in case.gradient_names)
+        found = case.backward(dy, cache, out=out)
+        assert found[chosen] is place
+        assert place.tobytes() == expected[chosen].tobytes()
+        assert np.isnan(flat[[0, 1, 2, -1]]).all(), "written beside the place"
+        assert all(found[name] is None for name in case.gradient_names if name != chosen)
+
+    allocated = case.backward(dy, cache, out=(None,) * len(case.gradient_names))
+    assert bits(allocated) == bits(expected)
+    skipped = case.backward(dy, cache, out=(SKIP,) * len(case.gradient_names))
+    assert set(skipped.values()) == {None}
+
+
+def column_major(array: np.ndarray) -> np.ndarray:
+    return np.asfortranarray(array)
+
+
+def every_other(array: np.ndarray) -> np.ndarray:
+    spaced = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)
+    spaced[..., ::2] = array
+    return spaced[..., ::2]
+
+
+def backwards(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array[..., ::-1])[..., ::-1]
+
+
+def unaligned(array: np.ndarray) -> np.ndarray:
+    memory = np.empty(array.nbytes + 1, dtype=np.uint8)[1:]
+    shifted = np.frombuffer(memory.data, dtype=array.dtype).reshape(array.shape)
+    shifted[...] = array
+    return shifted
+
+
+LAYOUTS = (column_major, every_other, backwards, unaligned)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
+@each(SMALL_CASES)
+def test_memory_layout_makes_no_difference(case: Case, layout: Any, on_engine: str) -> None:
+    def laid_out(arrays: Arrays) -> Arrays:
+        return {name: layout(array) if array.ndim else array for name, array in arrays.items()}
+
+    arrays = case.arrays()
+    y, cache = case.forward(arrays)
+    dy = case.random_like(y, "cotangent")
+    expected = {"y": y, **case.backward(dy, cache)}
+    other_y, other_cache = case.forward(laid_out(arrays))
+    other_dy = layout(dy) if dy.ndim else dy
+    found = {"y": other_y, **case.backward(other_dy, other_cache)}
+    _assert_same(found, expected, on_engine)
+
+
+@each(SMALL_CASES)
+def test_a_broadcast_cotangent_is_read_as_it_is(case: Case, on_engine: str) -> None:
+    y, cache = case.forward(case.arrays())
+    row = case.random_like(np.empty(y.shape[1:]), "cotangent")
+    found = case.backward(np.broadcast_to(row, y.shape), cache)
+    expected = case.backward(np.array(np.broadcast_to(row, y.shape), order="C"), cache)
+    _assert_same(found, expected, on_engine)
+
+
+def _assert_same(found: dict[str, Any], expected: dict[str, Any], on_engine: str) -> None:
+    """The same bits from a kernel; NumPy, under the reference, may sum in another order."""
+    for name, value in expected.items():
+        if value is None:
+            assert found[name] is None
+        elif on_engine == "kernels":
+            assert found[name].tobytes() == value.tobytes(), name
+        else:
+            assert_close(found[name], value, "float64", name)

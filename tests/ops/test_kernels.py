@@ -1,0 +1,37 @@
+"""Every kernel against the reference of the same name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad.dispatch import engine
+from tests.op_cases import CASES, Case, each
+from tests.tolerances import assert_close
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each(CASES)
+def test_kernel_equals_reference(case: Case, dtype: Any, on_kernels: None) -> None:
+    arrays = case.arrays(dtype)
+    y, cache = case.forward(arrays)
+    assert type(cache) is not case.module.Cache, "the reference ran, not the kernel"
+    dy = case.random_like(y, "cotangent", dtype)
+    gradients = case.backward(dy, cache)
+
+    exact = {
+        name: array.astype(np.float64) if array.dtype == dtype else array
+        for name, array in arrays.items()
+    }
+    with engine("reference"):
+        exact_y, exact_cache = case.forward(exact)
+    exact_gradients = case.backward(dy.astype(np.float64), exact_cache)
+
+    kind = np.dtype(dtype).name
+    assert y.dtype == dtype
+    assert_close(y, exact_y, kind, "y")
+    for name in case.differentiable:
+        assert gradients[name].dtype == dtype
+        assert_close(gradients[name], exact_gradients[name], kind, f"d{name}")

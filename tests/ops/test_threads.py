@@ -1,0 +1,36 @@
+"""The bits of every kernel's results do not depend on the number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad
+from tests.op_cases import CASES, Case, each
+
+
+@pytest.fixture
+def thread_count() -> Iterator[None]:
+    """Put the number of threads back after the test."""
+    before = handgrad.get_threads()
+    yield
+    handgrad.set_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each(CASES)
+def test_same_bits_with_1_2_and_4_threads(
+    case: Case, dtype: Any, on_kernels: None, thread_count: None
+) -> None:
+    arrays = case.arrays(dtype)
+    results = set()
+    for number in (1, 2, 4):
+        handgrad.set_threads(number)
+        y, cache = case.forward(arrays)
+        gradients = case.backward(case.random_like(y, "cotangent", dtype), cache)
+        found = (y, *(gradients[name] for name in case.differentiable))
+        results.add(tuple(array.tobytes() for array in found))
+    assert len(results) == 1

@@ -1,0 +1,58 @@
+"""Every tolerance of the tests, in one table, each with its reason.
+
+An error is measured against the largest magnitude in the expected array: where terms cancel, a
+small element of a gradient is as uncertain as the large ones that made it. Where that magnitude is
+below `FLOOR`, the floor counts: inputs are about 1, so all that is left are terms that cancel.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+FLOOR: Final = 0.01
+
+
+class Tolerance(NamedTuple):
+    relative: float
+    reason: str
+
+
+TOLERANCES: Final = {
+    "finite differences": Tolerance(
+        1e-6, "float64 central differences with a step of 1e-5: truncation and rounding near 1e-9"
+    ),
+    "float64": Tolerance(
+        2e-13, "the same sums in another order; some hundred terms, 1e3 times the rounding of 2e-16"
+    ),
+    "float32": Tolerance(
+        1e-5, "against the reference in float64; some hundred terms, 1e2 times the rounding of 1e-7"
+    ),
+    "float32 functions": Tolerance(
+        1e-5, "PyTorch's and JAX's own float32 against ours: both round, and both approximate exp"
+    ),
+    "torch float64": Tolerance(
+        1e-12, "PyTorch sums in other orders, and its normalisations use other formulas"
+    ),
+    "other arrays": Tolerance(1e-12, "the same lines run by another array library, float64"),
+}
+
+
+def assert_close(actual: Any, expected: Any, kind: str, what: str = "") -> None:
+    """Same shape, NaN and infinities at the same places, and the rest within the table's bound."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape, f"{what}: shape {actual.shape}, not {expected.shape}"
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(
+        np.where(finite, 0.0, actual), np.where(finite, 0.0, expected), err_msg=what
+    )
+    if not finite.any():
+        return
+    scale = max(np.abs(expected[finite]).max(), FLOOR)
+    error = np.abs(actual[finite].astype(np.float64) - expected[finite]).max()
+    relative, reason = TOLERANCES[kind]
+    assert error <= relative * scale, (
+        f"{what}: off by {error:.3g} where values reach {scale:.3g}; allowed: {relative:g} of it "
+        f"({kind}: {reason})"
+    )

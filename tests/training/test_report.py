@@ -1,0 +1,149 @@
+"""The report: one file that needs nothing else and shows what it must."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import zlib
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from handgrad import layers
+from handgrad.losses import SquaredError
+from handgrad.optimizers import SGD
+from handgrad.training import Trainer, train
+from handgrad.training.report.charts import Series, line_chart, log_ticks, plain_ticks, spread
+from handgrad.training.report.matrix import confusion_matrix, matrix_chart
+from handgrad.training.report.pictures import first_filters, image_pixels, png
+from tests.training import problem
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("runs") / "a <b> run"
+    train(**problem.parts(epochs=2), out=folder)
+    return (folder / "report.html").read_text("utf-8")
+
+
+def test_every_section_is_there(page: str) -> None:
+    headings = re.findall("<h2>(.*?)</h2>", page)
+    assert headings[:2] == ["How it learned", "Confusion matrix"]
+    assert headings[2] in ("Worst mistakes", "Closest calls")
+    assert headings[3:] == ["What the first layer looks for", "Gradients", "Layers", "The run"]
+    for text in ("test accuracy", "prefers-color-scheme: dark", "width=device-width", "Conv2d"):
+        assert text in page
+    assert page.count('class="chart"') == 3
+    assert page.count("data:image/png") > 4
+
+
+def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
+    assert not re.findall(r"""(?:src|href)=["'](?!data:)""", page)
+    assert "http" not in page.replace("http-equiv", "")
+    assert not re.findall(r"<script|@import|url\((?!#)", page)
+    assert len(page) < 200_000
+
+
+def test_the_page_is_well_formed(page: str) -> None:
+    class Checker(HTMLParser):
+        void = ("meta", "img", "br")
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.open: list[str] = []
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            if tag not in self.void:
+                self.open.append(tag)
+
+        def handle_startendtag(self, tag: str, attrs: object) -> None:
+            pass
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.open.pop() == tag
+
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == []
+    for drawing in re.findall("<svg.*?</svg>", page, re.S):
+        ElementTree.fromstring(drawing)
+    assert "a &lt;b&gt; run" in page
+    assert "nan" not in re.sub(r"data:[^\"]*", "", page).lower()
+
+
+def test_a_regression_of_tables_has_a_report_too(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 4))
+    model = layers.Sequential(layers.Dense(4, 1, rng=rng, dtype=np.float64))
+    trainer = Trainer(model, SquaredError(), SGD(lr=0.1), out=tmp_path / "run", progress="off")
+    history = trainer.fit((x, x[:, :1]), validation=(x, x[:, :1]), epochs=1)
+    assert history.summary is not None
+    assert history.summary["test_accuracy"] is None
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    headings = re.findall("<h2>(.*?)</h2>", page)
+    assert headings == ["How it learned", "Gradients", "Layers", "The run"]
+
+
+def test_png_is_what_decoders_read() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype(np.uint8)
+    file = base64.b64decode(png(pixels).partition(",")[2])
+    assert file[:8] == b"\x89PNG\r\n\x1a\n"
+    start = file.index(b"IDAT") + 4
+    rows = np.frombuffer(zlib.decompressobj().decompress(file[start:]), np.uint8).reshape(5, -1)
+    assert not rows[:, 0].any()
+    np.testing.assert_array_equal(rows[:, 1:].reshape(pixels.shape), pixels)
+
+
+def test_png_in_pillow() -> None:
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+    file = io.BytesIO(base64.b64decode(png(pixels).partition(",")[2]))
+    np.testing.assert_array_equal(np.asarray(image.open(file)), pixels)
+
+
+def test_pictures_of_examples_and_filters() -> None:
+    assert image_pixels(np.zeros(10)) is None
+    assert image_pixels(np.zeros((2, 4, 4))) is None
+    np.testing.assert_array_equal(image_pixels(np.array([[[0.0, 1.0]]])), [[0, 255]])
+    stretched = image_pixels(np.array([[[-1.0, 3.0]]]))
+    np.testing.assert_array_equal(stretched, [[0, 255]])
+    assert first_filters({"weight": np.zeros((6, 1, 3, 3))}, (1, 8, 8))[5].shape == (3, 3, 3)
+    assert first_filters({"weight": np.ones((2, 64))}, (1, 8, 8))[0].shape == (8, 8, 3)
+    assert first_filters({"weight": np.ones((2, 64))}, (64,)) == []
+    assert first_filters({"gamma": np.ones(3)}, (3, 8, 8)) == []
+
+
+def test_ticks() -> None:
+    assert plain_ticks(0, 1) == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert plain_ticks(0.93, 1.0) == [0.94, 0.96, 0.98, 1.0]
+    assert log_ticks(0.02, 30) == pytest.approx([0.03, 0.1, 0.3, 1, 3, 10, 30])
+
+
+def test_labels_do_not_overlap() -> None:
+    labels = [Series(str(i), [], [], "") for i in range(6)]
+    heights = [y for y, _ in spread([(250.0, label) for label in labels])]
+    assert all(b - a >= 14.9 for a, b in pairwise(heights))
+    assert heights[-1] <= 272
+
+
+@pytest.mark.parametrize("values", [[1.0], [2.0, 2.0], [0.0, 1e-9], [1e-8, 1e6], [float("nan")]])
+@pytest.mark.parametrize("log", [True, False])
+def test_charts_of_awkward_values(values: list[float], log: bool) -> None:
+    series = [Series("a & b", list(range(len(values))), values, "red")]
+    drawing = line_chart(series, label="x", x_label="step", log=log)
+    assert drawing == "" or ElementTree.fromstring(drawing) is not None
+    assert "nan" not in drawing
+
+
+def test_confusion_matrix() -> None:
+    targets, predictions = np.array([0, 1, 2, 2, 2]), np.array([0, 1, 1, 2, 2])
+    counts = confusion_matrix(targets, predictions, 3)
+    np.testing.assert_array_equal(counts, [[1, 0, 0], [0, 1, 0], [0, 1, 2]])
+    drawing = matrix_chart(counts, ["T-shirt/top", "a&b", "c"])
+    ElementTree.fromstring(drawing)
+    assert "c read as a&amp;b: 1" in drawing

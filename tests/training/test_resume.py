@@ -1,0 +1,170 @@
+"""An interrupted and resumed run ends exactly like one that was left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad.training import Callback, Interrupted, Trainer, train
+from handgrad.training.checkpoint import load_arrays
+from tests.training import problem
+
+STEPS_PER_EPOCH = 8
+CLOCKS = ("seconds", "examples_per_second")
+
+
+class CrashError(Exception):
+    """Stands for whatever ends a process."""
+
+
+class At(Callback):
+    """Does something after one step."""
+
+    def __init__(self, step: int, action: Any) -> None:
+        self.step, self.action = step, action
+
+    def on_step(self, trainer: Trainer) -> None:
+        if trainer.step == self.step:
+            self.action()
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def crash() -> None:
+    raise CrashError
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    return load_arrays(folder / "model.safetensors")[0]
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl without what a clock decides."""
+    text = (folder / "metrics.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in text]
+    return [{k: v for k, v in line.items() if k not in CLOCKS} for line in found]
+
+
+def assert_same_run(folder: Path, other: Path) -> None:
+    expected, found = weights(other), weights(folder)
+    assert list(found) == list(expected)
+    for name, array in expected.items():
+        assert found[name].tobytes() == array.tobytes(), name
+    assert lines(folder) == lines(other)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "undisturbed"
+    train(**problem.parts(), out=folder)
+    return folder
+
+
+LAST = problem.EPOCHS * STEPS_PER_EPOCH
+
+
+@pytest.mark.parametrize("step", [1, 5, STEPS_PER_EPOCH, STEPS_PER_EPOCH + 1, 19, LAST - 1])
+def test_ctrl_c_and_resume(tmp_path: Path, undisturbed: Path, step: int) -> None:
+    folder = tmp_path / "a run"
+    with pytest.raises(Interrupted) as stopped:
+        train(**problem.parts(callbacks=[At(step, press_ctrl_c)]), out=folder)
+    assert f"handgrad train --resume '{folder}'" in str(stopped.value)
+    assert stopped.value.exit_code == 130
+    assert not (folder / "summary.json").exists()
+    train(**problem.parts(callbacks=[At(-1, crash)]), out=folder, resume=True)
+    assert_same_run(folder, undisturbed)
+
+
+@pytest.mark.parametrize("step", [1, 4, STEPS_PER_EPOCH, 2 * STEPS_PER_EPOCH + 3, LAST])
+@pytest.mark.parametrize("checkpoint_steps", [3, None])
+def test_crash_and_resume(
+    tmp_path: Path, undisturbed: Path, step: int, checkpoint_steps: int | None
+) -> None:
+    folder = tmp_path / "run"
+    pieces = problem.parts(callbacks=[At(step, crash)], checkpoint_steps=checkpoint_steps)
+    with pytest.raises(CrashError):
+        train(**pieces, out=folder)
+    train(**problem.parts(callbacks=[At(-1, crash)]), out=folder, resume=True)
+    assert_same_run(folder, undisturbed)
+
+
+def test_many_interruptions(tmp_path: Path, undisturbed: Path) -> None:
+    folder = tmp_path / "run"
+    for i, step in enumerate([2, 7, 8, 17, 30]):
+        pieces = problem.parts(callbacks=[At(step, press_ctrl_c)])
+        with pytest.raises(Interrupted):
+            train(**pieces, out=folder, resume=i > 0)
+    train(**problem.parts(callbacks=[At(-1, crash)]), out=folder, resume=True)
+    assert_same_run(folder, undisturbed)
+
+
+def test_interruption_inside_an_accumulated_batch_waits_for_its_end(tmp_path: Path) -> None:
+    train(**problem.parts(accumulate=3), out=tmp_path / "one")
+    pieces = problem.parts(accumulate=3, callbacks=[At(4, press_ctrl_c)])
+    with pytest.raises(Interrupted):
+        train(**pieces, out=tmp_path / "two")
+    pieces = problem.parts(accumulate=3, callbacks=[At(-1, crash)])
+    train(**pieces, out=tmp_path / "two", resume=True)
+    assert_same_run(tmp_path / "two", tmp_path / "one")
+
+
+def test_interruption_in_the_last_step_still_finishes(tmp_path: Path, undisturbed: Path) -> None:
+    train(**problem.parts(callbacks=[At(LAST, press_ctrl_c)]), out=tmp_path / "run")
+    assert_same_run(tmp_path / "run", undisturbed)
+    assert (tmp_path / "run" / "summary.json").exists()
+
+
+def test_resuming_a_finished_run_returns_its_summary(undisturbed: Path) -> None:
+    before = (undisturbed / "metrics.jsonl").read_bytes()
+    summary = train(**problem.parts(), out=undisturbed, resume=True)
+    assert summary == json.loads((undisturbed / "summary.json").read_text())
+    assert (undisturbed / "metrics.jsonl").read_bytes() == before
+
+
+def test_ctrl_c_without_a_folder_is_the_usual_one() -> None:
+    pieces = problem.parts()
+    x, y = pieces["data"].x_train, pieces["data"].y_train
+    trainer = Trainer(
+        pieces["model"],
+        pieces["loss"],
+        pieces["optimizer"],
+        callbacks=[At(2, press_ctrl_c)],
+        progress="off",
+    )
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        trainer.fit((x, y), epochs=2)
+    assert not isinstance(stopped.value, Interrupted)
+
+
+def test_the_usual_handler_is_back_after_training(undisturbed: Path) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_trainer_resumes_its_own_folder(tmp_path: Path) -> None:
+    def trainer(folder: Path, *callbacks: Callback) -> Trainer:
+        pieces = problem.parts()
+        return Trainer(
+            pieces["model"],
+            pieces["loss"],
+            pieces["optimizer"],
+            batch_size=problem.BATCH,
+            callbacks=callbacks,
+            out=folder,
+            progress="off",
+        )
+
+    data = problem.data()
+    trainer(tmp_path / "one").fit(data, epochs=3)
+    with pytest.raises(Interrupted, match="resume=True"):
+        trainer(tmp_path / "two", At(11, press_ctrl_c)).fit(data, epochs=3)
+    history = trainer(tmp_path / "two", At(-1, crash)).fit(data, epochs=3, resume=True)
+    assert_same_run(tmp_path / "two", tmp_path / "one")
+    assert [record["epoch"] for record in history.epochs] == [1, 2, 3]
