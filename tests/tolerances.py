@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-FLOOR: Final = 0.01
+FLOOR: Final = 0.1
 
 
 class Tolerance(NamedTuple):

@@ -10,7 +10,8 @@
     dx, gradients = model.backward(dy, cache)
 
 Every op is `hg.ops.<name>.forward` and `.backward`; everything else is built from them. Names are
-loaded when first used, so that importing handgrad costs little beyond NumPy.
+loaded when first used, so that importing handgrad costs little, and so that the command line can
+say in one sentence that HANDGRAD_ENGINE or HANDGRAD_ISA is wrong.
 """
 
 from __future__ import annotations
@@ -18,11 +19,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from handgrad.dispatch import SKIP, engine, get_engine, set_engine
-from handgrad.threads import get_threads, set_threads
-
 if TYPE_CHECKING:
     from handgrad import data, initializers, layers, losses, ops, optimizers, training
+    from handgrad.dispatch import SKIP, engine, get_engine, set_engine
     from handgrad.layers import (
         Activation,
         AvgPool2d,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
         Standardize,
     )
     from handgrad.products import matmul
+    from handgrad.threads import get_threads, set_threads
     from handgrad.training import Trainer
 
 __version__ = "0.1.0"
@@ -83,7 +83,13 @@ __all__ = [
 _MODULES: Final = frozenset(
     {"data", "initializers", "layers", "losses", "ops", "optimizers", "training"}
 )
-_HOMES: Final = {"matmul": "handgrad.products", "Trainer": "handgrad.training"}
+_HOMES: Final = {
+    "matmul": "handgrad.products",
+    "Trainer": "handgrad.training",
+    "get_threads": "handgrad.threads",
+    "set_threads": "handgrad.threads",
+    **dict.fromkeys(("SKIP", "engine", "get_engine", "set_engine"), "handgrad.dispatch"),
+}
 
 
 def __getattr__(name: str) -> Any:

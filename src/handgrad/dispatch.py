@@ -108,9 +108,13 @@ def _refusal(arguments: Any) -> str | None:
     return None if dtype is not None else "no array of floats"
 
 
+def _is_plain(array: np.ndarray) -> bool:
+    return bool(array.flags.c_contiguous and array.flags.aligned)
+
+
 def _contiguous(value: Any) -> Any:
-    if type(value) is np.ndarray and not value.flags.c_contiguous:
-        return np.ascontiguousarray(value)
+    if type(value) is np.ndarray and not _is_plain(value):
+        return np.require(value, requirements=("C", "A"))
     return value
 
 
@@ -178,7 +182,7 @@ def _dispatched_forward(
         if kernel is None:
             return reference(*args, **kwargs)
         for argument in arguments:
-            if type(argument) is np.ndarray and not argument.flags.c_contiguous:
+            if type(argument) is np.ndarray and not _is_plain(argument):
                 args = tuple(_contiguous(value) for value in args)
                 kwargs = {name: _contiguous(value) for name, value in kwargs.items()}
                 break

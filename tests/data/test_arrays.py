@@ -15,9 +15,7 @@ LABELS = np.arange(20) % 4
 
 def test_npz_that_comes_divided(tmp_path):
     path = tmp_path / "set.npz"
-    np.savez(
-        path, x_train=IMAGES[:15], y_train=LABELS[:15], x_test=IMAGES[15:], y_test=LABELS[15:]
-    )
+    np.savez(path, x_train=IMAGES[:15], y_train=LABELS[:15], x_test=IMAGES[15:], y_test=LABELS[15:])
     found = data.load("mine", path)
     assert (found.x_train.shape, found.x_test.shape) == ((15, 1, 6, 6), (5, 1, 6, 6))
     np.testing.assert_array_equal(found.x_test[:], IMAGES[15:, None] / np.float32(255))
@@ -86,6 +84,16 @@ def test_csv_finds_its_labels(tmp_path, lines, classes):
     rows = np.concatenate([found.x_train, found.x_test])
     labels = np.concatenate([found.y_train, found.y_test])
     np.testing.assert_array_equal(rows[:, 0] % len(classes), labels)
+
+
+def test_maximum_is_what_becomes_1(tmp_path):
+    np.savez(tmp_path / "set.npz", x=IMAGES, y=LABELS)
+    (tmp_path / "set.csv").write_text("\n".join(f"{i},{i},{i % 2}" for i in range(10)))
+    for name, maximum in (("set.npz", 510), ("set.csv", 9)):
+        plain = data.load("mine", tmp_path / name)
+        scaled = data.load("mine", tmp_path / name, maximum=maximum)
+        divisor = maximum / 255 if name == "set.npz" else maximum
+        np.testing.assert_allclose(scaled.x_train[:] * divisor, plain.x_train[:], rtol=1e-6)
 
 
 def test_csv_in_gz(tmp_path):

@@ -75,7 +75,7 @@ def test_a_sheet_of_another_width(tmp_path):
     image = pytest.importorskip("PIL.Image")
     write_cifar_sheets(tmp_path)
     image.new("RGB", (1000, 3)).save(tmp_path / "data_batch_1.png")
-    with pytest.raises(DataError, match="data_batch_1.png is 1,000 pixels wide; expected 1,024"):
+    with pytest.raises(DataError, match=r"data_batch_1\.png is 1,000 pixels wide; expected 1,024"):
         data.load("cifar10", tmp_path)
 
 

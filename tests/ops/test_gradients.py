@@ -19,8 +19,8 @@ def test_gradients_are_the_finite_differences(case: Case, on_engine: str) -> Non
     rounding = 4 * np.finfo(np.float64).eps * np.sum(np.abs(dy * y)) / STEP
     for name in case.differentiable:
         direction = case.random_like(arrays[name], f"direction of {name}")
-        ahead, _ = case.forward(arrays | {name: arrays[name] + STEP * direction})
-        behind, _ = case.forward(arrays | {name: arrays[name] - STEP * direction})
+        ahead, _ = case.forward(arrays | {name: np.asarray(arrays[name] + STEP * direction)})
+        behind, _ = case.forward(arrays | {name: np.asarray(arrays[name] - STEP * direction)})
         terms = dy * (ahead - behind) / (2 * STEP)
         expected = np.sum(terms)
         actual = np.sum(gradients[name] * direction)

@@ -32,6 +32,17 @@ def finish(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
+def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str], since: int) -> None:
+    """Until the process has written a checkpoint of its own, or has ended."""
+    path = folder / "checkpoint" / "latest.safetensors"
+    while process.poll() is None and changed(path) == since:
+        time.sleep(0.001)
+
+
+def changed(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_runs_end_like_the_undisturbed_one(tmp_path: Path) -> None:
     began = time.perf_counter()
@@ -40,12 +51,17 @@ def test_killed_runs_end_like_the_undisturbed_one(tmp_path: Path) -> None:
 
     folder = tmp_path / "killed"
     chance = random.Random(7)
+    checkpoint = folder / "checkpoint" / "latest.safetensors"
     kills = 0
-    for _ in range(4):
+    for attempt in range(4):
+        before = changed(checkpoint)
         process = start(folder, resume=(folder / "config.toml").exists())
-        time.sleep(chance.uniform(0, 0.3 * whole))
+        if attempt % 2:  # half of the kills are sure to find something to resume from
+            wait_for_checkpoint(folder, process, before)
+        time.sleep(chance.uniform(0, 0.15 * whole))
         process.send_signal(signal.SIGKILL)
         kills += finish(process) == -signal.SIGKILL
+    assert checkpoint.exists()
     assert kills >= 2
     assert finish(start(folder, resume=True)) == 0
     assert_same_run(folder, tmp_path / "undisturbed")

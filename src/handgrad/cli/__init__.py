@@ -13,9 +13,11 @@ def main() -> None:
     An error in what the user gave is one sentence on stderr and exit code 2; Ctrl-C is 130.
     """
     try:
-        # Here, because a wrong HANDGRAD_ENGINE or HANDGRAD_ISA is an error of this import.
+        # Here, because a wrong HANDGRAD_ENGINE, _ISA or _THREADS is an error of this import.
         from handgrad.cli.app import app
     except HandgradError as error:
         print(f"handgrad: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
     app()

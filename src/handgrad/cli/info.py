@@ -11,6 +11,7 @@ import typer
 
 from handgrad import kernels
 from handgrad.dispatch import get_engine
+from handgrad.threads import get_threads
 from handgrad.training.results import versions
 
 _LIBRARIES = ("numpy", "array-api-compat", "safetensors", "rich", "typer", "pillow")
@@ -29,7 +30,7 @@ def _facts() -> list[tuple[str, str]]:
         facts += [
             ("instruction set", f"{kernels.instruction_set} of {', '.join(cpu.supported())}"),
             ("CPU features", ", ".join(cpu.features()) or "none the kernels use"),
-            ("threads", f"{kernels.native.get_threads()} of {os.cpu_count()}"),
+            ("threads", f"{get_threads()} on {os.cpu_count()} cores"),
         ]
     facts.append(("Python", f"{platform.python_version()} on {versions()['system']}"))
     return facts + [(name, _version(name)) for name in _LIBRARIES]

@@ -51,13 +51,20 @@ _ANY: Final = (
 )
 
 
-def load(name: str, path: str | os.PathLike[str] | None = None, seed: int = 0) -> Dataset:
+def load(
+    name: str,
+    path: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    *,
+    maximum: float | None = None,
+) -> Dataset:
     """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
 
     `path` is a file or folder in any of the forms of this package; what it holds decides how it is
     read. It may also be the folder above, with one folder for each set, named as the set.
     `digits` is carried in the package and looks at `path` alone. `seed` draws the test part of
-    sets that do not come divided.
+    sets that do not come divided; `maximum` is what becomes 1 in .npz and .csv files, where the
+    number of bits does not say it as it does in images.
     Raises DataError where files are missing, truncated or of another kind.
     """
     if name == "digits" and path is None:
@@ -88,9 +95,9 @@ def load(name: str, path: str | os.PathLike[str] | None = None, seed: int = 0) -
         case "folder":
             return folder.load(title, place, seed)
         case "npz":
-            return arrays.load_npz(title, place, seed)
+            return arrays.load_npz(title, place, seed, maximum)
         case _:
-            return arrays.load_csv(title, place, seed)
+            return arrays.load_csv(title, place, seed, maximum)
 
 
 def _form(place: Path) -> str | None:

@@ -1,10 +1,12 @@
 """Data sets in one file: NumPy's .npz, and CSV tables.
 
 .npz    arrays x_train, y_train, x_test, y_test; or x and y, of which a stratified fifth becomes
-        the test part. Unsigned bytes are read as pixels (255 becomes 1), floats as they are.
+        the test part. Unsigned bytes are read as pixels (255 becomes 1), others as they are.
         Images are (N, H, W) or (N, C, H, W), tables (N, D). `classes` (strings) is optional.
 .csv    one example a row, numbers and one label; `.csv.gz` too. The label is the column named
         `label`, `class`, `target` or `y`; without such a header it is the last column.
+
+For both, `maximum` is the number that becomes 1, when it is given.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from handgrad.errors import DataError
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 
 
-def load_npz(name: str, path: Path, seed: int = 0) -> Dataset:
+def load_npz(name: str, path: Path, seed: int = 0, maximum: float | None = None) -> Dataset:
     """The data set in a .npz file. Raises DataError for missing arrays, pickles and damage."""
     arrays = read_npz(path)
     divided = "x_train" in arrays
@@ -37,7 +39,7 @@ def load_npz(name: str, path: Path, seed: int = 0) -> Dataset:
             )
     parts = ("_train", "_test") if divided else ("",)
     labels, classes = _labels(path, [arrays[f"y{part}"] for part in parts], arrays.get("classes"))
-    examples = [_examples(path, f"x{part}", arrays[f"x{part}"]) for part in parts]
+    examples = [_examples(path, f"x{part}", arrays[f"x{part}"], maximum) for part in parts]
     if not divided:
         return split_dataset(name, examples[0], labels[0], classes, seed)
     return Dataset(name, examples[0], labels[0], examples[1], labels[1], tuple(classes))
@@ -57,7 +59,7 @@ def read_npz(path: Path) -> dict[str, Array]:
         ) from None
 
 
-def _examples(path: Path, key: str, x: Array) -> Array | Pixels:
+def _examples(path: Path, key: str, x: Array, maximum: float | None) -> Array | Pixels:
     if x.dtype.kind not in "fiub" or x.ndim not in (2, 3, 4):
         raise DataError(
             f"{path}: {key} has shape {x.shape} and type {x.dtype}; "
@@ -65,7 +67,9 @@ def _examples(path: Path, key: str, x: Array) -> Array | Pixels:
         )
     if x.ndim == 3:
         x = x[:, None]
-    return Pixels(x) if x.dtype == np.uint8 else np.asarray(x, dtype=np.float32)
+    if maximum is None and x.dtype != np.uint8:
+        return np.asarray(x, dtype=np.float32)
+    return Pixels(x, 255.0 if maximum is None else maximum)
 
 
 def _labels(path: Path, found: list[Array], names: Array | None) -> tuple[list[Array], list[str]]:
@@ -85,7 +89,7 @@ def _labels(path: Path, found: list[Array], names: Array | None) -> tuple[list[A
     return [np.searchsorted(values, labels) for labels in found], [str(value) for value in values]
 
 
-def load_csv(name: str, path: Path, seed: int = 0) -> Dataset:
+def load_csv(name: str, path: Path, seed: int = 0, maximum: float | None = None) -> Dataset:
     """The table in a CSV file: x (N, D) float32, y (N,). Raises DataError naming a wrong row."""
     rows = _rows(path)
     header = None if _is_number(rows[0][0]) and _is_number(rows[0][-2]) else rows[0]
@@ -113,7 +117,8 @@ def load_csv(name: str, path: Path, seed: int = 0) -> Dataset:
         raise DataError(f"{path} has a header and no rows; expected one example a row")
     numbered = all(label.isdigit() for label in labels)
     y, classes = _labels(path, [np.array([int(v) for v in labels] if numbered else labels)], None)
-    return split_dataset(name, x, y[0], classes, seed)
+    examples = x if maximum is None else Pixels(x, maximum)
+    return split_dataset(name, examples, y[0], classes, seed)
 
 
 def _rows(path: Path) -> list[list[str]]:

@@ -55,7 +55,7 @@ def _array(path: Path) -> Array:
 def _shaped(path: Path, x: Array, shape: Shape) -> Array:
     """One example gets an axis in front; the one channel of grey images may be left out."""
     forms = [shape, shape[1:]] if len(shape) > 1 and shape[0] == 1 else [shape]
-    if x.dtype.kind not in "fiub" or not any(x.shape in (form, (len(x), *form)) for form in forms):
+    if x.dtype.kind not in "fiub" or not any(form in (x.shape, x.shape[1:]) for form in forms):
         raise DataError(
             f"{path} has shape {x.shape} and type {x.dtype}; expected numbers of shape "
             f"{(*shape,)} or (N, {', '.join(map(str, shape))})"

@@ -27,8 +27,10 @@ def _opened(path: Path) -> Any:
             f"{path}: reading image files needs Pillow; expected `pip install 'handgrad[images]'`"
         ) from None
     try:
-        image = Image.open(path)
-        image.load()
+        # Opened here, because Pillow leaves a damaged file open.
+        with path.open("rb") as file:
+            image = Image.open(file)
+            image.load()
     except FileNotFoundError:
         raise DataError(f"{path} is missing; expected an image file") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:

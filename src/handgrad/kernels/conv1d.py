@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.kernels import conv2d
@@ -20,7 +22,14 @@ def _as_row(values: Any) -> Any:
     """(.., T) as (.., 1, T); what is no array stays as it is."""
     if values is None or values is SKIP or values.ndim < 3:
         return values
-    return values.reshape((*values.shape[:-1], 1, values.shape[-1]))
+    return values[..., np.newaxis, :]
+
+
+def _as_steps(row: Array | None, wanted: Any) -> Array | None:
+    """(.., 1, T) as (.., T): the caller's own array where there is one."""
+    if row is None:
+        return None
+    return wanted if isinstance(wanted, np.ndarray) else row[..., 0, :]
 
 
 def forward(
@@ -50,10 +59,7 @@ def forward(
 def backward(
     dy: Array, cache: Cache, out: Any = None
 ) -> tuple[Array | None, Array | None, Array | None]:
-    places = None if out is None else tuple(_as_row(place) for place in out)
-    dx, dweight, dbias = conv2d.backward(_as_row(dy), cache.conv2d, places)
-    return (
-        None if dx is None else dx[:, :, 0],
-        None if dweight is None else dweight[:, :, 0],
-        dbias,
-    )
+    at_x, at_weight, at_bias = out or (None, None, None)
+    rows = (_as_row(at_x), _as_row(at_weight), at_bias)
+    dx, dweight, dbias = conv2d.backward(_as_row(dy), cache.conv2d, rows)
+    return _as_steps(dx, at_x), _as_steps(dweight, at_weight), dbias

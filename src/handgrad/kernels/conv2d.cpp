@@ -21,7 +21,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
             const T* image = x.data() + item * conv.group_channels() * conv.height * conv.width;
             const long out = item * filters * positions;
             convolve_image(conv, lay_out(conv, image), taps.data(),
-                           weight.data() + group * filters * conv.taps(), 0, positions,
+                           weight.data() + group * filters * conv.taps(),
                            ActivateTile<T, Bias::kRows>{
                                activation, slope, y.data() + out,
                                saved ? saved->data() + out : nullptr, positions,

@@ -47,7 +47,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
         const T* image = dy.data() + item * channels * plane;
         const T* laid_out = lay_out(conv, image);
         if (dx)
-            convolve_image(conv, laid_out, taps.data(), weight.data() + kernel, 0, positions,
+            convolve_image(conv, laid_out, taps.data(), weight.data() + kernel,
                            WriteTile<T>{dx->data() + in, positions});
         if (dweight)
             add_kernel_gradient(conv, laid_out, taps.data(), x.data() + in, part + kernel);

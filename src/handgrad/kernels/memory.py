@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError
@@ -32,3 +34,8 @@ def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Arr
             f"allowed: C-contiguous, shape {shape}, {like.dtype}"
         )
     return wanted
+
+
+def indices(array: Any) -> Array:
+    """Indices as native code takes them: a C-contiguous array of int64."""
+    return np.asarray(array, dtype=np.int64, order="C")

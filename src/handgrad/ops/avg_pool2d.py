@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Cache(NamedTuple):
     """How many values each window counts; nothing of x but its rows and columns."""
 
-    count: Float[Array, "#N #C HO WO"]
+    count: Float[Array, "1 1 HO WO"]
     places: tuple[int, ...]
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -64,7 +64,8 @@ def forward(
     kernel = places if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
     strides, paddings = kernel if stride is None else per_axis(stride, 2), per_axis(padding, 2)
     v = pad(x, paddings)
-    counted = pad(xp.ones_like(x[:1, :1, :, :]), paddings, float(count_include_pad))
+    inside = xp.ones((1, 1, *places), dtype=x.dtype, device=device(x))
+    counted = pad(inside, paddings, float(count_include_pad))
     count = window_sum(counted, kernel, strides)
     y = window_sum(v, kernel, strides) / count
     return y, Cache(count, places, kernel, strides, paddings)

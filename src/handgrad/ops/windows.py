@@ -85,7 +85,7 @@ def _spread_axis(values: Array, axis: int, start: int, stride: int, places: int)
     apart = xp.concat((xp.expand_dims(values, axis=axis + 1), gaps), axis=axis + 1)
     apart = xp.reshape(apart, (*before, size * stride, *after))
     length = min(size * stride, places - start)
-    apart = apart[(slice(None),) * axis + (slice(length),)]
+    apart = apart[(*[slice(None)] * axis, slice(length), ...)]
     front = _full((*before, start, *after), 0.0, values)
     behind = _full((*before, places - start - length, *after), 0.0, values)
     return xp.concat((front, apart, behind), axis=axis)

@@ -85,18 +85,17 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
     """The recipe's data set, from `path`, or where it says, or from HANDGRAD_DATA."""
     values = recipe.data
     given = path if path is not None else values.get("path")
-    data = data_sets.load(values["name"], given, recipe.seed)
+    data = data_sets.load(values["name"], given, recipe.seed, maximum=values.get("maximum"))
     shape = values.get("shape")
-    maximum = values.get("maximum")
     if shape is not None and tuple(shape) != data.input_shape:
         if math.prod(shape) != math.prod(data.input_shape):
             raise RecipeError(
                 f"{recipe.name}: data.shape is {shape}, {math.prod(shape)} values; allowed: "
                 f"{math.prod(data.input_shape)} values, as an example of {data.name} has"
             )
-        data = _with_examples(data, lambda x: _reshaped(x, tuple(shape)))
-    if maximum is not None:
-        data = _with_examples(data, lambda x: _scaled(x, maximum))
+        data = replace(
+            data, x_train=_reshaped(data.x_train, shape), x_test=_reshaped(data.x_test, shape)
+        )
     classes = values.get("classes")
     if classes is not None and len(classes) != len(data.classes):
         raise RecipeError(
@@ -110,18 +109,10 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
     return data
 
 
-def _with_examples(data: Dataset, change: Callable[[Any], Any]) -> Dataset:
-    return replace(data, x_train=change(data.x_train), x_test=change(data.x_test))
-
-
-def _reshaped(x: Any, shape: Shape) -> Any:
+def _reshaped(x: Any, shape: list[int]) -> Any:
     if isinstance(x, Pixels):
         return Pixels(x.values.reshape(len(x), *shape), x.maximum)
     return x.reshape(len(x), *shape)
-
-
-def _scaled(x: Any, maximum: float) -> Any:
-    return Pixels(x.values if isinstance(x, Pixels) else x, maximum)
 
 
 def config_text(recipe: Recipe, data: Dataset) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels
 from handgrad.errors import ArgumentError, ShapeError
 
 
@@ -88,7 +89,7 @@ def as_pair(data: Any, part: str) -> tuple[Array, Array]:
         if hasattr(data, f"x_{part}")
         else data
     )
-    x = x if hasattr(x, "shape") else np.asarray(x)
+    x = x if isinstance(x, Pixels) else np.asarray(x)
     y = np.asarray(y)
     if len(x) != len(y):
         raise ShapeError(

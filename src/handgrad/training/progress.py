@@ -130,17 +130,21 @@ class Bar(Off):
     """A rich progress bar, drawn at most ten times a second, above it a line for each epoch."""
 
     every = 0.1
+    #: Columns that everything beside the bar takes; a narrow terminal gets a short bar.
+    numbers_width = 72
 
     def __init__(self, epochs: int) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
+        console = Console()
         self.pace = _Pace(epochs)
         self.due = 0.0
         self._progress = Progress(
             TextColumn("epoch {task.fields[epoch]}/{task.fields[epochs]}"),
-            BarColumn(bar_width=28),
-            TextColumn("{task.percentage:>3.0f} %"),
+            BarColumn(bar_width=min(max(console.width - self.numbers_width, 8), 28)),
             TextColumn("{task.fields[numbers]}"),
+            console=console,
             auto_refresh=False,
             transient=True,
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import handgrad
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import get_engine
@@ -67,14 +68,8 @@ def write_results(
 
 def versions() -> dict[str, str]:
     """What the run's numbers may depend on."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        own = version("handgrad")
-    except PackageNotFoundError:
-        own = "source tree"
     return {
-        "handgrad": own,
+        "handgrad": handgrad.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",

@@ -35,7 +35,7 @@ class RunConfig:
     augment: Augmentation | None = None
     early_stopping: int | None = None
     callbacks: Sequence[Callback] = ()
-    checkpoint_every: float = 60.0
+    checkpoint_every: float = 30.0
     checkpoint_steps: int | None = None
     progress: str = "auto"
 
@@ -59,28 +59,28 @@ def train(
     Raises RunError for a folder that holds something else, is in use, or (resuming) holds no run
     or another seed, batch size or number of examples; `Interrupted` after Ctrl-C.
     """
+    callbacks = list(config.callbacks)
+    if config.early_stopping is not None:
+        callbacks.append(EarlyStopping(config.early_stopping))
+    trainer = Trainer(
+        model,
+        loss,
+        optimizer,
+        schedule=schedule,
+        clip_norm=config.clip_norm,
+        accumulate=config.accumulate,
+        batch_size=config.batch_size,
+        seed=config.seed,
+        callbacks=callbacks,
+        augment=config.augment,
+        precision=config.precision,
+        checkpoint_every=config.checkpoint_every,
+        checkpoint_steps=config.checkpoint_steps,
+        progress=config.progress,
+    )
     with resume_run(out) if resume else start_run(out, config.text) as run:
         if run.finished:
             summary: dict[str, Any] = json.loads(run.summary.read_text("utf-8"))
             return summary
-        callbacks = list(config.callbacks)
-        if config.early_stopping is not None:
-            callbacks.append(EarlyStopping(config.early_stopping))
-        trainer = Trainer(
-            model,
-            loss,
-            optimizer,
-            schedule=schedule,
-            clip_norm=config.clip_norm,
-            accumulate=config.accumulate,
-            batch_size=config.batch_size,
-            seed=config.seed,
-            callbacks=callbacks,
-            out=run,
-            augment=config.augment,
-            precision=config.precision,
-            checkpoint_every=config.checkpoint_every,
-            checkpoint_steps=config.checkpoint_steps,
-            progress=config.progress,
-        )
+        trainer.out = run
         return trainer.fit(data, epochs=config.epochs, resume=resume).summary or {}

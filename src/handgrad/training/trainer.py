@@ -67,7 +67,7 @@ class Trainer:
     - `augment`: an augmentation of `handgrad.training`, applied to training batches.
     - `out`: a folder that becomes a run (see `handgrad.training.folder`), with a checkpoint at the
       end of every epoch and every `checkpoint_every` seconds or `checkpoint_steps` steps.
-    - `precision`: "float32", or "bf16" for matrix products of bf16 with float32 accumulation.
+    - `precision`: of matrix products; "float32" is the only one so far.
     - `progress`: "auto", "bar", "lines" or "off".
     - `norms_every`: steps between two records of the gradient norms; by default about 200 a run.
 
@@ -90,7 +90,7 @@ class Trainer:
         out: str | Path | Run | None = None,
         augment: Augmentation | None = None,
         precision: str = "float32",
-        checkpoint_every: float = 60.0,
+        checkpoint_every: float = 30.0,
         checkpoint_steps: int | None = None,
         evaluation_batch: int = 256,
         norms_every: int | None = None,
@@ -108,8 +108,8 @@ class Trainer:
                 raise ArgumentError(f"Trainer: {name} is {value}; allowed: an integer from 1")
         if clip_norm is not None and not clip_norm > 0:
             raise ArgumentError(f"Trainer: clip_norm is {clip_norm}; allowed: a positive number")
-        if precision not in ("float32", "bf16"):
-            raise ArgumentError(f"Trainer: precision is {precision!r}; allowed: float32, bf16")
+        if precision != "float32":
+            raise ArgumentError(f"Trainer: precision is {precision!r}; allowed so far: float32")
         self.model = model
         self.loss = loss
         self.optimizer = optimizer
@@ -132,7 +132,7 @@ class Trainer:
         self.parameters = model.bind()
         self._part = self.parameters.zeros_like()
         self.gradients = self._part
-        self._accumulation = Accumulation(self.parameters)
+        self._accumulation = Accumulation(self.parameters if accumulate > 1 else {})
         self.history = History()
         self.step = 0
         self.epoch = 0
@@ -512,8 +512,8 @@ class _Batch:
     def gather(self, index: Array) -> tuple[Array, Array]:
         count = len(index)
         # mode="clip": with "raise" NumPy would gather into a buffer of its own and copy it.
-        x = np.take(self._x_source, index, axis=0, out=self._x[:count], mode="clip")
-        y = np.take(self._y_source, index, axis=0, out=self._y[:count], mode="clip")
+        x = self._x_source.take(index, 0, self._x[:count], "clip")
+        y = self._y_source.take(index, 0, self._y[:count], "clip")
         if self._converted is None:
             return x, y
         converted = self._converted[:count]

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <optional>
+
+#include "core/array.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -16,10 +18,10 @@ namespace handgrad {
 
 // A C-contiguous array that is read, and one that is written.
 template <class T>
-using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+using In = Array<const T>;
 template <class T>
-using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-using Indices = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
+using Out = Array<T>;
+using Indices = Array<const std::int64_t>;
 
 // Kernel files add their functions to the module: one `Registrar` each, no central list.
 struct Registrar {

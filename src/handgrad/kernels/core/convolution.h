@@ -135,6 +135,8 @@ struct PatchPack {
     const T* image;
     const long* taps;
 
+    bool lanes_adjacent() const { return false; }
+
     void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
         const Pieces<T> pieces(conv, first, lanes);
         for (long p = 0; p < depth; p++, panel += width) {
@@ -152,6 +154,8 @@ struct TransposedPatchPack {
     const Convolution& conv;
     const T* image;
     const long* taps;
+
+    bool lanes_adjacent() const { return false; }
 
     void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
         constexpr int n = kLanes<T>;
@@ -196,11 +200,11 @@ struct ScatterTile {
     }
 };
 
-// One image, one group: z (filters, positions) = kernel · patches, positions [first, first + count).
+// One image, one group: z (filters, positions) = kernel · patches.
 template <class T, class Finish>
 void convolve_image(const Convolution& conv, const T* laid_out, const long* taps, const T* kernel,
-                    long first, long count, const Finish& finish) {
-    multiply_block<T>(0, conv.group_filters(), first, count, conv.taps(),
+                    const Finish& finish) {
+    multiply_block<T>(0, conv.group_filters(), 0, conv.positions(), conv.taps(),
                       StridedPack<T>{kernel, conv.taps(), 1}, PatchPack<T>{conv, laid_out, taps},
                       finish);
 }

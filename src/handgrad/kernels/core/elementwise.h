@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "core/simd.h"
@@ -20,7 +21,7 @@ constexpr long kChunk = 1 << 15;
 template <class T>
 struct AllLanes {
     long at;
-    Vec<T> load(const T* p) const { return handgrad::load(p + at); }
+    Vec<T> load(const T* p, T = T(0)) const { return handgrad::load(p + at); }
     void store(T* p, Vec<T> v) const { handgrad::store(p + at, v); }
     Vec<T> only(Vec<T> v) const { return v; }
 };
@@ -28,7 +29,8 @@ struct AllLanes {
 template <class T>
 struct SomeLanes {
     long at, count;
-    Vec<T> load(const T* p) const { return load_some(p + at, count); }
+    // `fill` takes the place of what is not there.
+    Vec<T> load(const T* p, T fill = T(0)) const { return load_some(p + at, count, fill); }
     void store(T* p, Vec<T> v) const { store_some(p + at, v, count); }
     // The lanes that count, and 0 in the others.
     Vec<T> only(Vec<T> v) const {
@@ -82,6 +84,14 @@ template <class T, class Term>
 T sum(long begin, long end, const Term& term) {
     return sums<T, 1>(begin, end,
                       [&](auto lanes) { return std::array<Vec<T>, 1>{term(lanes)}; })[0];
+}
+
+template <class T>
+T largest(const T* values, long count) {
+    constexpr T kLowest = -std::numeric_limits<T>::infinity();
+    Vec<T> best = splat(kLowest);
+    for_lanes<T>(0, count, [&](auto lanes) { best = maximum(lanes.load(values, kLowest), best); });
+    return lane_max(best);
 }
 
 // A sum over all of a long array, in parallel: each chunk by itself, then the chunks in order.

@@ -5,8 +5,8 @@
 //     C_00 = A_00 B_00        + A_01 B_10
 //          = [[5,5],[17,17]]  + [[25,25],[53,53]]  = [[30,30],[70,70]].
 // The same identity is used at three sizes:
-//   1. a block of C (some 168 × 256 values) is one piece of work for one thread;
-//   2. its sum runs over blocks of `kDepth` terms, so that the operands stay in the caches;
+//   1. a block of C is one piece of work for one thread, which packs what it needs;
+//   2. its sum runs in steps of at most `kDepth` terms, so that the operands stay in the caches;
 //   3. a register tile (14 × 2 vectors with 32 registers) multiplies one packed panel of A with one
 //      of B, one term of the sum at a time.
 //
@@ -15,8 +15,7 @@
 //           the patches of a convolution or the rows of an embedding are just another gather.
 //   finish  takes each finished tile: adds the bias, applies the activation, writes or scatters it.
 //
-// A thread packs what its block needs and waits for nobody. Every value of C is summed in one fixed
-// order, whatever the blocks and threads.
+// Every value of C is summed in one fixed order, whatever the blocks and threads.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +29,17 @@ constexpr int kTileRows = kVectorRegisters == 32 ? 14 : 6;
 constexpr int kTileVectors = 2;
 template <class T>
 constexpr int kTileColumns = kTileVectors * kLanes<T>;
-constexpr long kDepth = 384;
-constexpr long kBlockRows = 12 * kTileRows;
-constexpr long kBlockColumns = 256;
+constexpr long kDepth = 1024;
+// What the panels of B that are packed together may take of the second-level cache.
+constexpr long kGroupBytes = 512 << 10;
+
+// The sum is cut into equal steps of at most kDepth terms.
+struct Steps {
+    long count, size;
+    explicit Steps(long depth, long most = kDepth, long multiple = 1)
+        : count(std::max((depth + most - 1) / most, 1L)),
+          size(((depth + count - 1) / count + multiple - 1) / multiple * multiple) {}
+};
 
 // tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
 // Vectors · kLanes values; the tile is row-major and aligned.
@@ -106,6 +113,8 @@ struct StridedPack {
     long lane_stride;
     long term_stride;
 
+    bool lanes_adjacent() const { return lane_stride == 1; }
+
     // panel[p · width + l] = value (first + l, term + p) for l < lanes; zero for lanes <= l < width.
     void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
         const T* source = data + first * lane_stride + term * term_stride;
@@ -147,78 +156,114 @@ struct StridedPack {
     }
 };
 
+// Calls pack(first term, terms) over the terms of a step. Where lanes lie side by side in memory it
+// is a few terms at a time for all panels, so that whole rows are read while they are at hand.
+template <class PackChunk>
+void for_each_chunk(bool lanes_adjacent, long terms, const PackChunk& pack) {
+    const long chunk = lanes_adjacent ? 16 : std::max(terms, 1L);
+    for (long p = 0; p < terms; p += chunk) pack(p, std::min(chunk, terms - p));
+}
+
 // One block of C on the calling thread: rows [row, row + rows), columns [column, column + columns).
+// All of its A is packed; a few panels of B at a time are packed and meet every panel of A.
 template <class T, class PackA, class PackB, class Finish>
 void multiply_block(long row, long rows, long column, long columns, long depth, const PackA& pack_a,
                     const PackB& pack_b, const Finish& finish) {
-    const long tiles = (rows + kTileRows - 1) / kTileRows;
-    const int height = static_cast<int>((rows + tiles - 1) / tiles);
     constexpr int width = kTileColumns<T>;
+    const long tiles = std::max((rows + kTileRows - 1) / kTileRows, 1L);
+    const long height = (rows + tiles - 1) / tiles;
     const long panels = (columns + width - 1) / width;
-    const long steps = std::max((depth + kDepth - 1) / kDepth, 1L);
-    const long step = (depth + steps - 1) / steps;
-    T* panel_a = scratch<T>(Scratch::kPanelA, tiles * height * step + kLanes<T>);
-    T* panel_b = scratch<T>(Scratch::kPanelB, width * step);
+    const auto [steps, step] = Steps(depth);
+    const long size_a = height * step, size_b = width * step, size_c = height * width;
+    const long bytes_b = size_b * static_cast<long>(sizeof(T));
+    const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, panels);
+    T* packed_a = scratch<T>(Scratch::kPanelA, tiles * steps * size_a);
+    T* packed_b = scratch<T>(Scratch::kPanelB, group * size_b);
     // With one step a tile is finished at once; with several its sum waits for the next step.
-    T* sums = scratch<T>(Scratch::kSums, (steps == 1 ? 1 : panels * tiles) * height * width);
-    for (long s = 0; s < steps; s++) {
-        const long term = s * step;
-        const long terms = std::min(step, depth - term);
-        const bool last = s == steps - 1;
-        for (long t = 0; t < tiles; t++) {
-            const int lanes = static_cast<int>(std::min<long>(height, rows - t * height));
-            if (lanes > 0)
-                pack_a(panel_a + t * height * step, lanes, row + t * height, lanes, term, terms);
-        }
-        for (long q = 0; q < panels; q++) {
-            const int lanes = static_cast<int>(std::min<long>(width, columns - q * width));
-            const int used = lanes <= kLanes<T> ? kLanes<T> : width;
-            pack_b(panel_b, used, column + q * width, lanes, term, terms);
-            for (long t = 0; t < tiles; t++) {
-                const int high = static_cast<int>(std::min<long>(height, rows - t * height));
-                if (high <= 0) break;
-                T* tile = steps == 1 ? sums : sums + (q * tiles + t) * height * width;
-                tile_product<T>(high, used)(terms, panel_a + t * height * step, panel_b, tile, s > 0);
-                if (last) finish(row + t * height, high, column + q * width, lanes, tile, used);
-            }
+    T* sums = scratch<T>(Scratch::kSums, (steps == 1 ? 1 : group * tiles) * size_c);
+    const auto terms_of = [&](long s) { return std::min(step, depth - s * step); };
+    const auto rows_of = [&](long t) {
+        return static_cast<int>(std::clamp(rows - t * height, 0L, height));
+    };
+    const auto lanes_of = [&](long q) {
+        return static_cast<int>(std::min<long>(width, columns - q * width));
+    };
+    const auto width_of = [&](long q) { return lanes_of(q) <= kLanes<T> ? kLanes<T> : width; };
+    for (long s = 0; s < steps; s++)
+        for_each_chunk(pack_a.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
+            for (long t = 0; t < tiles; t++)
+                pack_a(packed_a + (t * steps + s) * size_a + p * rows_of(t), rows_of(t),
+                       row + t * height, rows_of(t), s * step + p, terms);
+        });
+    for (long begin = 0; begin < panels; begin += group) {
+        const long end = std::min(begin + group, panels);
+        for (long s = 0; s < steps; s++) {
+            for_each_chunk(pack_b.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
+                for (long q = begin; q < end; q++)
+                    pack_b(packed_b + (q - begin) * size_b + p * width_of(q), width_of(q),
+                           column + q * width, lanes_of(q), s * step + p, terms);
+            });
+            for (long t = 0; t < tiles && rows_of(t) > 0; t++)
+                for (long q = begin; q < end; q++) {
+                    T* sum = steps == 1 ? sums : sums + (t * group + q - begin) * size_c;
+                    tile_product<T>(rows_of(t), width_of(q))(
+                        terms_of(s), packed_a + (t * steps + s) * size_a,
+                        packed_b + (q - begin) * size_b, sum, s > 0);
+                    if (s == steps - 1)
+                        finish(row + t * height, rows_of(t), column + q * width, lanes_of(q), sum,
+                               width_of(q));
+                }
         }
     }
 }
+
+// How C is cut into blocks: enough of them to share out evenly, as square as they can be, since a
+// block packs its rows of A and its columns of B for itself.
+struct Blocks {
+    long rows, columns;  // of one block
+
+    Blocks(long all_rows, long all_columns, long depth, long row_unit, long column_unit)
+        : rows(all_rows), columns(all_columns) {
+        const double work = double(all_rows) * double(all_columns) * double(depth);
+        constexpr double kWorthSharing = 2e5, kLarge = 3e8;
+        const long threads = work < kWorthSharing ? 1 : get_threads();
+        const long wanted = threads == 1 ? 1 : (work < kLarge ? 2 : 4) * threads;
+        long down = 1, across = 1;
+        while (down * across < wanted) {
+            if (columns > 2 * column_unit && columns >= rows)
+                across *= 2;
+            else if (rows > 2 * row_unit)
+                down *= 2;
+            else if (columns > column_unit)
+                across *= 2;
+            else
+                break;
+            rows = round_up((all_rows + down - 1) / down, row_unit);
+            columns = round_up((all_columns + across - 1) / across, column_unit);
+        }
+        // A's packed rows need not outgrow a few megabytes.
+        constexpr long kMostValues = 1 << 20;
+        rows = std::min(rows, round_up(kMostValues / std::max(depth, 1L) + 1, row_unit));
+    }
+
+  private:
+    static long round_up(long n, long unit) { return (n + unit - 1) / unit * unit; }
+};
 
 // C = A B over all threads; `pack_a` and `pack_b` gather, `finish` receives each tile of C once.
 template <class T, class PackA, class PackB, class Finish>
 void multiply(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
               const Finish& finish) {
     if (rows == 0 || columns == 0) return;
-    // Small products stay on the caller; larger ones become enough blocks to share out evenly.
-    constexpr double kWorthSharing = 4e5;
-    const bool share = double(rows) * double(columns) * double(depth) > kWorthSharing;
-    constexpr long width = kTileColumns<T>;
-    long row_blocks = (rows + kBlockRows - 1) / kBlockRows;
-    long column_blocks = (columns + kBlockColumns - 1) / kBlockColumns;
-    if (share) {
-        while (row_blocks * column_blocks < 8) {
-            const long high = (rows + row_blocks - 1) / row_blocks;
-            const long wide = (columns + column_blocks - 1) / column_blocks;
-            if (wide > 2 * width)
-                column_blocks *= 2;
-            else if (high > 2 * kTileRows)
-                row_blocks *= 2;
-            else
-                break;
-        }
-    }
-    const long high = (rows + row_blocks - 1) / row_blocks;
-    const long wide = ((columns + column_blocks - 1) / column_blocks + width - 1) / width * width;
-    row_blocks = (rows + high - 1) / high;
-    column_blocks = (columns + wide - 1) / wide;
-    const long blocks = row_blocks * column_blocks;
-    parallel_for(blocks, share ? 1 : blocks, [&](long begin, long end) {
-        for (long block = begin; block < end; block++) {
-            const long row = block % row_blocks * high;
-            const long column = block / row_blocks * wide;
-            multiply_block<T>(row, std::min(high, rows - row), column,
-                              std::min(wide, columns - column), depth, pack_a, pack_b, finish);
+    const Blocks block(rows, columns, depth, kTileRows, kTileColumns<T>);
+    const long down = (rows + block.rows - 1) / block.rows;
+    const long across = (columns + block.columns - 1) / block.columns;
+    parallel_for(down * across, 1, [&](long begin, long end) {
+        for (long b = begin; b < end; b++) {
+            const long row = b % down * block.rows, column = b / down * block.columns;
+            multiply_block<T>(row, std::min(block.rows, rows - row), column,
+                              std::min(block.columns, columns - column), depth, pack_a, pack_b,
+                              finish);
         }
     });
 }

@@ -1,6 +1,7 @@
 #include "core/threads.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -174,10 +175,18 @@ void* scratch_bytes(Scratch slot, long bytes) {
     thread_local ScratchMemory memory;
     const int i = static_cast<int>(slot);
     if (memory.size[i] < bytes) {
+        // Packed panels are read over and over: huge pages spare the look-up of many small ones.
+        constexpr long kHugePage = 2 << 20;
+        const long unit = bytes > kHugePage / 16 ? kHugePage : 4096;
+        const long rounded = (bytes + unit - 1) / unit * unit;
         std::free(memory.data[i]);
-        const long rounded = (bytes + 4095) / 4096 * 4096;
-        memory.data[i] = std::aligned_alloc(4096, static_cast<std::size_t>(rounded));
+        memory.size[i] = 0;
+        memory.data[i] = std::aligned_alloc(static_cast<std::size_t>(unit),
+                                            static_cast<std::size_t>(rounded));
         if (memory.data[i] == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+        if (unit == kHugePage) madvise(memory.data[i], static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+#endif
         memory.size[i] = rounded;
     }
     return memory.data[i];

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "core/simd.h"
@@ -111,9 +112,11 @@ struct ReducedPower {
     }
 };
 
+}  // namespace detail
+
 template <class V>
 inline V with_sign_of(V magnitude, V x) {
-    using B = Bits<V>;
+    using B = detail::Bits<V>;
     const B sign = (B)splat(Lane<V>(-0.0));
     return (V)(((B)magnitude & ~sign) | ((B)x & sign));
 }
@@ -122,8 +125,6 @@ template <class V>
 inline V absolute(V x) {
     return with_sign_of(x, V{});
 }
-
-}  // namespace detail
 
 template <class V>
 inline V exp(V x) {
@@ -136,6 +137,13 @@ inline V exp(V x) {
     const V half = detail::nearest(power.n * T(0.5));
     return (T(1) + power.rest_minus_one) * detail::power_of_two(half) *
            detail::power_of_two(power.n - half);
+}
+
+// The compiler turns this loop into one instruction.
+template <class V>
+inline V square_root(V x) {
+    for (int i = 0; i < kLanes<Lane<V>>; i++) x[i] = std::sqrt(x[i]);
+    return x;
 }
 
 template <class V>
@@ -179,18 +187,18 @@ template <class V>
 inline V tanh(V x) {
     using T = Lane<V>;
     // −tanh |x| = e/(2 + e) with e = exp(−2|x|) − 1; beyond 20 it is −1 in either type.
-    const V twice = maximum(splat(T(-40)), V(T(-2) * detail::absolute(x)));
+    const V twice = maximum(splat(T(-40)), V(T(-2) * absolute(x)));
     const detail::ReducedPower<V> power(twice);
     const V scale = detail::power_of_two(power.n);
     const V e = scale * power.rest_minus_one + (scale - T(1));
-    return detail::with_sign_of(V(e / (T(2) + e)), x);
+    return with_sign_of(V(e / (T(2) + e)), x);
 }
 
 // 1/(1 + exp(−x)), from exp(−|x|), which does not overflow.
 template <class V>
 inline V sigmoid(V x) {
     using T = Lane<V>;
-    const V decay = exp(V(-detail::absolute(x)));
+    const V decay = exp(V(-absolute(x)));
     const V top = x < T(0) ? decay : splat(T(1));
     return top / (T(1) + decay);
 }
@@ -206,9 +214,9 @@ inline Vec<float> erf(Vec<float> x) {
                                            -1.72853470e-5f};
     const V near = x + x * detail::polynomial(kNear, V(x * x));
     // erf(4) is 1.
-    const V distance = minimum(splat(4.0f), detail::absolute(x));
+    const V distance = minimum(splat(4.0f), absolute(x));
     const V exponent = distance * detail::polynomial(kFar, distance) - distance;
-    const V far = detail::with_sign_of(V(1.0f - exp(exponent)), x);
+    const V far = with_sign_of(V(1.0f - exp(exponent)), x);
     return distance > 0.927734375f ? far : near;
 }
 
@@ -230,7 +238,7 @@ inline Vec<double> erf(Vec<double> x) {
         1.23033935480374942e3, 3.43936767414372164e3, 4.36261909014324716e3,
         3.29079923573345963e3, 1.62138957456669019e3, 5.37181101862009858e2,
         1.17693950891312499e2, 1.57449261107098347e1, 1.0};
-    const V distance = minimum(splat(6.0), detail::absolute(x));  // erf(6) is 1
+    const V distance = minimum(splat(6.0), absolute(x));  // erf(6) is 1
     const V square = distance * distance;
     const auto is_near = distance <= 0.5;
     const V top =
@@ -238,7 +246,7 @@ inline Vec<double> erf(Vec<double> x) {
     const V bottom = is_near ? detail::polynomial(kNearBottom, square)
                              : detail::polynomial(kFarBottom, distance);
     const V ratio = top / bottom;
-    const V far = detail::with_sign_of(V(1.0 - exp(V(-square)) * ratio), x);
+    const V far = with_sign_of(V(1.0 - exp(V(-square)) * ratio), x);
     return is_near ? x * ratio : far;
 }
 

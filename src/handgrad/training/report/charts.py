@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT = 440, 272
-LEFT, RIGHT, TOP, BOTTOM = 52, 92, 14, 38
-LABEL_GAP = 15.0
+PLOT_WIDTH, HEIGHT = 296, 272
+LEFT, TOP, BOTTOM = 52, 14, 38
+LABEL_GAP, LABEL_LENGTH, LETTER = 15.0, 22, 7.6
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,12 @@ def line_chart(
         high = high + room if y_high is None else high
         ticks = plain_ticks(low, high)
     place = math.log if log else float
+    longest = min(max(len(s.name) for s in series), LABEL_LENGTH)
+    right = LEFT + PLOT_WIDTH
+    width = right + max(92, round(14 + LETTER * longest))
 
     def across(x: float) -> float:
-        return LEFT + (x - x_min) / (x_max - x_min) * (WIDTH - LEFT - RIGHT)
+        return LEFT + (x - x_min) / (x_max - x_min) * PLOT_WIDTH
 
     def down(y: float) -> float:
         share = (place(y) - place(low)) / (place(high) - place(low))
@@ -95,19 +98,19 @@ def line_chart(
 
     frame = "frame-" + "-".join(label.lower().split())
     parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<svg class="chart" viewBox="0 0 {width} {HEIGHT}" role="img" '
         f'aria-label="{escape(label)}">',
         f'<clipPath id="{frame}"><rect x="{LEFT - 3}" y="{TOP - 3}" '
-        f'width="{WIDTH - LEFT - RIGHT + 6}" height="{HEIGHT - TOP - BOTTOM + 6}"/></clipPath>',
+        f'width="{PLOT_WIDTH + 6}" height="{HEIGHT - TOP - BOTTOM + 6}"/></clipPath>',
     ]
     for tick in ticks:
         y = down(tick)
-        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" class="end">{y_format(tick)}</text>')
     labels = [
         (across(tick), HEIGHT - BOTTOM + 17, f"{tick:,.0f}") for tick in _x_ticks(x_min, x_max)
     ]
-    labels.append(((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 5, escape(x_label)))
+    labels.append(((LEFT + right) / 2, HEIGHT - 5, escape(x_label)))
     parts += [f'<text x="{x:.1f}" y="{y}" class="mid">{text}</text>' for x, y, text in labels]
     ends = []
     for s, line in zip(series, points, strict=True):
@@ -125,8 +128,8 @@ def line_chart(
         ends.append((min(max(down(line[-1][1]), TOP), HEIGHT - BOTTOM), s))
     for y, s in spread(ends):
         parts.append(
-            f'<text x="{WIDTH - RIGHT + 8}" y="{y + 4:.1f}" class="name" style="fill:{s.style}">'
-            f"{escape(s.name)}</text>"
+            f'<text x="{right + 8}" y="{y + 4:.1f}" class="name" style="fill:{s.style}">'
+            f"{escape(_shortened(s.name))}</text>"
         )
     parts.append("</svg>")
     return "".join(parts)
@@ -137,12 +140,17 @@ def spread(ends: Sequence[tuple[float, Series]]) -> list[tuple[float, Series]]:
     placed: list[tuple[float, Series]] = []
     for y, s in sorted(ends, key=lambda end: end[0]):
         placed.append((max(y, placed[-1][0] + LABEL_GAP) if placed else y, s))
-    limit = HEIGHT - 8.0
+    limit = HEIGHT - BOTTOM + 3.0
     for i in range(len(placed) - 1, -1, -1):
         if placed[i][0] > limit:
             placed[i] = (limit, placed[i][1])
         limit = placed[i][0] - LABEL_GAP
     return placed
+
+
+def _shortened(name: str) -> str:
+    """The end of a long name, which tells layers apart."""
+    return name if len(name) <= LABEL_LENGTH else "…" + name[1 - LABEL_LENGTH :]
 
 
 def _x_ticks(low: float, high: float) -> list[float]:

@@ -58,7 +58,7 @@ def matrix_chart(counts: Array, names: Sequence[str]) -> str:
                 parts.append(f'<rect class="none" x="{x + 1:.0f}" y="{y + 1:.0f}" {_SIZE}/>')
                 continue
             strength = 0.25 + 0.75 * math.sqrt(count / most[right])
-            shade = "strong" if strength > 0.6 else "count"
+            shade = "weak" if strength < 0.5 else "middle" if strength < 0.78 else "strong"
             parts.append(
                 f'<rect class="{"right" if right else "wrong"}" x="{x + 1:.0f}" y="{y + 1:.0f}" '
                 f'{_SIZE} fill-opacity="{strength:.2f}"><title>{escape(name)} read as '

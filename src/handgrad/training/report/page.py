@@ -62,7 +62,7 @@ def write_report(
 
 
 def _percent(value: float, digits: int = 2) -> str:
-    return f"{100 * value:.{digits}f} %"
+    return f"{100 * value:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def _section(heading: str, note: str, body: str) -> str:
@@ -130,7 +130,7 @@ def _curves(epochs: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]) -> 
                     accuracies,
                     label="Accuracy by epoch",
                     x_label="epoch",
-                    y_format=lambda y: f"{100 * y:g} %",
+                    y_format=lambda y: f"{100 * y:g}\N{NO-BREAK SPACE}%",
                     y_low=max(0.0, low - 0.1 * (1 - low) - 1e-3),
                     y_high=1.0,
                 ),
@@ -220,7 +220,8 @@ def _judgement(test: tuple[Any, Array], outputs: Array, names: list[str] | None)
         shown = wrong[np.argsort(own[wrong], kind="stable")][:MOST_MISTAKES]
         note = (
             f"{len(wrong):,} of {len(targets):,} test examples are wrong; here those where the "
-            f"true class was thought least likely. Numbers are the model's probabilities."
+            f"true class was thought least likely. In bold what the model read; the numbers are "
+            f"its probabilities."
         )
     else:
         heading = "Closest calls"
@@ -250,12 +251,9 @@ def _example(
         if pixels is None
         else f'<img src="{png(pixels)}" alt="test example {index}" title="test example {index}">'
     )
-    verdict = (
-        f"<b>{escape(names[guess])}</b> {_percent(probabilities[guess], 0)}"
-        if guess == target
-        else f"read as <b>{escape(names[guess])}</b> {_percent(probabilities[guess], 0)}<br>"
-        f"is <b>{escape(names[target])}</b> {_percent(probabilities[target], 1)}"
-    )
+    verdict = f"<b>{escape(names[guess])}</b> {_percent(probabilities[guess], 0)}"
+    if guess != target:
+        verdict += f"<br>is {escape(names[target])} {_percent(probabilities[target], 1)}"
     return f"<li>{picture}<p>{verdict}</p></li>"
 
 

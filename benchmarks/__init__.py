@@ -1,0 +1,1 @@
+"""handgrad beside its peers: `python -m benchmarks`. See docs/benchmarks.md."""

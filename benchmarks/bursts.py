@@ -1,0 +1,150 @@
+"""Paired bursts: contenders take turns, A B C B C A …, and only one process runs at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+class ContenderError(RuntimeError):
+    """A contender's process ended; its own message stands on standard error."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median with its quartiles."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        ordered = sorted(values)
+        if len(ordered) == 1:
+            return cls(ordered[0], ordered[0], ordered[0])
+        low, median, high = statistics.quantiles(ordered, n=4, method="inclusive")
+        return cls(median, low, high)
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The environment of a contender: every library gets the same number of threads."""
+    names = ("HANDGRAD_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return os.environ | dict.fromkeys(names, str(threads))
+
+
+class Contender:
+    """The parent's side of `benchmarks.contender`; stopped by SIGSTOP except during a burst.
+
+    A thread that spins while it waits for work, as those of OpenMP do, would otherwise run beside
+    the next contender.
+    """
+
+    def __init__(
+        self, name: str, module: str, arguments: Mapping[str, Any], *, threads: int
+    ) -> None:
+        function = name.partition(" ")[0]
+        command = [sys.executable, "-m", "benchmarks.contender", module, function]
+        self.name = name
+        self._process = subprocess.Popen(
+            [*command, json.dumps(dict(arguments)), str(threads)],
+            cwd=ROOT,
+            env=environment(threads),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.about: dict[str, Any] = self._answer()
+        self._process.send_signal(signal.SIGSTOP)
+
+    def __enter__(self) -> Contender:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.kill()
+        self._close()
+
+    def _close(self) -> int:
+        with self._process:
+            return self._process.wait()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise ContenderError(f"{self.name} ended with exit code {self._close()}")
+        return json.loads(line)
+
+    def seconds(self, steps: int) -> float:
+        """Run so many steps; the seconds that one of them took."""
+        assert self._process.stdin is not None
+        self._process.send_signal(signal.SIGCONT)
+        print(steps, file=self._process.stdin, flush=True)
+        taken: float = self._answer()
+        self._process.send_signal(signal.SIGSTOP)
+        return taken / steps
+
+    def steps_for(self, seconds: float) -> int:
+        """How many steps make a burst of about this length."""
+        one = self.seconds(max(1, int(0.1 * seconds / max(self.seconds(1), 1e-6))))
+        return max(1, round(seconds / one))
+
+
+def compare(
+    contenders: Iterable[tuple[str, Mapping[str, Any]]],
+    module: str,
+    *,
+    threads: int,
+    rounds: int,
+    burst: float,
+) -> dict[str, Any]:
+    """Time contenders (name, arguments) against the first of them; the plain data of a result.
+
+    Ratios are of bursts of the same round, so that a machine that slows down slows both.
+    """
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(Contender(name, module, arguments, threads=threads))
+            for name, arguments in contenders
+        ]
+        steps = {contender.name: contender.steps_for(burst) for contender in running}
+        times: dict[str, list[float]] = {contender.name: [] for contender in running}
+        for turn in range(rounds):
+            first = turn % len(running)
+            for contender in running[first:] + running[:first]:
+                times[contender.name].append(contender.seconds(steps[contender.name]))
+    own, *peers = running
+    return {
+        "flops": own.about["flops"],
+        "threads": threads,
+        "rounds": rounds,
+        "contenders": {
+            contender.name: {
+                "version": contender.about["version"],
+                "losses": contender.about["losses"],
+                "steps": steps[contender.name],
+                **asdict(Spread.of(times[contender.name])),
+            }
+            for contender in running
+        },
+        "ratios": {
+            peer.name: asdict(
+                Spread.of(
+                    theirs / ours
+                    for ours, theirs in zip(times[own.name], times[peer.name], strict=True)
+                )
+            )
+            for peer in peers
+        },
+    }

@@ -1,0 +1,87 @@
+"""Write the saved figures into README.md and benchmarks/results/README.md.
+
+    python -m benchmarks.readme [--check]
+
+Nothing in these tables is typed by hand; with --check nothing is written, and the exit code is 1
+where a file is out of date.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import results
+from benchmarks.machine import warning
+from benchmarks.tables import tables
+
+ROOT: Final = Path(__file__).parents[1]
+BEGIN: Final = "<!-- figures: begin -->"
+END: Final = "<!-- figures: end -->"
+NONE_YET: Final = "No results have been saved yet; `python -m benchmarks --save` does it."
+
+
+def section(result: dict[str, Any]) -> str:
+    """One result: where and when, then its tables."""
+    machine = result["machine"]
+    others = [name for name in ("numpy", "torch", "jax") if name in machine]
+    versions = ", ".join(f"{name} {machine[name]}" for name in ("python", *others))
+    about = (
+        f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['system']}; {versions}."
+    )
+    noise = warning(result["load"])
+    lines = [about, *([f"Not quiet: {noise}."] if noise else [])]
+    return "\n\n".join([*lines, *(table.markdown() for table in tables(result))])
+
+
+def figures(found: list[dict[str, Any]]) -> str:
+    """README.md's part: the latest result."""
+    return section(found[0]) if found else NONE_YET
+
+
+def page(found: list[dict[str, Any]]) -> str:
+    """benchmarks/results/README.md: the latest result of every CPU."""
+    intro = (
+        "# Results\n\nWritten by `python -m benchmarks.readme` from the JSON files beside it; "
+        "see [docs/benchmarks.md](../../docs/benchmarks.md) for what is compared and how."
+    )
+    parts = [f"## {result['machine']['cpu']}\n\n{section(result)}" for result in found]
+    return "\n\n".join([intro, *(parts or [NONE_YET])]) + "\n"
+
+
+def with_figures(readme: str, text: str) -> str:
+    """The README with `text` between the two comments."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README.md has no {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+
+
+def written() -> dict[Path, str]:
+    """The files as they should be."""
+    found = results.newest()
+    readme = ROOT / "README.md"
+    return {
+        readme: with_figures(readme.read_text("utf-8"), figures(found)),
+        results.FOLDER / "README.md": page(found),
+    }
+
+
+def main() -> int:
+    check = sys.argv[1:] == ["--check"]
+    old = []
+    for path, text in written().items():
+        if not path.exists() or path.read_text("utf-8") != text:
+            old.append(path)
+            if not check:
+                path.write_text(text, "utf-8")
+    for path in old:
+        print(f"{path.relative_to(ROOT)} {'is out of date' if check else 'written'}")
+    return 1 if check and old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

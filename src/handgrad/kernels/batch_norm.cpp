@@ -1,0 +1,183 @@
+// Batch normalisation: y = γ (x − μ)/√(σ² + eps) + β per channel.
+//
+//   dx = γ inv_std (dy − mean(dy) − x̂ mean(dy x̂)),  dγ = Σ dy x̂,  dβ = Σ dy
+// A thread takes a channel at a time: what its first sweep reads, its second finds in the cache.
+// Mean and inv_std are kept and x̂ is computed again, so forward moves x and y, backward dy, x and
+// dx.
+#include <cmath>
+
+#include "core/binding.h"
+#include "core/gil.h"
+#include "core/rows.h"
+
+namespace handgrad {
+namespace {
+
+// Values that are summed in their own type, while they stay in the nearest cache.
+constexpr long kBlock = 2048;
+
+// Where the values of one channel lie: `count` pieces of `size` values, `stride` apart.
+struct Planes {
+    long count, size, stride;
+
+    long values() const { return count * size; }
+
+    template <class Body>
+    void each_block(const Body& body) const {
+        for (long p = 0; p < count; p++)
+            for (long at = 0; at < size; at += kBlock)
+                body(p * stride + at, p * stride + std::min(at + kBlock, size));
+    }
+
+    // Last piece first, as a sweep has just left it in the cache.
+    template <class T, class Body>
+    void each_lanes_again(const Body& body) const {
+        for (long p = count - 1; p >= 0; p--) for_lanes<T>(p * stride, p * stride + size, body);
+    }
+};
+
+struct Moments {
+    double mean = 0, variance = 0;
+};
+
+// One sweep: blocks are reduced to mean and squares around it, then put together (Chan et al.
+// 1983).
+template <class T>
+Moments moments(const T* x, const Planes& planes) {
+    double count = 0, mean = 0, squares = 0;
+    planes.each_block([&](long begin, long end) {
+        const double size = static_cast<double>(end - begin);
+        const T block_mean =
+            sum<T>(begin, end, [=](auto lanes) { return lanes.load(x); }) / T(size);
+        const auto [rest, block_squares] = sums<T, 2>(begin, end, [=](auto lanes) {
+            const Vec<T> centred = lanes.load(x) - block_mean;
+            return std::array<Vec<T>, 2>{centred, Vec<T>(centred * centred)};
+        });
+        // What rounding left of the block's mean is put right.
+        const double correction = double(rest) / size;
+        const double delta = double(block_mean) + correction - mean;
+        mean += delta * size / (count + size);
+        squares += double(block_squares) - correction * double(rest) +
+                   delta * delta * count * size / (count + size);
+        count += size;
+    });
+    return {mean, count > 0 ? squares / count : 0.0};
+}
+
+template <class T>
+void normalize(const T* x, T* y, const Planes& planes, T mean, T inv_std, T gamma, T beta) {
+    planes.each_lanes_again<T>(
+        [=](auto lanes) { lanes.store(y, gamma * ((lanes.load(x) - mean) * inv_std) + beta); });
+}
+
+// dx, where wanted, and {Σ dy, Σ dy x̂}.
+template <class T>
+std::array<double, 2> normalize_backward(const T* dy, const T* x, T* dx, const Planes& planes,
+                                         T mean, T inv_std, T gamma, bool training) {
+    auto x_hat = [=](auto lanes) { return Vec<T>((lanes.load(x) - mean) * inv_std); };
+    double sum_dy = 0, sum_dy_x_hat = 0;
+    planes.each_block([&](long begin, long end) {
+        const auto [block_dy, block_dy_x_hat] = sums<T, 2>(begin, end, [=](auto lanes) {
+            const Vec<T> given = lanes.load(dy);
+            return std::array<Vec<T>, 2>{given, Vec<T>(given * x_hat(lanes))};
+        });
+        sum_dy += double(block_dy);
+        sum_dy_x_hat += double(block_dy_x_hat);
+    });
+    if (dx != nullptr) {
+        const double share = training ? 1.0 / double(std::max(planes.values(), 1L)) : 0.0;
+        const T mean_dy = T(sum_dy * share), mean_dy_x_hat = T(sum_dy_x_hat * share);
+        const T scale = gamma * inv_std;
+        planes.each_lanes_again<T>([=](auto lanes) {
+            lanes.store(dx, (lanes.load(dy) - mean_dy - x_hat(lanes) * mean_dy_x_hat) * scale);
+        });
+    }
+    return {sum_dy, sum_dy_x_hat};
+}
+
+// body(channel, {its values in each input}, its place in out, where they lie) for every channel of
+// arrays (N, C, size). The columns of (N, C) are brought together first.
+template <class T, std::size_t Inputs, class Body>
+void each_channel(long batch, long channels, long size, std::array<const T*, Inputs> in, T* out,
+                  const Body& body) {
+    const WithoutGil unlocked(batch * channels * size);
+    if (size == 1) {
+        for_rows<T, Inputs>({1, batch, channels}, in, out, [&](long channel, auto rows, T* row) {
+            body(channel, rows, row, Planes{1, batch, batch});
+        });
+        return;
+    }
+    const Planes planes{batch, size, channels * size};
+    parallel_for(channels, rows_per_chunk(planes.values()), [&](long begin, long end) {
+        for (long channel = begin; channel < end; channel++) {
+            std::array<const T*, Inputs> rows;
+            for (std::size_t k = 0; k < Inputs; k++) rows[k] = in[k] + channel * size;
+            body(channel, rows, out == nullptr ? out : out + channel * size, planes);
+        }
+    });
+}
+
+template <class T>
+long size_of_channel(const T& x) {
+    long size = 1;
+    for (int axis = 2; axis < x.ndim(); axis++) size *= x.shape(axis);
+    return size;
+}
+
+// `statistics` receives mean and inv_std of every channel. In training the running statistics move,
+// into the arrays given for that; at inference there are none.
+template <class T>
+void forward(In<T> x, In<T> gamma, In<T> beta, In<T> running_mean, In<T> running_var, Out<T> y,
+             Out<T> statistics, std::optional<Out<T>> next_mean, std::optional<Out<T>> next_var,
+             double momentum, double eps) {
+    const bool training = next_mean.has_value();
+    each_channel<T, 1>(
+        x.shape(0), x.shape(1), size_of_channel(x), {x.data()}, y.data(),
+        [&](long channel, auto rows, T* row, const Planes& planes) {
+            Moments m{double(running_mean.data()[channel]), double(running_var.data()[channel])};
+            if (training) {
+                const Moments before = m;
+                const double values = double(planes.values());
+                const double rate = values > 0 ? momentum : 0.0;
+                m = moments(rows[0], planes);
+                const double unbiased = m.variance * values / std::max(values - 1, 1.0);
+                next_mean->data()[channel] = T((1 - rate) * before.mean + rate * m.mean);
+                next_var->data()[channel] = T((1 - rate) * before.variance + rate * unbiased);
+            }
+            const T mean = T(m.mean), inv_std = T(1 / std::sqrt(m.variance + eps));
+            statistics.data()[2 * channel] = mean;
+            statistics.data()[2 * channel + 1] = inv_std;
+            normalize(rows[0], row, planes, mean, inv_std, gamma.data()[channel],
+                      beta.data()[channel]);
+        });
+}
+
+template <class T>
+void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
+              std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta, bool training) {
+    each_channel<T, 2>(
+        x.shape(0), x.shape(1), size_of_channel(x), {dy.data(), x.data()},
+        dx ? dx->data() : nullptr, [&](long channel, auto rows, T* row, const Planes& planes) {
+            const auto [sum_dy, sum_dy_x_hat] = normalize_backward(
+                rows[0], rows[1], dx ? row : nullptr, planes, statistics.data()[2 * channel],
+                statistics.data()[2 * channel + 1], gamma.data()[channel], training);
+            if (dgamma) dgamma->data()[channel] = T(sum_dy_x_hat);
+            if (dbeta) dbeta->data()[channel] = T(sum_dy);
+        });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("batch_norm_forward", &forward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+    m.def("batch_norm_backward", &backward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,60 @@
+"""Kernel of `ops.batch_norm`: channel by channel, x̂ computed again going backward."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+
+assert native is not None
+_forward, _backward = native.batch_norm_forward, native.batch_norm_backward
+
+
+class Cache(NamedTuple):
+    """x, γ, and mean and 1/√(variance + eps) of every channel; x̂ would be one more array to write.
+
+    Also the running statistics after this call, as the reference's cache has them.
+    """
+
+    x: Array
+    gamma: Array
+    statistics: Array
+    training: bool
+    running_mean: Array
+    running_var: Array
+
+
+def forward(
+    x: Array,
+    gamma: Array,
+    beta: Array,
+    running_mean: Array,
+    running_var: Array,
+    *,
+    training: bool,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> tuple[Array, Cache]:
+    y = empty(x.shape, x.dtype)
+    channels = gamma.shape
+    statistics = empty((*channels, 2), x.dtype)
+    next_mean = empty(channels, x.dtype) if training else None
+    next_var = empty(channels, x.dtype) if training else None
+    _forward(
+        x, gamma, beta, running_mean, running_var, y, statistics, next_mean, next_var, momentum, eps
+    )
+    if training:
+        running_mean, running_var = next_mean, next_var
+    return y, Cache(x, gamma, statistics, training, running_mean, running_var)
+
+
+def backward(
+    dy: Array, cache: Cache, out: Any = None
+) -> tuple[Array | None, Array | None, Array | None]:
+    x, gamma, statistics, training, _, _ = cache
+    at_x, at_gamma, at_beta = out or (None, None, None)
+    dx, dgamma, dbeta = place(at_x, x), place(at_gamma, gamma), place(at_beta, gamma)
+    _backward(dy, x, gamma, statistics, dx, dgamma, dbeta, training)
+    return dx, dgamma, dbeta

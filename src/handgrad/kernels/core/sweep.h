@@ -1,0 +1,26 @@
+// Optimizer steps: one sweep over parameters, gradients and state, in place and in parallel.
+#pragma once
+
+#include "core/binding.h"
+#include "core/elementwise.h"
+#include "core/gil.h"
+#include "core/vectormath.h"
+
+namespace handgrad {
+
+// step(parameter, gradient, slots...) changes references to vectors of all values, in place.
+template <class T, class Step, class... Slots>
+void sweep(const Step& step, Out<T> parameter, In<T> gradient, Slots... slots) {
+    const WithoutGil unlocked(parameter.size());
+    map<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
+        Vec<T> value = lanes.load(p);
+        auto with = [&](auto... state) {
+            step(value, lanes.load(g), state...);
+            (lanes.store(slots.data(), state), ...);
+        };
+        with(lanes.load(slots.data())...);
+        lanes.store(p, value);
+    });
+}
+
+}  // namespace handgrad

@@ -1,0 +1,195 @@
+// Cross-entropy with its softmax fused.
+//
+//   log p = x − max x − log Σ exp(x − max x),  l = −Σ_c q_c log p_c,  dl/dx = p Σ_c q_c − q
+//   q_c = w_c ((1 − s) t_c + s/C),  t_c a probability, or 1 at the target's index and 0 elsewhere
+// Of each row max x, log Σ and Σ q are kept: p is computed again, and neither p nor q is stored.
+// They lie in `kept` (4, rows) with the losses in the fourth row.
+#include <cmath>
+
+#include "core/binding.h"
+#include "core/gil.h"
+#include "core/indices.h"
+#include "core/rows.h"
+#include "core/vectormath.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+struct Kept {
+    T* highest;
+    T* log_sum;
+    T* q_sum;
+    T* loss;
+
+    Kept(T* kept, long rows)
+        : highest(kept), log_sum(kept + rows), q_sum(kept + 2 * rows), loss(kept + 3 * rows) {}
+};
+
+// Class weights and label smoothing: q_c = keep · w_c t_c + share · w_c.
+template <class T>
+struct Smoothing {
+    const T* weight;
+    T keep, share;
+
+    Smoothing(const T* class_weight, double smoothing, long classes)
+        : weight(class_weight), keep(T(1 - smoothing)), share(T(smoothing / double(classes))) {}
+
+    T weight_of(long c) const { return weight == nullptr ? T(1) : weight[c]; }
+
+    template <class Lanes>
+    Vec<T> weights(Lanes lanes) const {
+        return weight == nullptr ? splat(T(1)) : lanes.load(weight);
+    }
+};
+
+template <class T>
+void log_softmax_row(const T* x, long classes, T& highest, T& log_sum) {
+    const T best = highest = largest(x, classes);
+    log_sum = std::log(
+        sum<T>(0, classes, [=](auto lanes) { return exp(Vec<T>(lanes.load(x, best) - best)); }));
+}
+
+// −Σ q log p, where a class with q = 0 adds nothing even if its log p is −∞.
+template <class T>
+Vec<T> loss_terms(Vec<T> q, Vec<T> log_p) {
+    return q == T(0) ? Vec<T>{} : -q * log_p;
+}
+
+// Losses summed over the rows, and the weight of all targets.
+template <class T>
+std::tuple<double, double> forward_indices(In<T> x, Indices target, std::optional<In<T>> weight,
+                                           Out<T> kept, long outer, long classes, long inner,
+                                           double label_smoothing, long ignore_index) {
+    check_indices(target, classes, ignore_index);
+    const Axis axis{outer, classes, inner};
+    const long rows = axis.rows();
+    const WithoutGil unlocked(x.size());
+    const Kept<T> keep(kept.data(), rows);
+    const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
+    const T all_shares =
+        smoothing.share * sum<T>(0, classes, [=](auto lanes) { return smoothing.weights(lanes); });
+    for_rows<T, 1>(axis, {x.data()}, nullptr, [&](long row, auto in, T*) {
+        const T* scores = in[0];
+        T highest, log_sum;
+        log_softmax_row(scores, classes, highest, log_sum);
+        keep.highest[row] = highest;
+        keep.log_sum[row] = log_sum;
+        keep.q_sum[row] = keep.loss[row] = T(0);
+        const long c = target.data()[row];
+        if (c == ignore_index) return;
+        const T q = smoothing.keep * smoothing.weight_of(c);
+        T loss = q == T(0) ? T(0) : -q * (scores[c] - highest - log_sum);
+        if (smoothing.share != T(0))
+            loss += sum<T>(0, classes, [=](auto lanes) {
+                return loss_terms<T>(smoothing.share * smoothing.weights(lanes),
+                                     lanes.load(scores) - highest - log_sum);
+            });
+        keep.q_sum[row] = q + all_shares;
+        keep.loss[row] = loss;
+    });
+    double total_weight = 0;
+    for (long row = 0; row < rows; row++) {
+        const long c = target.data()[row];
+        if (c != ignore_index) total_weight += double(smoothing.weight_of(c));
+    }
+    const double losses = total<T>(rows, [=](auto lanes) { return lanes.load(keep.loss); });
+    return {losses, total_weight};
+}
+
+template <class T>
+double forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, Out<T> kept,
+                             long outer, long classes, long inner, double label_smoothing) {
+    const Axis axis{outer, classes, inner};
+    const WithoutGil unlocked(x.size());
+    const Kept<T> keep(kept.data(), axis.rows());
+    const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
+    for_rows<T, 2>(axis, {x.data(), target.data()}, nullptr, [=](long row, auto in, T*) {
+        const auto [scores, wanted] = in;
+        T highest, log_sum;
+        log_softmax_row(scores, classes, highest, log_sum);
+        keep.highest[row] = highest;
+        keep.log_sum[row] = log_sum;
+        const auto [loss, q_sum] =
+            sums<T, 2>(0, classes, [=, scores = scores, wanted = wanted](auto lanes) {
+                const Vec<T> q = smoothing.weights(lanes) *
+                                 (smoothing.keep * lanes.load(wanted) + smoothing.share);
+                const Vec<T> log_p = lanes.load(scores) - highest - log_sum;
+                return std::array<Vec<T>, 2>{loss_terms<T>(q, log_p), q};
+            });
+        keep.loss[row] = loss;
+        keep.q_sum[row] = q_sum;
+    });
+    return total<T>(axis.rows(), [=](auto lanes) { return lanes.load(keep.loss); });
+}
+
+// dx = dloss · factor (p Σ q − q), with one dloss per row or none.
+template <class T>
+void backward_indices(std::optional<In<T>> dlosses, double factor, In<T> x, Indices target,
+                      std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer, long classes,
+                      long inner, double label_smoothing, long ignore_index) {
+    check_indices(target, classes, ignore_index);
+    const Axis axis{outer, classes, inner};
+    const WithoutGil unlocked(x.size());
+    const Kept<const T> keep(kept.data(), axis.rows());
+    const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
+    for_rows<T, 1>(axis, {x.data()}, dx.data(), [&](long row, auto in, T* out) {
+        const long c = target.data()[row];
+        if (c == ignore_index) {
+            std::fill_n(out, classes, T(0));
+            return;
+        }
+        const T* scores = in[0];
+        const T scale = T(factor) * (dlosses ? dlosses->data()[row] : T(1));
+        const T highest = keep.highest[row], log_sum = keep.log_sum[row], q_sum = keep.q_sum[row];
+        for_lanes<T>(0, classes, [=](auto lanes) {
+            const Vec<T> p = exp(Vec<T>(lanes.load(scores) - highest - log_sum));
+            lanes.store(out, scale * (p * q_sum - smoothing.share * smoothing.weights(lanes)));
+        });
+        out[c] -= scale * (smoothing.keep * smoothing.weight_of(c));
+    });
+}
+
+template <class T>
+void backward_probabilities(std::optional<In<T>> dlosses, double factor, In<T> x, In<T> target,
+                            std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer,
+                            long classes, long inner, double label_smoothing) {
+    const Axis axis{outer, classes, inner};
+    const WithoutGil unlocked(x.size());
+    const Kept<const T> keep(kept.data(), axis.rows());
+    const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
+    for_rows<T, 2>(axis, {x.data(), target.data()}, dx.data(), [&](long row, auto in, T* out) {
+        const T* scores = in[0];
+        const T* wanted = in[1];
+        const T scale = T(factor) * (dlosses ? dlosses->data()[row] : T(1));
+        const T highest = keep.highest[row], log_sum = keep.log_sum[row], q_sum = keep.q_sum[row];
+        for_lanes<T>(0, classes, [=](auto lanes) {
+            const Vec<T> p = exp(Vec<T>(lanes.load(scores) - highest - log_sum));
+            const Vec<T> q =
+                smoothing.weights(lanes) * (smoothing.keep * lanes.load(wanted) + smoothing.share);
+            lanes.store(out, scale * (p * q_sum - q));
+        });
+    });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    const nb::arg given;
+    const auto maybe = nb::arg().none();
+    m.def("cross_entropy_forward_indices", &forward_indices<T>, given, given, maybe, given, given,
+          given, given, given, given);
+    m.def("cross_entropy_forward_probabilities", &forward_probabilities<T>, given, given, maybe,
+          given, given, given, given, given);
+    m.def("cross_entropy_backward_indices", &backward_indices<T>, maybe, given, given, given, maybe,
+          given, given, given, given, given, given, given);
+    m.def("cross_entropy_backward_probabilities", &backward_probabilities<T>, maybe, given, given,
+          given, maybe, given, given, given, given, given, given);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,84 @@
+"""Kernel of `ops.cross_entropy`: row by row, with three numbers kept of each."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, indices, place
+
+assert native is not None
+_forward_indices, _backward_indices = (
+    native.cross_entropy_forward_indices,
+    native.cross_entropy_backward_indices,
+)
+_forward_probabilities, _backward_probabilities = (
+    native.cross_entropy_forward_probabilities,
+    native.cross_entropy_backward_probabilities,
+)
+
+
+class Cache(NamedTuple):
+    """x, target and weight; of every row max x, log Σ exp(x − max x) and Σ q in `kept`.
+
+    With these p and q are computed again, so neither is stored. `sizes` is x as (outer, classes,
+    inner), `options` the rest of native's arguments; `total` is what the sum was divided by, None
+    with "none".
+    """
+
+    x: Array
+    target: Array
+    weight: Array | None
+    kept: Array
+    sizes: tuple[int, int, int]
+    options: tuple[Any, ...]
+    total: float | None
+
+
+def forward(
+    x: Array,
+    target: Array,
+    *,
+    weight: Array | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> tuple[Array, Cache]:
+    shape = x.shape
+    axis = 0 if len(shape) == 1 else 1
+    inner = math.prod(shape[2:])
+    outer = shape[0] if axis else 1
+    sizes = outer, shape[axis], inner
+    kept = empty((4, outer * inner), x.dtype)
+    options: tuple[Any, ...]
+    if target.ndim < len(shape):
+        target = indices(target)
+        options = label_smoothing, ignore_index
+        losses, total = _forward_indices(x, target, weight, kept, *sizes, *options)
+    else:
+        options = (label_smoothing,)
+        losses = _forward_probabilities(x, target, weight, kept, *sizes, *options)
+        total = outer * inner
+    if reduction == "none":
+        each = kept[3].reshape(shape[:axis] + shape[axis + 1 :])
+        return each, Cache(x, target, weight, kept, sizes, options, None)
+    total = float(total or 1) if reduction == "mean" else 1.0
+    return x.dtype.type(losses / total), Cache(x, target, weight, kept, sizes, options, total)
+
+
+def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
+    x, target, weight, kept, sizes, options, total = cache
+    dx = place(None if out is None else out[0], x)
+    if dx is None:
+        return None
+    native_backward = _backward_indices if len(options) == 2 else _backward_probabilities
+    if total is None:
+        dlosses, factor = np.asarray(dloss, dtype=x.dtype), 1.0
+    else:
+        dlosses, factor = None, float(dloss) / total
+    native_backward(dlosses, factor, x, target, weight, kept, dx, *sizes, *options)
+    return dx

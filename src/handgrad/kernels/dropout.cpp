@@ -1,0 +1,54 @@
+// Dropout: y = x mask/(1 − p), the mask decided by one drawn number per value.
+#include "core/binding.h"
+#include "core/elementwise.h"
+#include "core/gil.h"
+
+namespace handgrad {
+namespace {
+
+// `__restrict`: these never overlap, and only so does the compiler make vectors of the loops.
+template <class T>
+void dropout_forward(In<T> x, In<float> drawn, Out<bool> mask, Out<T> y, float p, double scale) {
+    const WithoutGil unlocked(x.size());
+    parallel_for(x.size(), kChunk, [&](long begin, long end) {
+        const T* __restrict source = x.data();
+        const float* __restrict number = drawn.data();
+        bool* __restrict stays = mask.data();
+        T* __restrict target = y.data();
+        const T factor = T(scale);
+        for (long i = begin; i < end; i++) {
+            const T scaled = factor * source[i];
+            stays[i] = number[i] >= p;
+            target[i] = number[i] >= p ? scaled : T(0);
+        }
+    });
+}
+
+template <class T>
+void dropout_backward(In<T> dy, In<bool> mask, Out<T> dx, double scale) {
+    const WithoutGil unlocked(dy.size());
+    parallel_for(dy.size(), kChunk, [&](long begin, long end) {
+        const T* __restrict source = dy.data();
+        const auto* __restrict stays = reinterpret_cast<const unsigned char*>(mask.data());
+        T* __restrict target = dx.data();
+        const T factor = T(scale);
+        for (long i = begin; i < end; i++) {
+            const T scaled = factor * source[i];
+            target[i] = stays[i] != 0 ? scaled : T(0);
+        }
+    });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("dropout_forward", &dropout_forward<T>);
+    m.def("dropout_backward", &dropout_backward<T>);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

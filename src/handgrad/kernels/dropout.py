@@ -1,0 +1,50 @@
+"""Kernel of `ops.dropout`: the reference's draws, then comparison and product in one sweep."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+
+assert native is not None
+_forward, _backward = native.dropout_forward, native.dropout_backward
+
+
+class Cache(NamedTuple):
+    """The mask, True where a value stayed, and the scale; mask None means that all passed as is."""
+
+    mask: Array | None
+    scale: float
+
+
+def forward(
+    x: Array, p: float = 0.5, rng: np.random.Generator | None = None, *, training: bool = True
+) -> tuple[Array, Cache]:
+    if not training or p == 0.0 or rng is None:
+        return x, Cache(None, 1.0)
+    drawn = empty(x.shape, np.float32)
+    rng.random(dtype=np.float32, out=drawn)
+    mask = empty(x.shape, np.bool_)
+    y = empty(x.shape, x.dtype)
+    scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
+    _forward(x, drawn, mask, y, p, scale)
+    return y, Cache(mask, scale)
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    at_x = None if out is None else out[0]
+    mask, scale = cache
+    if mask is None and at_x is None:
+        return dy
+    dx = place(at_x, dy)
+    if dx is None:
+        return None
+    if mask is None:
+        dx[...] = dy
+    else:
+        _backward(dy, mask, dx, scale)
+    return dx

@@ -1,0 +1,58 @@
+// Embedding: y_n = W[token_n], and dW[v] = Σ dy_n over the n with token_n = v.
+#include <algorithm>
+
+#include "core/binding.h"
+#include "core/gil.h"
+#include "core/indices.h"
+#include "core/rows.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
+    const long width = weight.shape(1);
+    check_indices(tokens, weight.shape(0), -1);
+    const WithoutGil unlocked(y.size());
+    parallel_for(tokens.size(), rows_per_chunk(width), [&](long begin, long end) {
+        for (long n = begin; n < end; n++)
+            std::copy_n(weight.data() + tokens.data()[n] * width, width, y.data() + n * width);
+    });
+}
+
+// Each thread owns some rows of the table and looks through all tokens for them: a row is summed in
+// the order of the tokens, whatever the threads.
+template <class T>
+void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding) {
+    const long rows = dweight.shape(0), width = dweight.shape(1);
+    check_indices(tokens, rows, -1);
+    const WithoutGil unlocked(dy.size() + dweight.size());
+    constexpr long kMostParts = 16;
+    const long share = std::max(rows_per_chunk(width), (rows + kMostParts - 1) / kMostParts);
+    parallel_for(rows, share, [&](long begin, long end) {
+        std::fill(dweight.data() + begin * width, dweight.data() + end * width, T(0));
+        for (long n = 0; n < tokens.size(); n++) {
+            const long row = tokens.data()[n];
+            if (row < begin || row >= end || row == padding) continue;
+            T* target = dweight.data() + row * width;
+            const T* source = dy.data() + n * width;
+            for_lanes<T>(0, width, [=](auto lanes) {
+                lanes.store(target, lanes.load(target) + lanes.load(source));
+            });
+        }
+    });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("embedding_forward", &embedding_forward<T>);
+    m.def("embedding_backward", &embedding_backward<T>);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,36 @@
+"""Kernel of `ops.embedding`: rows are copied, and added where they came from; no one-hot matrix."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, indices, place
+
+assert native is not None
+_forward, _backward = native.embedding_forward, native.embedding_backward
+
+
+class Cache(NamedTuple):
+    """The tokens, and the shape of the table; the gradient does not need its values."""
+
+    tokens: Array
+    shape: tuple[int, ...]
+    padding: int
+
+
+def forward(tokens: Array, weight: Array, *, padding_idx: int | None = None) -> tuple[Array, Cache]:
+    tokens = indices(tokens)
+    y = empty((*tokens.shape, weight.shape[1]), weight.dtype)
+    _forward(tokens, weight, y)
+    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    return y, Cache(tokens, weight.shape, padding)
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    tokens, shape, padding = cache
+    dweight = place(None if out is None else out[0], dy, shape)
+    if dweight is not None:
+        _backward(dy, tokens, dweight, padding)
+    return dweight

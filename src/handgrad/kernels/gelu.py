@@ -1,0 +1,35 @@
+"""Kernel of `ops.gelu`."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+
+assert native is not None
+_PAIRS: Final = {
+    "none": (native.gelu_forward, native.gelu_backward),
+    "tanh": (native.gelu_tanh_forward, native.gelu_tanh_backward),
+}
+
+
+class Cache(NamedTuple):
+    """x and the form; the probability is computed again."""
+
+    x: Array
+    approximate: str
+
+
+def forward(x: Array, *, approximate: str = "none") -> tuple[Array, Cache]:
+    y = empty(x.shape, x.dtype)
+    _PAIRS[approximate][0](x, y)
+    return y, Cache(x, approximate)
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    dx = place(None if out is None else out[0], dy)
+    if dx is not None:
+        _PAIRS[cache.approximate][1](dy, cache.x, dx)
+    return dx

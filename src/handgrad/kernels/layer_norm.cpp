@@ -1,0 +1,34 @@
+// Layer normalisation: y = γ (x − μ)/√(σ² + eps) + β over each row.
+#include "core/row_norm.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("layer_norm_forward",
+          [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, Out<T> statistics, double eps) {
+              const long width = gamma.size();
+              normalize_rows<T, true>(x.data(), gamma.data(), beta.data(), y.data(),
+                                      statistics.data(), x.size() / width, width, T(eps));
+          });
+    m.def(
+        "layer_norm_backward",
+        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
+           std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta) {
+            const long width = gamma.size();
+            normalize_rows_backward<T, true>(dy.data(), x.data(), gamma.data(), statistics.data(),
+                                             data_or_null(dx), data_or_null(dgamma),
+                                             data_or_null(dbeta), dy.size() / width, width);
+        },
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
+        nb::arg().none());
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

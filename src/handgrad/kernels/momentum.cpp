@@ -1,0 +1,28 @@
+// Momentum: μ = βμ + (1 − τ)g,  p = p − lr · μ, with g = ∂L/∂p + λp.
+#include "core/sweep.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("momentum", [](Out<T> parameter, In<T> gradient, Out<T> velocity, double lr,
+                         double momentum, double dampening, double weight_decay) {
+        const T rate = T(lr), decay = T(weight_decay), keep = T(momentum), take = T(1 - dampening);
+        sweep<T>(
+            [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
+                g += decay * p;
+                velocity = keep * velocity + take * g;
+                p -= rate * velocity;
+            },
+            parameter, gradient, velocity);
+    });
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,23 @@
+"""Kernel of `optimizers.momentum`: one sweep, in place, over flat arrays."""
+
+from __future__ import annotations
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+
+assert native is not None
+_step = native.momentum
+
+
+def update(
+    parameter: Array,
+    gradient: Array,
+    velocity: Array,
+    *,
+    lr: float,
+    momentum: float,
+    dampening: float,
+    weight_decay: float,
+) -> None:
+    """One step as the reference computes it; writes parameters and velocity."""
+    _step(parameter, gradient, velocity, lr, momentum, dampening, weight_decay)

@@ -1,0 +1,28 @@
+// Nesterov: μ = βμ + g,  p = p − lr · (g + βμ), with g = ∂L/∂p + λp.
+#include "core/sweep.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("nesterov", [](Out<T> parameter, In<T> gradient, Out<T> velocity, double lr,
+                         double momentum, double weight_decay) {
+        const T rate = T(lr), decay = T(weight_decay), keep = T(momentum);
+        sweep<T>(
+            [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
+                g += decay * p;
+                velocity = keep * velocity + g;
+                p -= rate * (g + keep * velocity);
+            },
+            parameter, gradient, velocity);
+    });
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

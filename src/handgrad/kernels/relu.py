@@ -1,0 +1,31 @@
+"""Kernel of `ops.relu`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+
+assert native is not None
+_forward, _backward = native.relu_forward, native.relu_backward
+
+
+class Cache(NamedTuple):
+    """The output: y > 0 exactly where x > 0."""
+
+    y: Array
+
+
+def forward(x: Array) -> tuple[Array, Cache]:
+    y = empty(x.shape, x.dtype)
+    _forward(x, y)
+    return y, Cache(y)
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    dx = place(None if out is None else out[0], dy)
+    if dx is not None:
+        _backward(dy, cache.y, dx)
+    return dx

@@ -1,0 +1,32 @@
+// RMS normalisation: y = γ x/√(mean(x²) + eps) over each row.
+#include "core/row_norm.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("rms_norm_forward", [](In<T> x, In<T> gamma, Out<T> y, Out<T> statistics, double eps) {
+        const long width = gamma.size();
+        normalize_rows<T, false>(x.data(), gamma.data(), nullptr, y.data(), statistics.data(),
+                                 x.size() / width, width, T(eps));
+    });
+    m.def(
+        "rms_norm_backward",
+        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
+           std::optional<Out<T>> dgamma) {
+            const long width = gamma.size();
+            normalize_rows_backward<T, false>(dy.data(), x.data(), gamma.data(), statistics.data(),
+                                              data_or_null(dx), data_or_null(dgamma), nullptr,
+                                              dy.size() / width, width);
+        },
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none());
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,29 @@
+// RMSProp: v = αv + (1 − α)g²,  p = p − lr · g/(√v + ε), with g = ∂L/∂p + λp.
+#include "core/sweep.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("rmsprop", [](Out<T> parameter, In<T> gradient, Out<T> v, double lr, double alpha,
+                        double eps, double weight_decay) {
+        const T rate = T(lr), decay = T(weight_decay), keep = T(alpha), take = T(1 - alpha),
+                floor = T(eps);
+        sweep<T>(
+            [=](Vec<T>& p, Vec<T> g, Vec<T>& v) {
+                g += decay * p;
+                v = keep * v + take * g * g;
+                p -= rate * g / (square_root(v) + floor);
+            },
+            parameter, gradient, v);
+    });
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,23 @@
+"""Kernel of `optimizers.rmsprop`: one sweep, in place, over flat arrays."""
+
+from __future__ import annotations
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+
+assert native is not None
+_step = native.rmsprop
+
+
+def update(
+    parameter: Array,
+    gradient: Array,
+    v: Array,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+) -> None:
+    """One step as the reference computes it; writes parameters and v."""
+    _step(parameter, gradient, v, lr, alpha, eps, weight_decay)

@@ -1,0 +1,21 @@
+// SGD: g = ∂L/∂p + λp,  p = p − lr · g.
+#include "core/sweep.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("sgd", [](Out<T> parameter, In<T> gradient, double lr, double weight_decay) {
+        const T rate = T(lr), decay = T(weight_decay);
+        sweep<T>([=](Vec<T>& p, Vec<T> g) { p -= rate * (g + decay * p); }, parameter, gradient);
+    });
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

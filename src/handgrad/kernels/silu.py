@@ -1,0 +1,31 @@
+"""Kernel of `ops.silu`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+
+assert native is not None
+_forward, _backward = native.silu_forward, native.silu_backward
+
+
+class Cache(NamedTuple):
+    """x; its sigmoid is computed again."""
+
+    x: Array
+
+
+def forward(x: Array) -> tuple[Array, Cache]:
+    y = empty(x.shape, x.dtype)
+    _forward(x, y)
+    return y, Cache(x)
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    dx = place(None if out is None else out[0], dy)
+    if dx is not None:
+        _backward(dy, cache.x, dx)
+    return dx

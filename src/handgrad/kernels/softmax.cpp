@@ -1,0 +1,58 @@
+// Softmax: y_i = exp(x_i − max x) / Σ_j exp(x_j − max x) along one axis.
+#include <cmath>
+
+#include "core/binding.h"
+#include "core/gil.h"
+#include "core/rows.h"
+#include "core/vectormath.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
+    const WithoutGil unlocked(x.size());
+    for_rows<T, 1>({outer, width, inner}, {x.data()}, y.data(), [=](long, auto in, T* out) {
+        const T* scores = in[0];
+        const T best = largest(scores, width);
+        // A row of nothing but −∞ gives 0.
+        const T highest = best == -std::numeric_limits<T>::infinity() ? T(0) : best;
+        const T all = sum<T>(0, width, [=](auto lanes) {
+            const Vec<T> power = exp(Vec<T>(lanes.load(scores) - highest));
+            lanes.store(out, power);
+            return power;
+        });
+        const T scale = all == T(0) ? T(1) : T(1) / all;
+        for_lanes<T>(0, width, [=](auto lanes) { lanes.store(out, lanes.load(out) * scale); });
+    });
+}
+
+template <class T>
+void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long inner) {
+    const WithoutGil unlocked(y.size());
+    for_rows<T, 2>(
+        {outer, width, inner}, {dy.data(), y.data()}, dx.data(), [=](long, auto in, T* out) {
+            const T* given = in[0];
+            const T* probability = in[1];
+            const T expected = sum<T>(0, width, [=](auto lanes) {
+                return Vec<T>(lanes.load(probability) * lanes.load(given));
+            });
+            for_lanes<T>(0, width, [=](auto lanes) {
+                lanes.store(out, lanes.load(probability) * (lanes.load(given) - expected));
+            });
+        });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("softmax_forward", &softmax_forward<T>);
+    m.def("softmax_backward", &softmax_backward<T>);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

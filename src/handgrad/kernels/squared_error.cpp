@@ -1,0 +1,53 @@
+// Squared error: (x − t)², summed or value by value.
+#include "core/binding.h"
+#include "core/elementwise.h"
+#include "core/gil.h"
+
+namespace handgrad {
+namespace {
+
+template <class T>
+double squared_error_sum(In<T> x, In<T> target) {
+    const WithoutGil unlocked(x.size());
+    return total<T>(x.size(), [x = x.data(), t = target.data()](auto lanes) {
+        const Vec<T> difference = lanes.load(x) - lanes.load(t);
+        return Vec<T>(difference * difference);
+    });
+}
+
+template <class T>
+void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
+    const WithoutGil unlocked(x.size());
+    map<T>(x.size(), [x = x.data(), t = target.data(), losses = losses.data()](auto lanes) {
+        const Vec<T> difference = lanes.load(x) - lanes.load(t);
+        lanes.store(losses, difference * difference);
+    });
+}
+
+// dx = dlosses · factor (x − t); without dlosses that factor is 1.
+template <class T>
+void squared_error_backward(std::optional<In<T>> dlosses, In<T> x, In<T> target, Out<T> dx,
+                            double factor) {
+    const WithoutGil unlocked(x.size());
+    map<T>(x.size(), [given = data_or_null(dlosses), x = x.data(), t = target.data(),
+                      dx = dx.data(), factor = T(factor)](auto lanes) {
+        const Vec<T> slope = factor * (lanes.load(x) - lanes.load(t));
+        lanes.store(dx, given == nullptr ? slope : lanes.load(given) * slope);
+    });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("squared_error_sum", &squared_error_sum<T>);
+    m.def("squared_error_values", &squared_error_values<T>);
+    m.def("squared_error_backward", &squared_error_backward<T>, nb::arg().none(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

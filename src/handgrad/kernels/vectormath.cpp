@@ -1,0 +1,34 @@
+// The functions of core/vectormath.h on arrays, for the test of their precision.
+#include "core/vectormath.h"
+
+#include "core/binding.h"
+#include "core/elementwise.h"
+
+namespace handgrad {
+namespace {
+
+template <class T, class F>
+void bind_function(nb::module_& m, const char* name, const F& f) {
+    m.def(name, [f](In<T> x, Out<T> y) {
+        map<T>(x.size(),
+               [=, x = x.data(), y = y.data()](auto lanes) { lanes.store(y, f(lanes.load(x))); });
+    });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    bind_function<T>(m, "vector_exp", [](Vec<T> x) { return exp(x); });
+    bind_function<T>(m, "vector_log", [](Vec<T> x) { return log(x); });
+    bind_function<T>(m, "vector_log1p", [](Vec<T> x) { return log1p(x); });
+    bind_function<T>(m, "vector_tanh", [](Vec<T> x) { return tanh(x); });
+    bind_function<T>(m, "vector_sigmoid", [](Vec<T> x) { return sigmoid(x); });
+    bind_function<T>(m, "vector_erf", [](Vec<T> x) { return erf(x); });
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from handgrad import data
+
+
+def test_evaluate_says_what_the_summary_says(handgrad, digits_run):
+    result = handgrad("evaluate", digits_run)
+    assert result.exit_code == 0, result.output
+    summary = json.loads((digits_run / "summary.json").read_text())
+    assert f"test accuracy {100 * summary['test_accuracy']:.2f} %" in result.stdout
+    assert f"test loss {summary['test_loss']:.4f}" in result.stdout
+
+
+def test_evaluate_on_other_data(handgrad, digits_run, tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "noise.npz"
+    np.savez(path, x=rng.integers(0, 17, (50, 8, 8), dtype=np.uint8), y=np.arange(50) % 10)
+    result = handgrad("evaluate", digits_run, "--data", path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("noise: ")
+
+
+def test_image_files_keep_their_own_scale(handgrad, digits_run, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    digits = data.load("digits", seed=3)
+    for label in range(10):
+        folder = tmp_path / "scans" / str(label)
+        folder.mkdir(parents=True)
+        for i, scan in enumerate(digits.x_train[digits.y_train == label][:20]):
+            image.fromarray(np.uint8(255 * scan[0])).save(folder / f"{i}.png")
+    result = handgrad("evaluate", digits_run, "--data", tmp_path / "scans")
+    assert result.exit_code == 0, result.output
+    assert float(result.stdout.split("accuracy ")[1].split()[0]) > 50
+
+
+def test_data_of_another_size_is_refused(refused, digits_run, tmp_path):
+    path = tmp_path / "large.npz"
+    np.savez(path, x=np.zeros((20, 9, 9), np.uint8), y=np.arange(20) % 10)
+    message = refused("evaluate", digits_run, "--data", path)
+    assert "data.shape is [1, 8, 8], 64 values; allowed: 81 values" in message
+
+
+def test_a_folder_without_a_run(refused, tmp_path):
+    assert "no run here" in refused("evaluate", tmp_path)
+    assert "no run here" in refused("evaluate", tmp_path / "missing")
+
+
+def test_a_run_that_is_not_finished(refused, digits_run, tmp_path):
+    shutil.copy(digits_run / "config.toml", tmp_path)
+    assert f"handgrad train --resume {tmp_path}" in refused("evaluate", tmp_path)
+
+
+def test_a_run_of_a_program(refused, tmp_path):
+    (tmp_path / "config.toml").write_text("[trainer]\nepochs = 1\n")
+    assert "is no recipe; expected a run of `handgrad train`" in refused("evaluate", tmp_path)
+
+
+def test_a_damaged_run(refused, digits_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(digits_run, run)
+    weights = run / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    assert "model.safetensors" in refused("evaluate", run)
+    (run / "config.toml").write_text("[data")
+    assert "config.toml is damaged" in refused("evaluate", run)
+
+
+def test_weights_of_another_model(refused, digits_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(digits_run, run)
+    config = run / "config.toml"
+    config.write_text(config.read_text().replace("features = 128", "features = 127"))
+    assert "model.safetensors does not fit" in refused("evaluate", run)

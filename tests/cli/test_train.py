@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from tests.data.files import write_idx_set, write_image_folder
+
+#: `digits` made small, so that a step takes a millisecond on any engine.
+SMALL = [
+    *("--set", "model.layers[0].channels=2", "--set", "model.layers[2].channels=2"),
+    *("--set", "model.layers[5].channels=2", "--set", "model.layers[10].features=4"),
+]
+
+
+def test_a_run_is_a_folder(digits_run):
+    summary = json.loads((digits_run / "summary.json").read_text())
+    assert {"test_loss", "test_accuracy", "seconds", "parameters", "engine"} <= set(summary)
+    assert summary["epochs"] == 1
+    assert summary["seed"] == 3
+    for name in ("config.toml", "metrics.jsonl", "model.safetensors", "report.html", "checkpoint"):
+        assert (digits_run / name).exists()
+
+
+def test_the_config_remembers_the_command_line(handgrad, tmp_path):
+    (tmp_path / "data").mkdir()
+    write_idx_set(tmp_path / "data", side=8)
+    arguments = ["--data", tmp_path / "data", "--out", tmp_path / "run", "--epochs", 1]
+    result = handgrad("train", "mnist-mlp", *arguments, "--set", "optimizer.lr=0.01")
+    assert result.exit_code == 0, result.output
+    assert "12 examples to learn, 4 to test" in result.stdout
+    config = tomllib.loads((tmp_path / "run" / "config.toml").read_text())
+    assert config["data"]["path"] == str(tmp_path / "data")
+    assert config["data"]["shape"] == [1, 8, 8]
+    assert config["optimizer"]["lr"] == 0.01
+    assert config["training"] == {"epochs": 1, "batch_size": 64, "seed": 0}
+
+
+def test_runs_get_a_folder_of_their_own(handgrad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/digits", "runs/digits-2"):
+        result = handgrad("train", "digits", "--epochs", 1, *SMALL)
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / folder / "summary.json").exists()
+
+
+def test_validation_and_early_stopping(handgrad, tmp_path):
+    changes = ["--set", "data.validation=0.2", "--set", "training.early_stopping=1"]
+    result = handgrad("train", "digits", "--epochs", 2, "--out", tmp_path / "run", *SMALL, *changes)
+    assert result.exit_code == 0, result.output
+    epochs = [
+        record
+        for record in map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
+        if record["kind"] == "epoch"
+    ]
+    assert "validation_loss" in epochs[0]
+
+
+def test_a_folder_of_images_with_a_recipe_of_ones_own(handgrad, tmp_path):
+    pytest.importorskip("PIL")
+    write_image_folder(tmp_path / "pets")
+    (tmp_path / "pets.toml").write_text(
+        '[data]\nname = "pets"\n[optimizer]\ntype = "sgd"\n[training]\nepochs = 1\n'
+        '[model]\nlayers = [{type = "flatten"}, {type = "dense", features = 2}]\n'
+    )
+    arguments = ["--data", tmp_path / "pets", "--out", tmp_path / "run"]
+    result = handgrad("train", tmp_path / "pets.toml", *arguments)
+    assert result.exit_code == 0, result.output
+    result = handgrad("predict", tmp_path / "run", tmp_path / "pets" / "cat" / "0.png")
+    assert result.exit_code == 0, result.output
+    assert "cat" in result.stdout
+
+
+def test_a_finished_run_is_left_alone(handgrad, refused, digits_run):
+    assert "holds a finished run" in refused("train", "digits", "--out", digits_run)
+    before = (digits_run / "model.safetensors").read_bytes()
+    result = handgrad("train", "--resume", digits_run)
+    assert result.exit_code == 0, result.output
+    assert (digits_run / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], "no recipe given; allowed: cifar-cnn, digits"),
+        (["train", "dgits"], "did you mean digits?"),
+        (["train", "/nowhere/x.toml"], "does not exist"),
+        (["train", "digits", "--epochs", "0"], "training.epochs is 0"),
+        (["train", "digits", "--seed", "-1"], "training.seed is -1"),
+        (["train", "digits", "--set", "optimizer.lrr=1"], "did you mean lr?"),
+        (["train", "digits", "--set", "optimizer"], "allowed: key=value"),
+        (["train", "digits", "--set", "model.layers[5].kernel_size=9"], "layers[5].kernel_size"),
+        (["train", "digits", "--set", "model.layers[12].features=9"], "allowed: (10,)"),
+        (["train", "digits", "--data", "/nowhere"], "/nowhere does not exist"),
+        (["train", "digits", "--resume", "/nowhere"], "--resume together with digits"),
+        (["train", "--resume", "/nowhere", "--seed", "1"], "--resume together with --seed"),
+        (["train", "--resume", "/nowhere"], "no run here"),
+        (["train", "mnist-cnn"], "--data PATH or HANDGRAD_DATA=PATH"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_2(refused, monkeypatch, tmp_path, arguments, message):
+    monkeypatch.delenv("HANDGRAD_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_truncated_file_is_one_sentence_and_code_2(refused, tmp_path):
+    write_idx_set(tmp_path)
+    path = tmp_path / "t10k-images-idx3-ubyte"
+    path.write_bytes(path.read_bytes()[:1000])
+    message = refused("train", "mnist-mlp", "--data", tmp_path, "--out", tmp_path / "run")
+    assert "t10k-images-idx3-ubyte has 1,000 bytes; expected 3,152" in message
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_saves_and_the_resumed_run_ends_as_if_never_stopped(handgrad, tmp_path):
+    arguments = ["train", "digits", "--epochs", "12", *SMALL]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "handgrad", *arguments, "--out", str(tmp_path / "stopped")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if line.startswith("epoch"):
+            process.send_signal(signal.SIGINT)
+            break
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert f"handgrad train --resume {tmp_path / 'stopped'}" in stderr
+    for command in (
+        ["train", "--resume", tmp_path / "stopped"],
+        [*arguments, "--out", tmp_path / "whole"],
+    ):
+        result = handgrad(*command)
+        assert result.exit_code == 0, result.output
+    stopped, whole = (
+        load_file(tmp_path / name / "model.safetensors") for name in ("stopped", "whole")
+    )
+    assert set(stopped) == set(whole)
+    for name in whole:
+        np.testing.assert_array_equal(stopped[name], whole[name])

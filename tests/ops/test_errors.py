@@ -1,0 +1,169 @@
+"""Wrong input is refused by every op in one sentence: what has which value, and what is allowed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad import kernels
+from handgrad.dispatch import engine, set_engine
+from handgrad.errors import ArgumentError, EngineError, ShapeError
+from handgrad.ops import OPS, linear, relu
+
+RNG = np.random.default_rng(0)
+
+
+def some(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape)
+
+
+IMAGE, KERNEL = some(2, 4, 5, 6), some(6, 4, 3, 2)
+CLASSES = np.array([0, 2, 1])
+
+WRONG_SHAPES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("matmul", (some(3, 4), some(5, 6)), {}),
+    ("matmul", (some(2, 3, 4), some(3, 4, 5)), {}),
+    ("matmul", (some(), some(3, 4)), {}),
+    ("matmul", (some(4), some(4, 5)), {"tile": (2, 2)}),
+    ("linear", (some(3, 4), some(5, 6)), {}),
+    ("linear", (some(3, 4), some(4)), {}),
+    ("linear", (some(3, 4), some(5, 4), some(4)), {}),
+    ("dense", (some(3, 4), some(5, 6)), {}),
+    ("dense", (some(), some(5, 4)), {}),
+    ("dense", (some(3, 4), some(5, 4), some(5, 1)), {}),
+    ("softmax", (some(3, 0),), {}),
+    ("standardize", (some(3, 0),), {}),
+    ("conv1d", (some(2, 4, 5, 6), some(6, 4, 3)), {}),
+    ("conv1d", (some(2, 4, 5), some(6, 3, 3)), {}),
+    ("conv1d", (some(2, 4, 5), some(6, 4, 6)), {}),
+    ("conv1d", (some(2, 4, 5), some(6, 4, 0)), {}),
+    ("conv2d", (some(4, 5, 6), KERNEL), {}),
+    ("conv2d", (IMAGE, some(6, 4, 3)), {}),
+    ("conv2d", (IMAGE, some(6, 3, 3, 2)), {}),
+    ("conv2d", (IMAGE, KERNEL, some(4)), {}),
+    ("conv2d", (IMAGE, some(6, 4, 6, 2)), {}),
+    ("conv2d", (IMAGE, KERNEL), {"dilation": 3}),
+    ("conv2d", (IMAGE, some(6, 4, 3, 2)), {"groups": 2}),
+    ("conv_transpose2d", (IMAGE, some(3, 4, 3, 2)), {}),
+    ("conv_transpose2d", (IMAGE, some(4, 3, 3, 2), some(4)), {}),
+    ("conv_transpose2d", (some(1, 4, 1, 1), some(4, 3, 1, 1)), {"padding": 1}),
+    ("max_pool2d", (some(4, 5, 6), 2), {}),
+    ("max_pool2d", (IMAGE, (6, 2)), {}),
+    ("max_pool2d", (IMAGE, 3), {"dilation": 3}),
+    ("avg_pool2d", (some(4, 5, 6), 2), {}),
+    ("avg_pool2d", (IMAGE, (2, 7)), {}),
+    ("layer_norm", (some(3, 4), some(3), some(4)), {}),
+    ("layer_norm", (some(3, 4), some(4), some(4, 1)), {}),
+    ("layer_norm", (some(3, 0), some(0), some(0)), {}),
+    ("rms_norm", (some(3, 4), some(3)), {}),
+    ("batch_norm", (some(4), some(4), some(4), some(4), some(4)), {"training": True}),
+    ("batch_norm", (some(3, 4), some(3), some(4), some(4), some(4)), {"training": True}),
+    ("batch_norm", (some(3, 4), some(4), some(4), some(4), some(3)), {"training": False}),
+    ("batch_norm", (some(1, 4), some(4), some(4), some(4), some(4)), {"training": True}),
+    ("embedding", (CLASSES, some(4)), {}),
+    ("cross_entropy", (some(3, 4), np.array([0, 1])), {}),
+    ("cross_entropy", (some(3, 4), some(4, 3)), {}),
+    ("cross_entropy", (some(), np.array(0)), {}),
+    ("cross_entropy", (some(3, 4), CLASSES), {"weight": some(3)}),
+    ("squared_error", (some(3, 4), some(3, 1)), {}),
+    ("binary_cross_entropy", (some(3, 4), some(3)), {}),
+    ("binary_cross_entropy", (some(3, 4), some(3, 4)), {"weight": some(3)}),
+]
+
+WRONG_VALUES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("matmul", (some(3, 4), some(4, 5)), {"tile": (0, 2)}),
+    ("dense", (some(3, 4), some(5, 4)), {"activation": "swish"}),
+    ("dense", (some(3, 4), some(5, 4)), {"activation": "gelu", "approximate": "erf"}),
+    ("gelu", (some(3),), {"approximate": "fast"}),
+    ("softmax", (some(3, 4),), {"axis": 2}),
+    ("standardize", (some(3, 4),), {"axes": (0, 2)}),
+    ("standardize", (some(3, 4),), {"eps": -1.0}),
+    ("conv1d", (some(2, 4, 5), some(6, 4, 3)), {"stride": (1, 1)}),
+    ("conv1d", (some(2, 4, 5), some(6, 4, 3)), {"stride": 0}),
+    ("conv2d", (IMAGE, KERNEL), {"stride": 0}),
+    ("conv2d", (IMAGE, KERNEL), {"stride": 1.5}),
+    ("conv2d", (IMAGE, KERNEL), {"padding": (0, -1)}),
+    ("conv2d", (IMAGE, KERNEL), {"padding": "same"}),
+    ("conv2d", (IMAGE, KERNEL), {"dilation": (1, 1, 1)}),
+    ("conv2d", (IMAGE, KERNEL), {"groups": 0}),
+    ("conv2d", (IMAGE, some(5, 2, 3, 2)), {"groups": 2}),
+    ("conv2d", (IMAGE, KERNEL), {"activation": "softmax"}),
+    ("conv_transpose2d", (IMAGE, some(4, 3, 3, 2)), {"groups": 3}),
+    ("conv_transpose2d", (IMAGE, some(4, 3, 3, 2)), {"output_padding": 1}),
+    ("max_pool2d", (IMAGE, 0), {}),
+    ("max_pool2d", (IMAGE, "global"), {}),
+    ("max_pool2d", (IMAGE, 2), {"padding": 2}),
+    ("avg_pool2d", (IMAGE, 2), {"stride": 0}),
+    ("avg_pool2d", (IMAGE, "global"), {"stride": 2}),
+    ("avg_pool2d", (IMAGE, 3), {"padding": (0, 2)}),
+    ("layer_norm", (some(3, 4), some(4), some(4)), {"eps": -1e-5}),
+    ("rms_norm", (some(3, 4), some(4)), {"eps": float("nan")}),
+    ("batch_norm", (some(3, 4), *(some(4) for _ in range(4))), {"training": True, "momentum": 2}),
+    ("dropout", (some(3, 4), 1.5, np.random.default_rng(0)), {}),
+    ("dropout", (some(3, 4), 0.5), {}),
+    ("dropout", (some(3, 4), 0.5, 17), {}),
+    ("embedding", (np.array([0, 4]), some(4, 3)), {}),
+    ("embedding", (np.array([-1, 2]), some(4, 3)), {}),
+    ("embedding", (np.array([0.0]), some(4, 3)), {}),
+    ("embedding", (CLASSES, some(4, 3)), {"padding_idx": 4}),
+    ("cross_entropy", (some(3, 4), np.array([0, 4, 1])), {}),
+    ("cross_entropy", (some(3, 4), np.array([0, -1, 1])), {}),
+    ("cross_entropy", (some(3, 4), np.array([0.0, 1.0, 2.0])), {}),
+    ("cross_entropy", (some(3, 4), np.zeros((3, 4), dtype=int)), {}),
+    ("cross_entropy", (some(3, 4), CLASSES), {"label_smoothing": 1.1}),
+    ("cross_entropy", (some(3, 4), CLASSES), {"reduction": "average"}),
+    ("squared_error", (some(3, 4), some(3, 4)), {"reduction": "half"}),
+    ("binary_cross_entropy", (some(3, 4), some(3, 4)), {"reduction": "half_sum"}),
+]
+
+
+def assert_one_sentence(message: str, op: str) -> None:
+    assert message.startswith(f"{op}: ")
+    assert "; allowed" in message
+    assert "\n" not in message
+    assert not message.endswith(".")
+
+
+@pytest.mark.parametrize(("op", "args", "kwargs"), WRONG_SHAPES)
+def test_a_wrong_shape_is_refused(op: str, args: Any, kwargs: Any) -> None:
+    with pytest.raises(ShapeError) as caught:
+        import_module(f"handgrad.ops.{op}").forward(*args, **kwargs)
+    assert_one_sentence(str(caught.value), op)
+
+
+@pytest.mark.parametrize(("op", "args", "kwargs"), WRONG_VALUES)
+def test_a_wrong_value_is_refused(op: str, args: Any, kwargs: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        import_module(f"handgrad.ops.{op}").forward(*args, **kwargs)
+    assert_one_sentence(str(caught.value), op)
+
+
+def test_every_op_that_checks_its_input_is_tried() -> None:
+    checking = {op for op in OPS if hasattr(import_module(f"handgrad.ops.{op}"), "validate")}
+    assert checking == {op for op, _, _ in (*WRONG_SHAPES, *WRONG_VALUES)}
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="engine is 'fast'; allowed: auto, kernels, reference"):
+        set_engine("fast")
+
+
+def test_the_kernels_engine_never_falls_back() -> None:
+    if kernels.native is None:
+        with pytest.raises(EngineError, match="engine 'kernels' is not available"):
+            set_engine("kernels")
+        return
+    x, weight = some(3, 4), some(5, 4)
+    with engine("kernels"), pytest.raises(EngineError, match="found an array of float16"):
+        linear.forward(x.astype(np.float16), weight.astype(np.float16))
+    with engine("kernels"), pytest.raises(EngineError, match="found arrays of float64 and float32"):
+        linear.forward(x, weight.astype(np.float32))
+
+
+def test_the_auto_engine_takes_what_the_kernels_do_not() -> None:
+    y, cache = relu.forward(np.array([-1.0, 2.0], dtype=np.float16))
+    assert y.dtype == np.float16
+    assert type(cache) is relu.Cache

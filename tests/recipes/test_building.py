@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from handgrad import layers, recipes
+from handgrad.data import Dataset, Pixels
+from handgrad.errors import RecipeError
+from handgrad.recipes.building import build_schedule
+from handgrad.recipes.recipe import Recipe
+
+
+def recipe_for(described: str, **sections: dict) -> Recipe:
+    tables = {
+        "data": {"name": "toy"},
+        "model": tomllib.loads(f"layers = [{described}]"),
+        "optimizer": {"type": "sgd"},
+        "training": {"epochs": 2},
+        **sections,
+    }
+    return Recipe.from_tables("toy", tables)
+
+
+def test_input_sizes_are_inferred():
+    recipe = recipe_for(
+        '{type = "conv2d", channels = 4, kernel_size = 3, stride = 2, activation = "relu"},'
+        '{type = "batch_norm"},'
+        '{type = "residual", layers = ['
+        '  {type = "conv2d", channels = 6, kernel_size = [3, 1], padding = [1, 0]}],'
+        '  projection = [{type = "conv2d", channels = 6, kernel_size = 1, bias = false}]},'
+        '{type = "avg_pool2d", kernel_size = "global"},'
+        '{type = "flatten"},'
+        '{type = "layer_norm"},'
+        '{type = "dropout", p = 0.5},'
+        '{type = "dense", features = 5, initializer = "orthogonal"},'
+        '{type = "activation", name = "tanh"},'
+        '{type = "dense", features = 3}'
+    )
+    model = recipes.build_model(recipe, (1, 9, 7), 3)
+    assert model.parameters["2.inner.0.weight"].shape == (6, 4, 3, 1)
+    assert model.parameters["2.projection.0.weight"].shape == (6, 4, 1, 1)
+    assert model.parameters["7.weight"].shape == (5, 6)
+    y, _ = model.forward(np.zeros((2, 1, 9, 7), np.float32))
+    assert y.shape == (2, 3)
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 6), (4, 9), (12,)])
+def test_standardize_takes_the_whole_example(shape):
+    recipe = recipe_for(
+        '{type = "standardize"}, {type = "flatten"}, {type = "dense", features = 2}'
+    )
+    model = recipes.build_model(recipe, shape, 2)
+    x = np.random.default_rng(0).normal(3, 5, (4, *shape)).astype(np.float32)
+    standard = model.layers["0"].forward(x)[0].reshape(4, -1)
+    np.testing.assert_allclose(standard.mean(axis=1), 0, atol=1e-5)
+    np.testing.assert_allclose(standard.std(axis=1), 1, atol=1e-3)
+
+
+CONV = '{type = "conv2d", channels = 4, kernel_size = 3}'
+FLAT = '{type = "flatten"}'
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        (
+            f'{CONV}, {{type = "conv2d", channels = 4, kernel_size = 9}}',
+            r"model.layers\[1\].kernel_size: Conv2d: an example has shape \(4, 6, 6\)",
+        ),
+        (
+            '{type = "max_pool2d", kernel_size = 9}',
+            r"model.layers\[0\].kernel_size: MaxPool2d: an example has shape \(1, 8, 8\)",
+        ),
+        (
+            '{type = "conv2d", channels = 4, kernel_size = 3, groups = 3}',
+            r"model.layers\[0\]: Conv2d: groups is 3",
+        ),
+        (
+            '{type = "dense", features = 3}',
+            r"model.layers\[0\].type: dense gets an example of shape \(1, 8, 8\); allowed: \(D,\)",
+        ),
+        (
+            f"{FLAT}, {CONV}",
+            r"model.layers\[1\].type: conv2d gets an example of shape \(64,\); allowed: \(C, H",
+        ),
+        (
+            f'{FLAT}, {{type = "dense", features = 4}}',
+            r"model.layers\[1\] gives an example of shape \(4,\); allowed: \(3,\)",
+        ),
+        (
+            f'{{type = "residual", layers = [{CONV}]}}',
+            r"model.layers\[0\].type: Residual: the branch gives an example of shape \(4, 6, 6\)",
+        ),
+        (
+            '{type = "residual", layers = [{type = "max_pool2d", kernel_size = 9}]}',
+            r"model.layers\[0\].layers\[0\].kernel_size: MaxPool2d",
+        ),
+    ],
+)
+def test_an_impossible_shape_names_the_layer(described, message):
+    with pytest.raises(RecipeError, match=f"toy: {message}"):
+        recipes.build_model(recipe_for(described), (1, 8, 8), 3)
+
+
+def test_the_seed_decides_the_first_weights():
+    def weights(seed):
+        recipe = recipes.read("digits", [f"training.seed={seed}"])
+        return recipes.build_model(recipe, (1, 8, 8), 10).parameters["0.weight"]
+
+    np.testing.assert_array_equal(weights(0), weights(0))
+    assert not np.array_equal(weights(0), weights(1))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ({"type": "constant"}, {0: 0.5, 19: 0.5}),
+        ({"type": "step", "epochs": 1, "gamma": 0.1}, {9: 0.5, 10: 0.05}),
+        ({"type": "cosine"}, {0: 0.5, 10: 0.25, 20: 0.0}),
+        ({"type": "cosine", "warmup": 0.5, "eta_min": 0.1}, {0: 0.0, 5: 0.5, 20: 0.1}),
+        ({"type": "linear_warmup", "epochs": 1, "start_factor": 0.5}, {0: 0.25, 10: 0.5, 19: 0.5}),
+        ({"type": "one_cycle", "div_factor": 10, "pct_start": 0.5}, {0: 0.05, 9: 0.5}),
+    ],
+)
+def test_schedules_count_in_epochs(schedule, expected):
+    found = build_schedule(recipe_for(FLAT, schedule=schedule), 0.5, steps_per_epoch=10)
+    for step, rate in expected.items():
+        assert found(step) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("kind", ["sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"])
+def test_every_optimizer_can_be_built(kind):
+    recipe = recipe_for(FLAT, optimizer={"type": kind, "lr": 0.25, "weight_decay": 0.1})
+    assert recipes.building.build_optimizer(recipe).lr == 0.25
+
+
+def test_every_augmentation_can_be_built():
+    steps = [
+        {"type": "affine", "rotation": 5, "scale": 0.1, "shear": 0.1, "shift": 1, "elastic": 0.5},
+        {"type": "shift", "pixels": 2, "fill": 0.5},
+        {"type": "flip", "probability": 0.3},
+    ]
+    augment = recipes.building.build_augmentation(recipe_for(FLAT, augmentation={"steps": steps}))
+    x = np.ones((3, 1, 8, 8), np.float32)
+    assert augment(x, np.random.default_rng(0)).shape == x.shape
+
+
+def toy() -> Dataset:
+    x = np.arange(160, dtype=np.uint8).reshape(20, 8)
+    y = np.arange(20) % 2
+    return Dataset("toy", Pixels(x[:16]), y[:16], Pixels(x[16:]), y[16:], ("even", "odd"))
+
+
+def test_the_config_of_a_run_needs_no_data_to_be_rebuilt():
+    recipe = recipe_for('{type = "dense", features = 2}')
+    config = Recipe.parse("again", recipes.build(recipe, toy()).config.text)
+    assert config.data["shape"] == [8]
+    assert config.data["classes"] == ["even", "odd"]
+    assert config.data["maximum"] == 255
+    assert config.training["seed"] == 0
+    assert isinstance(recipes.build_model(config, (8,), 2), layers.Sequential)
+
+
+def test_the_recipe_shapes_scales_names_and_divides_the_data(tmp_path):
+    path = tmp_path / "set.npz"
+    np.savez(path, x=np.arange(320.0).reshape(20, 16), y=np.arange(20) % 2)
+    changes = {"path": str(path), "shape": [1, 4, 4], "maximum": 319, "classes": ["a", "b"]}
+    recipe = recipe_for(FLAT, data={"name": "mine", "validation": 0.25, **changes})
+    data = recipes.load_data(recipe)
+    assert data.input_shape == (1, 4, 4)
+    assert data.x_train[:].max() <= 1
+    assert data.classes == ("a", "b")
+    assert (len(data.x_train), len(data.x_validation), len(data.x_test)) == (12, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("shape", [3, 3], r"data.shape is \[3, 3\], 9 values; allowed: 64 values"),
+        ("classes", ["a"], "data.classes has 1 names; allowed: 10"),
+    ],
+)
+def test_a_shape_or_names_that_do_not_fit_the_data(key, value, message):
+    with pytest.raises(RecipeError, match=message):
+        recipes.load_data(recipes.read("digits").changed("data", **{key: value}))

@@ -1,0 +1,59 @@
+"""What the README and the documents show is what the code does and holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from handgrad.recipes import recipe
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of the README in this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_set_up_is_two_commands_of_one_line() -> None:
+    commands = blocks("sh")
+    assert len(commands) == 2
+    assert all(len(command.splitlines()) == 1 for command in commands)
+
+
+def test_the_first_network_has_ten_lines_and_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    network, verdict, _ = blocks("python")
+    assert len(network.splitlines()) == 10
+    exec(compile(network + verdict, "README.md", "exec"), {})
+    assert float(capsys.readouterr().out) > 0.95
+
+
+def test_the_operation_shown_is_the_source() -> None:
+    source = (ROOT / "src/handgrad/ops/layer_norm.py").read_text("utf-8")
+    assert blocks("python")[2] == source[source.index("@operation") :]
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
+)
+def test_links_lead_to_files(document: Path | str) -> None:
+    path = ROOT / document
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text("utf-8")):
+        assert "://" in target or (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_every_key_of_a_recipe_is_documented() -> None:
+    text = (ROOT / "docs/recipes.md").read_text("utf-8")
+    types = (
+        recipe.LAYERS
+        | recipe._LOSSES
+        | recipe._OPTIMIZERS
+        | recipe._SCHEDULES
+        | recipe._AUGMENTATIONS
+    )
+    keys = {*recipe._SECTIONS, *recipe._DATA, *recipe._TRAINING, *types}
+    keys |= {key for settings in types.values() for key in settings}
+    assert not {key for key in keys if f"`{key}`" not in text}
