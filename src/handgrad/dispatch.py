@@ -83,7 +83,7 @@ def engine(name: str) -> Iterator[None]:
 
 @functools.cache
 def _kernel_module(stem: str) -> ModuleType | None:
-    """The module with the kernels of op `stem`; None where there is none (yet) or no native code."""
+    """The module with the kernels of op `stem`; None where there is none or no native code."""
     if kernels.native is None or stem in kernels.PENDING:
         return None
     return import_module(f"handgrad.kernels.{stem}")
@@ -141,7 +141,7 @@ def _place(gradients: Any, out: Any) -> Any:
         return gradients
     several = isinstance(gradients, tuple)
     found = gradients if several else (gradients,)
-    placed = []
+    placed: list[Any] = []
     for gradient, place in zip(found, out, strict=True):
         if place is SKIP:
             placed.append(None)

@@ -25,9 +25,7 @@ def matmul(a: Array, b: Array, out: Array | None = None, precision: str = "float
     Source: Transformer Layer notes, section 5.
     """
     if precision not in PRECISIONS:
-        raise ArgumentError(
-            f"matmul: precision is {precision!r}; allowed: {', '.join(PRECISIONS)}"
-        )
+        raise ArgumentError(f"matmul: precision is {precision!r}; allowed: {', '.join(PRECISIONS)}")
     if precision == "bf16":
         c = _bf16(a, b)
     else:

@@ -1,4 +1,4 @@
-"""How many threads the kernels use: `HANDGRAD_THREADS`, or every core. Results never depend on it."""
+"""How many threads the kernels use: `HANDGRAD_THREADS`, or every core. Results never differ."""
 
 from __future__ import annotations
 

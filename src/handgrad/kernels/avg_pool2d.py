@@ -12,6 +12,7 @@ from handgrad.kernels.memory import empty, place
 from handgrad.ops.windows import Setting, moves, per_axis
 
 assert native is not None
+_forward, _backward = native.avg_pool2d_forward, native.avg_pool2d_backward
 
 
 class Cache(NamedTuple):
@@ -50,12 +51,12 @@ def forward(
         )
         count = np.outer(rows, columns).astype(x.dtype)
     y = empty((batch, channels, *size), x.dtype)
-    native.avg_pool2d_forward(x, count, y, sizes)
+    _forward(x, count, y, sizes)
     return y, Cache(count, x.shape, sizes)
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     dx = place(None, dy, cache.shape) if out is None else place(out[0], dy, cache.shape)
     if dx is not None:
-        native.avg_pool2d_backward(dy, cache.count, dx, cache.sizes)
+        _backward(dy, cache.count, dx, cache.sizes)
     return dx

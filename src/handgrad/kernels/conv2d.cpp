@@ -20,12 +20,15 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
             const long group = item % conv.groups;
             const T* image = x.data() + item * conv.group_channels() * conv.height * conv.width;
             const long out = item * filters * positions;
-            convolve_image(conv, lay_out(conv, image), taps.data(),
-                           weight.data() + group * filters * conv.taps(),
-                           ActivateTile<T, Bias::kRows>{
-                               activation, slope, y.data() + out,
-                               saved ? saved->data() + out : nullptr, positions,
-                               bias ? bias->data() + group * filters : nullptr});
+            const T* kernel = weight.data() + group * filters * conv.taps();
+            convolve_image(conv, taps.data(), image, kernel, [&](long first) {
+                return ActivateTile<T, Bias::kRows>{activation,
+                                                    slope,
+                                                    y.data() + out + first,
+                                                    saved ? saved->data() + out + first : nullptr,
+                                                    positions,
+                                                    bias ? bias->data() + group * filters : nullptr};
+            });
         }
     });
 }
@@ -67,8 +70,8 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
                                       part + weight_values + group * filters, filters, positions);
         });
         if (dweight)
-            add_kernel_gradient(conv, lay_out(conv, x.data() + item * image_values), taps.data(),
-                                dz, part + kernel);
+            add_kernel_gradient(conv, taps.data(), x.data() + item * image_values, dz,
+                                part + kernel);
         if (dx)
             input_gradient_image(conv, taps.data(), weight.data() + kernel, dz,
                                  dx->data() + item * image_values);

@@ -11,6 +11,7 @@ from handgrad.kernels.memory import empty, place
 from handgrad.ops.windows import Setting, moves, per_axis
 
 assert native is not None
+_forward, _backward = native.conv2d_forward, native.conv2d_backward
 
 
 class Cache(NamedTuple):
@@ -42,7 +43,7 @@ def forward(
     code = code_of(activation)
     y = empty((x.shape[0], filters, *places), x.dtype)
     a = empty(y.shape, y.dtype) if keeps_input(code) else None
-    native.conv2d_forward(x, weight, bias, y, a, sizes, code, 0.01)
+    _forward(x, weight, bias, y, a, sizes, code, 0.01)
     return y, Cache(x, weight, bias, y if a is None else a, sizes, code)
 
 
@@ -54,5 +55,5 @@ def backward(
     dx = place(at_x, x)
     dweight = place(at_weight, weight)
     dbias = None if bias is None else place(at_bias, bias)
-    native.conv2d_backward(dy, x, weight, saved, dx, dweight, dbias, sizes, code, 0.01)
+    _backward(dy, x, weight, saved, dx, dweight, dbias, sizes, code, 0.01)
     return dx, dweight, dbias

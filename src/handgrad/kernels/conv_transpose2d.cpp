@@ -45,12 +45,12 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
         const long kernel = group * filters * conv.taps();
         const long in = item * filters * positions;
         const T* image = dy.data() + item * channels * plane;
-        const T* laid_out = lay_out(conv, image);
         if (dx)
-            convolve_image(conv, laid_out, taps.data(), weight.data() + kernel,
-                           WriteTile<T>{dx->data() + in, positions});
+            convolve_image(conv, taps.data(), image, weight.data() + kernel, [&](long first) {
+                return WriteTile<T>{dx->data() + in + first, positions};
+            });
         if (dweight)
-            add_kernel_gradient(conv, laid_out, taps.data(), x.data() + in, part + kernel);
+            add_kernel_gradient(conv, taps.data(), image, x.data() + in, part + kernel);
         for (long c = 0; c < channels; c++) {
             T sum = T(0);
             for (long i = 0; i < plane; i++) sum += image[c * plane + i];

@@ -11,6 +11,7 @@ from handgrad.ops.conv_transpose2d import unpadded_places
 from handgrad.ops.windows import Setting, per_axis
 
 assert native is not None
+_forward, _backward = native.conv_transpose2d_forward, native.conv_transpose2d_backward
 
 
 class Cache(NamedTuple):
@@ -42,7 +43,7 @@ def forward(
     image = (batch, channels, *places)
     sizes = (*image, filters, *kernel, *strides, *paddings, *dilations, groups, *size)
     y = empty(image, x.dtype)
-    native.conv_transpose2d_forward(x, weight, bias, y, sizes)
+    _forward(x, weight, bias, y, sizes)
     return y, Cache(x, weight, bias, sizes)
 
 
@@ -54,5 +55,5 @@ def backward(
     dx = place(at_x, x)
     dweight = place(at_weight, weight)
     dbias = None if bias is None else place(at_bias, bias)
-    native.conv_transpose2d_backward(dy, x, weight, dx, dweight, dbias, sizes)
+    _backward(dy, x, weight, dx, dweight, dbias, sizes)
     return dx, dweight, dbias

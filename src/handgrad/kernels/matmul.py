@@ -12,6 +12,7 @@ from handgrad.kernels.memory import empty, place
 from handgrad.ops.matmul import sum_to
 
 assert native is not None
+_matmul, _matmul_bf16 = native.matmul, native.matmul_bf16
 
 
 class Cache(NamedTuple):
@@ -54,7 +55,7 @@ def _multiply(
 ) -> None:
     a_memory, a_steps = _operand(a)
     b_memory, b_steps = _operand(b)
-    native.matmul(a_memory, b_memory, c, batch, rows, columns, depth, a_steps, b_steps)
+    _matmul(a_memory, b_memory, c, batch, rows, columns, depth, a_steps, b_steps)
 
 
 def product_bf16(a: Array, b: Array) -> Array:
@@ -62,13 +63,11 @@ def product_bf16(a: Array, b: Array) -> Array:
     c = empty((a.shape[0], b.shape[1]), a.dtype)
     a_memory, a_steps = _operand(a)
     b_memory, b_steps = _operand(b)
-    native.matmul_bf16(a_memory, b_memory, c, *c.shape, a.shape[1], a_steps, b_steps)
+    _matmul_bf16(a_memory, b_memory, c, *c.shape, a.shape[1], a_steps, b_steps)
     return c
 
 
-def forward(
-    a: Array, b: Array, *, tile: tuple[int, int] | None = None
-) -> tuple[Array, Cache]:
+def forward(a: Array, b: Array, *, tile: tuple[int, int] | None = None) -> tuple[Array, Cache]:
     """C = A B; the kernel has tiles of its own, so `tile`, which shows them, changes nothing."""
     matrix_a = a[None, :] if a.ndim == 1 else a
     matrix_b = b[:, None] if b.ndim == 1 else b

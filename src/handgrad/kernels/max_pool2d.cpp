@@ -3,56 +3,59 @@
 
 #include "core/binding.h"
 #include "core/pooling.h"
+#include "core/simd.h"
 #include "core/threads.h"
 
 namespace handgrad {
 namespace {
 
-// One tap met by outputs [first, last) of a row: better values replace the best, NaN above all, and the
-// first one whatever it is.
-// A stride known to the compiler lets it load and compare whole vectors.
-template <int kStride, class T>
-void take_tap(const T* row, long stride, long first, long last, std::int32_t place, T* best,
-              std::int32_t* winner) {
-    const long step = kStride ? kStride : stride;
-    for (long k = first; k < last; k++) {
-        const T value = row[k * step];
-        const bool larger = !(value <= best[k]) & (best[k] == best[k]);
-        const bool better = larger | (winner[k] < 0);
-        best[k] = better ? value : best[k];
-        winner[k] = better ? place + static_cast<std::int32_t>(k * step) : winner[k];
+// Places are kept as integers as wide as the values, so that both fill the same lanes.
+template <class T>
+using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+// One tap met by outputs [first, last) of a row: better values replace the best, NaN above all, and
+// the first one whatever it is.
+template <class T>
+void take_tap(const T* row, long stride, long first, long last, long place, T* best,
+              Place<T>* winner, Vec<Place<T>> numbers) {
+    for (long k = first; k < last; k += kLanes<T>) {
+        const long count = std::min<long>(kLanes<T>, last - k);
+        const Vec<T> value = load_strided(row + k * stride, stride, count);
+        const Vec<T> old = load_some(best + k, count);
+        const Vec<Place<T>> old_place = load_some(winner + k, count);
+        const Vec<Place<T>> here =
+            static_cast<Place<T>>(place + k * stride) + static_cast<Place<T>>(stride) * numbers;
+        const auto better = (~(value <= old) & (old == old)) | (old_place < 0);
+        store_some(best + k, Vec<T>(better ? value : old), count);
+        store_some(winner + k, Vec<Place<T>>(better ? here : old_place), count);
     }
 }
 
 template <class T>
-void max_pool2d_forward(In<T> x, Out<T> y, Out<std::int32_t> winner,
-                        const std::vector<long>& sizes) {
+void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const std::vector<long>& sizes) {
     const Pooling pool(sizes);
+    Vec<Place<T>> numbers;
+    for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
     nb::gil_scoped_release release;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
-        for (long plane = begin; plane < end; plane++) {
+        for (long row = begin * pool.out_h; row < end * pool.out_h; row++) {
+            const long plane = row / pool.out_h, j = row % pool.out_h;
             const T* image = x.data() + plane * pool.values();
-            for (long j = 0; j < pool.out_h; j++) {
-                T* best = y.data() + plane * pool.windows() + j * pool.out_w;
-                std::int32_t* places = winner.data() + plane * pool.windows() + j * pool.out_w;
-                std::fill_n(best, pool.out_w, -std::numeric_limits<T>::infinity());
-                std::fill_n(places, pool.out_w, -1);
-                pool.for_each_tap_row(j, [&](long row, long shift) {
-                    const long first = pool.first_inside(shift), last = pool.last_inside(shift);
-                    const long at = row * pool.width + shift;
-                    const auto place = static_cast<std::int32_t>(at);
-                    auto take = pool.stride_w == 1   ? take_tap<1, T>
-                                : pool.stride_w == 2 ? take_tap<2, T>
-                                                     : take_tap<0, T>;
-                    take(image + at, pool.stride_w, first, last, place, best, places);
-                });
-            }
+            T* best = y.data() + row * pool.out_w;
+            Place<T>* places = winner.data() + row * pool.out_w;
+            std::fill_n(best, pool.out_w, -std::numeric_limits<T>::infinity());
+            std::fill_n(places, pool.out_w, -1);
+            pool.for_each_tap_row(j, [&](long y, long shift) {
+                const long at = y * pool.width + shift;
+                take_tap(image + at, pool.stride_w, pool.first_inside(shift),
+                         pool.last_inside(shift), at, best, places, numbers);
+            });
         }
     });
 }
 
 template <class T>
-void max_pool2d_backward(In<T> dy, In<std::int32_t> winner, Out<T> dx,
+void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx,
                          const std::vector<long>& sizes) {
     const Pooling pool(sizes);
     nb::gil_scoped_release release;
@@ -60,7 +63,7 @@ void max_pool2d_backward(In<T> dy, In<std::int32_t> winner, Out<T> dx,
         for (long plane = begin; plane < end; plane++) {
             T* image = dx.data() + plane * pool.values();
             const T* gradient = dy.data() + plane * pool.windows();
-            const std::int32_t* places = winner.data() + plane * pool.windows();
+            const Place<T>* places = winner.data() + plane * pool.windows();
             std::fill_n(image, pool.values(), T(0));
             for (long i = 0; i < pool.windows(); i++) image[places[i]] += gradient[i];
         }

@@ -1,8 +1,8 @@
-"""Kernel of `ops.max_pool2d`: winners are kept as places in the image, so backward just adds there."""
+"""Kernel of `ops.max_pool2d`: winners are kept as places in the image; backward adds there."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from handgrad.kernels.memory import empty, place
 from handgrad.ops.windows import Setting, moves, per_axis
 
 assert native is not None
+_forward, _backward = native.max_pool2d_forward, native.max_pool2d_backward
+
+#: Places are integers as wide as the values.
+_PLACES: Final = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
 class Cache(NamedTuple):
@@ -36,13 +40,13 @@ def forward(
     size = moves(places, kernel, strides, paddings, dilations)
     sizes = (batch * channels, *places, *kernel, *strides, *paddings, *dilations, *size)
     y = empty((batch, channels, *size), x.dtype)
-    winner = empty(y.shape, np.dtype(np.int32))
-    native.max_pool2d_forward(x, y, winner, sizes)
+    winner = empty(y.shape, _PLACES[x.dtype.itemsize])
+    _forward(x, y, winner, sizes)
     return y, Cache(winner, x.shape, sizes)
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     dx = place(None, dy, cache.shape) if out is None else place(out[0], dy, cache.shape)
     if dx is not None:
-        native.max_pool2d_backward(dy, cache.winner, dx, cache.sizes)
+        _backward(dy, cache.winner, dx, cache.sizes)
     return dx

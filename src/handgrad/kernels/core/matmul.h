@@ -19,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "core/simd.h"
 #include "core/threads.h"
@@ -32,6 +33,7 @@ constexpr int kTileColumns = kTileVectors * kLanes<T>;
 constexpr long kDepth = 1024;
 // What the panels of B that are packed together may take of the second-level cache.
 constexpr long kGroupBytes = 512 << 10;
+constexpr long kMostGroup = 64;
 
 // The sum is cut into equal steps of at most kDepth terms.
 struct Steps {
@@ -41,49 +43,54 @@ struct Steps {
           size(((depth + count - 1) / count + multiple - 1) / multiple * multiple) {}
 };
 
-// tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
-// Vectors · kLanes values; the tile is row-major and aligned.
-template <class T, int Rows, int Vectors>
-void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate) {
+// Where a register tile finds the values of B for term p: in a packed panel, or where they lie
+// already side by side, at a place of their own for each term.
+template <class T, int Vectors>
+struct PackedTerms {
+    const T* panel;
+    const T* at(long p) const { return panel + p * Vectors * kLanes<T>; }
+};
+
+template <class T>
+struct PlacedTerms {
+    const T* values;
+    const long* offsets;
+    const T* at(long p) const { return values + offsets[p]; }
+};
+
+// tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, B has
+// Vectors · kLanes; the tile is row-major and aligned.
+template <class T, int Rows, int Vectors, class Terms>
+void multiply_tile(long depth, const T* panel_a, Terms terms_b, T* tile, bool accumulate) {
     constexpr int width = Vectors * kLanes<T>;
     Vec<T> sums[Rows][Vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
-    for (long p = 0; p < depth; p++) {
+    for (long p = 0; p < depth; p++, panel_a += Rows) {
+        const T* terms = terms_b.at(p);
         Vec<T> b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
+        for (int v = 0; v < Vectors; v++) b[v] = load(terms + v * kLanes<T>);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
             const Vec<T> a = splat(panel_a[i]);
             for (int v = 0; v < Vectors; v++) sums[i][v] += a * b[v];
         }
-        panel_a += Rows;
-        panel_b += width;
     }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++) store(tile + i * width + v * kLanes<T>, sums[i][v]);
 }
 
-template <class T>
-using TileProduct = void (*)(long, const T*, const T*, T*, bool);
-
-namespace detail {
-template <class T, int Vectors, int... I>
-constexpr TileProduct<T> pick_tile(int rows, std::integer_sequence<int, I...>) {
-    constexpr TileProduct<T> products[] = {multiply_tile<T, I + 1, Vectors>...};
-    return products[rows - 1];
-}
-}  // namespace detail
-
-// The register tile for this many rows and for a panel of this width.
-template <class T>
-TileProduct<T> tile_product(int rows, int width) {
-    constexpr auto heights = std::make_integer_sequence<int, kTileRows>{};
-    return width == kLanes<T> ? detail::pick_tile<T, 1>(rows, heights)
-                              : detail::pick_tile<T, 2>(rows, heights);
+// The register tile of this height.
+template <class T, int Vectors, class Terms>
+void multiply_tile(int rows, long depth, const T* panel_a, Terms terms, T* tile, bool accumulate) {
+    using Product = void (*)(long, const T*, Terms, T*, bool);
+    static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
+        return std::array<Product, sizeof...(I)>{multiply_tile<T, I + 1, Vectors, Terms>...};
+    }(std::make_integer_sequence<int, kTileRows>{});
+    products[static_cast<std::size_t>(rows - 1)](depth, panel_a, terms, tile, accumulate);
 }
 
 // panel[p · width + l] for kLanes lanes l and `terms` <= kLanes terms p, from rows that lie along the
@@ -164,6 +171,11 @@ void for_each_chunk(bool lanes_adjacent, long terms, const PackChunk& pack) {
     for (long p = 0; p < terms; p += chunk) pack(p, std::min(chunk, terms - p));
 }
 
+// Some operands lie ready for the register tile here and there: place(first, lanes) is then where,
+// null elsewhere, and offsets() how far each term lies from it. They need no packing.
+template <class Pack>
+constexpr bool kHasPlaces = requires(const Pack& pack) { pack.place(0L, 0); };
+
 // One block of C on the calling thread: rows [row, row + rows), columns [column, column + columns).
 // All of its A is packed; a few panels of B at a time are packed and meet every panel of A.
 template <class T, class PackA, class PackB, class Finish>
@@ -176,7 +188,7 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
     const auto [steps, step] = Steps(depth);
     const long size_a = height * step, size_b = width * step, size_c = height * width;
     const long bytes_b = size_b * static_cast<long>(sizeof(T));
-    const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, panels);
+    const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, std::min(panels, kMostGroup));
     T* packed_a = scratch<T>(Scratch::kPanelA, tiles * steps * size_a);
     T* packed_b = scratch<T>(Scratch::kPanelB, group * size_b);
     // With one step a tile is finished at once; with several its sum waits for the next step.
@@ -185,33 +197,55 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
     const auto rows_of = [&](long t) {
         return static_cast<int>(std::clamp(rows - t * height, 0L, height));
     };
-    const auto lanes_of = [&](long q) {
-        return static_cast<int>(std::min<long>(width, columns - q * width));
-    };
-    const auto width_of = [&](long q) { return lanes_of(q) <= kLanes<T> ? kLanes<T> : width; };
     for (long s = 0; s < steps; s++)
         for_each_chunk(pack_a.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
             for (long t = 0; t < tiles; t++)
                 pack_a(packed_a + (t * steps + s) * size_a + p * rows_of(t), rows_of(t),
                        row + t * height, rows_of(t), s * step + p, terms);
         });
+
+    struct Panel {
+        long column;
+        int lanes, width;
+        const T* place;  // where its values lie without packing; null if it is packed
+        T* packed;
+    } panel[kMostGroup];
     for (long begin = 0; begin < panels; begin += group) {
-        const long end = std::min(begin + group, panels);
+        const long count = std::min(group, panels - begin);
+        for (long q = 0; q < count; q++) {
+            const long first = (begin + q) * width;
+            const int lanes = static_cast<int>(std::min<long>(width, columns - first));
+            panel[q] = {column + first, lanes, lanes <= kLanes<T> ? kLanes<T> : width, nullptr,
+                        packed_b + q * size_b};
+            if constexpr (kHasPlaces<PackB>) panel[q].place = pack_b.place(column + first, lanes);
+        }
         for (long s = 0; s < steps; s++) {
             for_each_chunk(pack_b.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
-                for (long q = begin; q < end; q++)
-                    pack_b(packed_b + (q - begin) * size_b + p * width_of(q), width_of(q),
-                           column + q * width, lanes_of(q), s * step + p, terms);
+                for (long q = 0; q < count; q++)
+                    if (panel[q].place == nullptr)
+                        pack_b(panel[q].packed + p * panel[q].width, panel[q].width,
+                               panel[q].column, panel[q].lanes, s * step + p, terms);
             });
             for (long t = 0; t < tiles && rows_of(t) > 0; t++)
-                for (long q = begin; q < end; q++) {
-                    T* sum = steps == 1 ? sums : sums + (t * group + q - begin) * size_c;
-                    tile_product<T>(rows_of(t), width_of(q))(
-                        terms_of(s), packed_a + (t * steps + s) * size_a,
-                        packed_b + (q - begin) * size_b, sum, s > 0);
+                for (long q = 0; q < count; q++) {
+                    T* sum = steps == 1 ? sums : sums + (t * group + q) * size_c;
+                    const T* panel_a = packed_a + (t * steps + s) * size_a;
+                    const auto tile = [&]<int Vectors>(auto terms) {
+                        multiply_tile<T, Vectors>(rows_of(t), terms_of(s), panel_a, terms, sum,
+                                                  s > 0);
+                    };
+                    if constexpr (kHasPlaces<PackB>)
+                        if (panel[q].place != nullptr)
+                            tile.template operator()<kTileVectors>(
+                                PlacedTerms<T>{panel[q].place, pack_b.offsets() + s * step});
+                    if (panel[q].place == nullptr && panel[q].width == width)
+                        tile.template operator()<kTileVectors>(
+                            PackedTerms<T, kTileVectors>{panel[q].packed});
+                    else if (panel[q].place == nullptr)
+                        tile.template operator()<1>(PackedTerms<T, 1>{panel[q].packed});
                     if (s == steps - 1)
-                        finish(row + t * height, rows_of(t), column + q * width, lanes_of(q), sum,
-                               width_of(q));
+                        finish(row + t * height, rows_of(t), panel[q].column, panel[q].lanes, sum,
+                               panel[q].width);
                 }
         }
     }

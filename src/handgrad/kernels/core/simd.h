@@ -65,6 +65,9 @@ inline Vec<T> load_some(const T* p, long n, T fill = T(0)) {
         return _mm512_mask_loadu_ps(_mm512_set1_ps(fill), static_cast<__mmask16>((1u << n) - 1), p);
     else if constexpr (std::is_same_v<T, double>)
         return _mm512_mask_loadu_pd(_mm512_set1_pd(fill), static_cast<__mmask8>((1u << n) - 1), p);
+    else if constexpr (sizeof(T) == 4)
+        return (Vec<T>)_mm512_mask_loadu_epi32((__m512i)splat(fill),
+                                               static_cast<__mmask16>((1u << n) - 1), p);
     else
 #endif
     {
@@ -81,10 +84,54 @@ inline void store_some(T* p, Vec<T> v, long n) {
         _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
     else if constexpr (std::is_same_v<T, double>)
         _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
+    else if constexpr (sizeof(T) == 4)
+        _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << n) - 1), (__m512i)v);
     else
 #endif
         for (long i = 0; i < n; i++) p[i] = v[i];
 }
+
+// Lanes [first, last) of a vector, worked out once for many loads and stores: the others load as 0
+// and are not stored, and their memory is not touched.
+template <class T>
+class LaneRange {
+  public:
+    LaneRange() = default;
+#if defined(__AVX512F__)
+    LaneRange(long first, long last)
+        : mask_(static_cast<std::uint16_t>(((1u << last) - 1) & ~((1u << first) - 1))) {}
+    Vec<T> load(const T* p) const {
+        if constexpr (std::is_same_v<T, float>)
+            return _mm512_maskz_loadu_ps(mask_, p);
+        else
+            return _mm512_maskz_loadu_pd(static_cast<__mmask8>(mask_), p);
+    }
+    void store(T* p, Vec<T> v) const {
+        if constexpr (std::is_same_v<T, float>)
+            _mm512_mask_storeu_ps(p, mask_, v);
+        else
+            _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask_), v);
+    }
+
+  private:
+    std::uint16_t mask_ = 0;
+#else
+    LaneRange(long first, long last) : first_(first), last_(last) {}
+    Vec<T> load(const T* p) const {
+        if (first_ == 0 && last_ == kLanes<T>) return handgrad::load(p);
+        Vec<T> v{};
+        for (long i = first_; i < last_; i++) v[i] = p[i];
+        return v;
+    }
+    void store(T* p, Vec<T> v) const {
+        if (first_ == 0 && last_ == kLanes<T>) return handgrad::store(p, v);
+        for (long i = first_; i < last_; i++) p[i] = v[i];
+    }
+
+  private:
+    long first_ = 0, last_ = 0;
+#endif
+};
 
 template <class V>
 inline V maximum(V a, V b) {
@@ -125,6 +172,29 @@ inline Vec<T> zip_high(Vec<T> a, Vec<T> b, std::index_sequence<I...>) {
     return __builtin_shufflevector(a, b, (I % 2 ? kLanes<T> + half + I / 2 : half + I / 2)...);
 }
 }  // namespace detail
+
+namespace detail {
+template <class T, std::size_t... I>
+inline Vec<T> even_lanes(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
+    return __builtin_shufflevector(low, high, (2 * I)...);
+}
+}  // namespace detail
+
+// count <= lanes values, `stride` apart.
+template <class T>
+inline Vec<T> load_strided(const T* p, long stride, long count) {
+    constexpr int n = kLanes<T>;
+    if (stride == 1) return load_some(p, count);
+    if (stride == 2) {
+        const long values = 2 * count - 1;
+        const Vec<T> low = load_some(p, std::min<long>(values, n));
+        const Vec<T> high = values > n ? load_some(p + n, values - n) : Vec<T>{};
+        return detail::even_lanes<T>(low, high, std::make_index_sequence<n>{});
+    }
+    Vec<T> v{};
+    for (long k = 0; k < count; k++) v[k] = p[k * stride];
+    return v;
+}
 
 // A square of kLanes × kLanes values, transposed in registers: log2(lanes) rounds in which row i is
 // zipped with row i + lanes/2.
