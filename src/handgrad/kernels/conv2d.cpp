@@ -7,28 +7,48 @@
 namespace handgrad {
 namespace {
 
+// The finish of the forward pass: lanes are filters.
+template <class T>
+struct ActivateLanes {
+    int activation;
+    double slope;
+    T* y;
+    T* saved;
+    const T* bias;
+    long out_w, positions;
+
+    void operator()(long j, long k, int places, long lane, int lanes, const T* tile,
+                    int width) const {
+        with_activation<T>(activation, slope, [&](auto f) {
+            for_each_lane(places, lanes, tile, width, [&](int l, int p, int count, Vec<T> v) {
+                const long filter = lane + l, at = filter * positions + j * out_w + k + p;
+                const Vec<T> a = bias == nullptr ? v : v + bias[filter];
+                store_some(y + at, f.value(a), count);
+                if (saved != nullptr) store_some(saved + at, a, count);
+            });
+        });
+    }
+};
+
 template <class T>
 void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     std::optional<Out<T>> saved, const std::vector<long>& sizes, int activation,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
-    const std::vector<long> taps = conv.tap_offsets();
-    const long positions = conv.positions(), filters = conv.group_filters();
     nb::gil_scoped_release release;
+    const Forward<T> forward(conv, weight.data());
     parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
         for (long item = begin; item < end; item++) {
-            const long group = item % conv.groups;
-            const T* image = x.data() + item * conv.group_channels() * conv.height * conv.width;
-            const long out = item * filters * positions;
-            const T* kernel = weight.data() + group * filters * conv.taps();
-            convolve_image(conv, taps.data(), image, kernel, [&](long first) {
-                return ActivateTile<T, Bias::kRows>{activation,
-                                                    slope,
-                                                    y.data() + out + first,
-                                                    saved ? saved->data() + out + first : nullptr,
-                                                    positions,
-                                                    bias ? bias->data() + group * filters : nullptr};
-            });
+            const long group = item % conv.groups, out = item * conv.output_values();
+            const ActivateLanes<T> finish{
+                activation,
+                slope,
+                y.data() + out,
+                saved ? saved->data() + out : nullptr,
+                bias ? bias->data() + group * conv.group_filters() : nullptr,
+                conv.out_w,
+                conv.positions()};
+            forward.run(x.data() + item * conv.image_values(), group, finish);
         }
     });
 }
@@ -54,30 +74,30 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
                      std::optional<Out<T>> dweight, std::optional<Out<T>> dbias,
                      const std::vector<long>& sizes, int activation, double slope) {
     const Convolution conv = convolution_of(sizes);
-    const std::vector<long> taps = conv.tap_offsets();
-    const long positions = conv.positions(), filters = conv.group_filters();
-    const long image_values = conv.group_channels() * conv.height * conv.width;
-    const long weight_values = conv.filters * conv.taps();
     nb::gil_scoped_release release;
-    const BatchSums<T> sums(conv, weight_values + conv.filters);
+    const Forward<T> forward(conv, nullptr);
+    const std::optional<InputGradient<T>> input_gradient =
+        dx ? std::make_optional<InputGradient<T>>(conv, weight.data()) : std::nullopt;
+    const long group_values = forward.gradient_values();
+    const long bias_at = conv.groups * group_values;
+    const BatchSums<T> sums(conv, bias_at + conv.filters);
     sums.run([&](long item, T* part) {
-        const long group = item % conv.groups;
-        const long out = item * filters * positions;
-        const long kernel = group * filters * conv.taps();
-        T* dz = scratch<T>(Scratch::kRow, filters * positions);
+        const long group = item % conv.groups, out = item * conv.output_values();
+        const long image = item * conv.image_values();
+        T* dz = scratch<T>(Scratch::kRow, conv.output_values());
         with_activation<T>(activation, slope, [&](auto f) {
             activation_gradient_image(f, dy.data() + out, saved.data() + out, dz,
-                                      part + weight_values + group * filters, filters, positions);
+                                      part + bias_at + group * conv.group_filters(),
+                                      conv.group_filters(), conv.positions());
         });
         if (dweight)
-            add_kernel_gradient(conv, taps.data(), x.data() + item * image_values, dz,
-                                part + kernel);
-        if (dx)
-            input_gradient_image(conv, taps.data(), weight.data() + kernel, dz,
-                                 dx->data() + item * image_values);
+            forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
+        if (input_gradient)
+            input_gradient->run(dz, group, WriteLanes<T>{dx->data() + image, conv.height,
+                                                         conv.width, conv.stride_w, nullptr});
     });
-    if (dweight) sums.write(dweight->data(), 0, weight_values);
-    if (dbias) sums.write(dbias->data(), weight_values, conv.filters);
+    if (dweight) write_kernel_gradient(conv, forward, sums, dweight->data());
+    if (dbias) sums.write(dbias->data(), conv.filters, [&](long i) { return bias_at + i; });
 }
 
 template <class T>

@@ -10,21 +10,15 @@ template <class T>
 void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                               const std::vector<long>& sizes) {
     const Convolution conv = convolution_of(sizes);
-    const std::vector<long> taps = conv.tap_offsets();
-    const long plane = conv.height * conv.width, channels = conv.group_channels();
-    const long filters = conv.group_filters();
     nb::gil_scoped_release release;
+    const InputGradient<T> input_gradient(conv, weight.data());
     parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
         for (long item = begin; item < end; item++) {
             const long group = item % conv.groups;
-            T* image = y.data() + item * channels * plane;
-            input_gradient_image(conv, taps.data(), weight.data() + group * filters * conv.taps(),
-                                 x.data() + item * filters * conv.positions(), image);
-            if (!bias) continue;
-            for (long c = 0; c < channels; c++) {
-                const T b = bias->data()[group * channels + c];
-                for (long i = 0; i < plane; i++) image[c * plane + i] += b;
-            }
+            const T* b = bias ? bias->data() + group * conv.group_channels() : nullptr;
+            input_gradient.run(x.data() + item * conv.output_values(), group,
+                               WriteLanes<T>{y.data() + item * conv.image_values(), conv.height,
+                                             conv.width, conv.stride_w, b});
         }
     });
 }
@@ -34,31 +28,28 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
                                std::optional<Out<T>> dweight, std::optional<Out<T>> dbias,
                                const std::vector<long>& sizes) {
     const Convolution conv = convolution_of(sizes);
-    const std::vector<long> taps = conv.tap_offsets();
     const long plane = conv.height * conv.width, channels = conv.group_channels();
-    const long positions = conv.positions(), filters = conv.group_filters();
-    const long weight_values = conv.filters * conv.taps();
     nb::gil_scoped_release release;
-    const BatchSums<T> sums(conv, weight_values + conv.channels);
+    const Forward<T> forward(conv, weight.data());
+    const long group_values = forward.gradient_values();
+    const long bias_at = conv.groups * group_values;
+    const BatchSums<T> sums(conv, bias_at + conv.channels);
     sums.run([&](long item, T* part) {
-        const long group = item % conv.groups;
-        const long kernel = group * filters * conv.taps();
-        const long in = item * filters * positions;
-        const T* image = dy.data() + item * channels * plane;
+        const long group = item % conv.groups, in = item * conv.output_values();
+        const T* image = dy.data() + item * conv.image_values();
         if (dx)
-            convolve_image(conv, taps.data(), image, weight.data() + kernel, [&](long first) {
-                return WriteTile<T>{dx->data() + in + first, positions};
-            });
+            forward.run(image, group,
+                        WriteLanes<T>{dx->data() + in, conv.out_h, conv.out_w, 1, nullptr});
         if (dweight)
-            add_kernel_gradient(conv, taps.data(), image, x.data() + in, part + kernel);
+            forward.add_kernel_gradient(image, x.data() + in, part + group * group_values);
         for (long c = 0; c < channels; c++) {
             T sum = T(0);
             for (long i = 0; i < plane; i++) sum += image[c * plane + i];
-            part[weight_values + group * channels + c] += sum;
+            part[bias_at + group * channels + c] += sum;
         }
     });
-    if (dweight) sums.write(dweight->data(), 0, weight_values);
-    if (dbias) sums.write(dbias->data(), weight_values, conv.channels);
+    if (dweight) write_kernel_gradient(conv, forward, sums, dweight->data());
+    if (dbias) sums.write(dbias->data(), conv.channels, [&](long i) { return bias_at + i; });
 }
 
 template <class T>

@@ -1,15 +1,14 @@
-// Convolution as the tiled product: only the gathering of operands and the writing of tiles differ.
+// Convolution as the tiled product. What changes is where the register tile finds its operands.
 //
 // With V the image, K the kernel and one "tap" t = (channel, m, n) per value of a filter, at output
 // position p = (j, k) (Yamanishi, equations 6 to 9):
-//   forward          Z[f, p]  = Σ_t K[f, t] V[t at p]        B is the patches
-//   kernel gradient  dK[f, t] = Σ_p dZ[f, p] V[t at p]       B is the patches, transposed
-//   input gradient   dV[t at p] += Σ_f K[f, t] dZ[f, p]      the finished tile is scattered
-// Before that an image is laid out so that "t at p" is laid_out[tap[t] + p], for all positions p one
-// after another. For each column n of the kernel there is a copy of the image, shifted by n, with
-// zeros around it and only the columns the stride meets; rows are sorted by their remainder modulo
-// the stride. The rows m of the kernel share a copy. So patches need no packing, whatever the
-// stride, padding and dilation. Tall images are laid out a block of output rows at a time.
+//   forward          Z[p, f]  = Σ_t V[t at p] K[t, f]
+//   input gradient   dV[q, c] = Σ_t dZ[t at q] K[t, c]     the same, with dZ as the image
+//   kernel gradient  dK[t, f] = Σ_p V[t at p] dZ[p, f]
+// V is the left operand each time, and a left operand is read one value at a time: it needs no
+// packing, only zeros around the image. The right operands, kernels and dZ, are small and are packed
+// as in matmul.h. In the input gradient a stride s means that only every s-th place of dV meets a
+// given tap; such places form s · s convolutions of stride 1, each with taps of its own.
 #pragma once
 
 #include <vector>
@@ -27,43 +26,12 @@ struct Convolution {
 
     long group_channels() const { return channels / groups; }
     long group_filters() const { return filters / groups; }
-    long taps() const { return group_channels() * kernel_h * kernel_w; }
+    long kernel_size() const { return kernel_h * kernel_w; }
+    long taps() const { return group_channels() * kernel_size(); }
     long positions() const { return out_h * out_w; }
-
-    // With one kernel column, nothing to pad and nothing to skip, an image already lies so.
-    bool in_place() const {
-        return kernel_w == 1 && stride_h == 1 && stride_w == 1 && pad_h == 0 && pad_w == 0;
-    }
-    // Output rows that are worked on together: what they need should stay in the caches.
-    long block_rows() const {
-        constexpr long kValues = 1 << 18;
-        if (in_place()) return std::max(out_h, 1L);
-        const long row = std::max(group_channels() * kernel_w * stride_h * out_w, 1L);
-        return std::clamp(kValues / row - extra_rows(), 1L, std::max(out_h, 1L));
-    }
-    // Rows of one remainder that a block has beyond one per output row.
-    long extra_rows() const { return (kernel_h - 1) * dilation_h / stride_h; }
-    long remainder_size() const { return (block_rows() + extra_rows()) * out_w; }
-    long plane() const {
-        if (in_place()) return height * width;
-        const long size = stride_h * remainder_size();
-        // Planes a multiple of a page apart would compete for the same lines of the cache.
-        return size % 256 == 0 ? size + kLanes<float> : size;
-    }
-    long laid_out_size() const { return group_channels() * kernel_w * plane(); }
-
-    std::vector<long> tap_offsets() const {
-        std::vector<long> offsets;
-        offsets.reserve(static_cast<std::size_t>(taps()));
-        for (long c = 0; c < group_channels(); c++)
-            for (long m = 0; m < kernel_h; m++)
-                for (long n = 0; n < kernel_w; n++) {
-                    const long row = m * dilation_h;
-                    offsets.push_back((c * kernel_w + n) * plane() +
-                                      row % stride_h * remainder_size() + row / stride_h * out_w);
-                }
-        return offsets;
-    }
+    long image_values() const { return group_channels() * height * width; }
+    long output_values() const { return group_filters() * positions(); }
+    long kernel_values() const { return group_filters() * taps(); }
 };
 
 // The sizes as the Python side lists them.
@@ -72,222 +40,366 @@ inline Convolution convolution_of(const std::vector<long>& s) {
             s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
 }
 
-// Output rows [first, first + count) of one image.
-struct RowBlock {
-    long first, count;
+// An image of some channels with zeros around it: `top` rows before, `left` columns before, and as
+// many after as make up `rows` and `columns`. What lies beyond these is cut off.
+struct Frame {
+    long channels, height, width, top, left, rows, columns;
+
+    bool in_place() const { return top == 0 && left == 0 && rows <= height && columns <= width; }
+    long pitch() const { return in_place() ? width : columns; }
+    long plane() const { return in_place() ? height * width : rows * columns; }
 };
 
-// work(block) for every block of output rows.
-template <class Work>
-void for_each_row_block(const Convolution& conv, const Work& work) {
-    const long rows = conv.block_rows();
-    for (long j = 0; j < conv.out_h; j += rows) work(RowBlock{j, std::min(rows, conv.out_h - j)});
+// The framed image; the image itself where there is nothing to add.
+template <class T>
+const T* framed(const Frame& frame, const T* image) {
+    if (frame.in_place()) return image;
+    T* target = scratch<T>(Scratch::kImage, frame.channels * frame.plane());
+    const long above = std::min(frame.top, frame.rows), left = std::min(frame.left, frame.columns);
+    const long high = std::clamp(frame.rows - above, 0L, frame.height);
+    const long wide = std::clamp(frame.columns - left, 0L, frame.width);
+    for (long c = 0; c < frame.channels; c++, target += frame.plane()) {
+        std::fill_n(target, above * frame.columns, T(0));
+        T* row = target + above * frame.columns;
+        for (long i = 0; i < high; i++, row += frame.columns) {
+            const T* source = image + (c * frame.height + i) * frame.width;
+            for (long k = 0; k < left; k++) row[k] = T(0);
+            copy_values(row + left, source, wide);
+            for (long k = left + wide; k < frame.columns; k++) row[k] = T(0);
+        }
+        std::fill_n(row, (frame.rows - above - high) * frame.columns, T(0));
+    }
+    return target - frame.channels * frame.plane();
 }
 
-// A stretch of rows in both layouts: columns [left, right) of `rows` laid-out rows, out_w apart, come
-// from the image at `source` (of column 0, which may be padding), `source_step` a row; the columns
-// beside them are padding, as are `above` whole rows before and `below` after.
+// Right operands, packed: panels of kTileColumns lanes, or of half as many where that is enough.
 template <class T>
-struct Stretch {
-    T* laid_out;
-    long above, rows, below, left, right, source, source_step;
+struct Panels {
+    long lanes, terms;
+
+    long count() const { return (lanes + kTileColumns<T> - 1) / kTileColumns<T>; }
+    long size() const { return count() * terms * kTileColumns<T>; }
+    long at(long q) const { return q * terms * kTileColumns<T>; }
+    int lanes_of(long q) const {
+        return static_cast<int>(std::min<long>(kTileColumns<T>, lanes - q * kTileColumns<T>));
+    }
+    int width_of(long q) const { return lanes_of(q) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
+
+    void pack(T* packed, const StridedPack<T>& source) const {
+        for (long q = 0; q < count(); q++)
+            source(packed + at(q), width_of(q), q * kTileColumns<T>, lanes_of(q), 0, terms);
+    }
 };
 
-// Calls visit(stretch) for every stretch of a laid-out block.
-template <class T, class Visit>
-void for_each_stretch(const Convolution& conv, RowBlock block, T* laid_out, const Visit& visit) {
-    const long step_h = conv.stride_h, step_w = conv.stride_w;
-    const long remainders = std::min(step_h, (conv.kernel_h - 1) * conv.dilation_h + 1);
-    const long rows = block.count + conv.extra_rows();
-    // The first index whose value index · step + shift is not below `bound`.
-    const auto first_at = [](long bound, long shift, long step, long most) {
-        return std::clamp((bound - shift + step - 1) / step, 0L, most);
+// tile[i, lanes] = Σ_t image[offsets[t] + i · step] · panel[t, lanes].
+template <class T, int Rows, int Vectors, bool kUnitStep>
+void gather_tile(long terms, const T* image, const long* offsets, long step, const T* panel,
+                 T* tile) {
+    constexpr int n = kLanes<T>;
+    Vec<T> sums[Rows][Vectors] = {};
+    for (long t = 0; t < terms; t++, panel += Vectors * n) {
+        const T* a = image + offsets[t];
+        Vec<T> b[Vectors];
+        for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) {
+            const Vec<T> value = splat(kUnitStep ? a[i] : a[i * step]);
+            for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
+}
+
+// tile[i, lanes] += Σ over rows j and columns k of places[i][j · row_step + k · step] · panel[jk].
+template <class T, int Rows, int Vectors, bool kUnitStep>
+void correlate_tile(const T* image, const long* offsets, long rows, long columns, long row_step,
+                    long step, const T* panel, T* tile) {
+    constexpr int n = kLanes<T>;
+    Vec<T> sums[Rows][Vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++) sums[i][v] = load(tile + (i * Vectors + v) * n);
+    for (long j = 0; j < rows; j++, image += row_step) {
+        const T* places[Rows];
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) places[i] = image + offsets[i];
+        for (long k = 0; k < columns; k++, panel += Vectors * n) {
+            Vec<T> b[Vectors];
+            for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; i++) {
+                const Vec<T> value = splat(places[i][kUnitStep ? k : k * step]);
+                for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
+}
+
+// Calls use.operator()<Rows, Vectors, kUnitStep>() for the values at run time.
+template <class T, class Use>
+void with_tile(int rows, int width, bool unit_step, const Use& use) {
+    const auto vectors = [&]<int Rows>() {
+        if (width == kLanes<T>)
+            unit_step ? use.template operator()<Rows, 1, true>()
+                      : use.template operator()<Rows, 1, false>();
+        else
+            unit_step ? use.template operator()<Rows, 2, true>()
+                      : use.template operator()<Rows, 2, false>();
     };
-    for (long c = 0; c < conv.group_channels(); c++)
-        for (long n = 0; n < conv.kernel_w; n++)
-            for (long remainder = 0; remainder < remainders; remainder++) {
-                const long x = n * conv.dilation_w - conv.pad_w;
-                const long y = block.first * step_h + remainder - conv.pad_h;
-                const long above = first_at(0, y, step_h, rows);
-                const long end = std::max(first_at(conv.height, y, step_h, rows), above);
-                const long left = first_at(0, x, step_w, conv.out_w);
-                const long right = std::max(first_at(conv.width, x, step_w, conv.out_w), left);
-                visit(Stretch<T>{
-                    laid_out + (c * conv.kernel_w + n) * conv.plane() +
-                        remainder * conv.remainder_size(),
-                    above, end - above, rows - end, left, right,
-                    (c * conv.height + y + above * step_h) * conv.width + x, step_h * conv.width});
-            }
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+        ((rows == I + 1 ? vectors.template operator()<I + 1>() : void()), ...);
+    }(std::make_integer_sequence<int, kTileRows>{});
 }
 
-// Calls visit(lanes inside the image, lanes of the row, first column) for each vector of a row.
-template <class T, class Visit>
-void for_each_vector(const Convolution& conv, const Stretch<T>& stretch, const Visit& visit) {
-    for (long k = 0; k < conv.out_w; k += kLanes<T>) {
-        const long wide = std::min<long>(kLanes<T>, conv.out_w - k);
-        const long left = std::clamp(stretch.left - k, 0L, wide);
-        visit(LaneRange<T>(left, std::clamp(stretch.right - k, left, wide)),
-              LaneRange<T>(0, wide), k);
-    }
-}
-
-// The block of the image of one group, laid out; the image itself where it already lies so.
+// A sum of taps over a framed image at places (j, k), every lane of a kernel at once.
 template <class T>
-const T* lay_out(const Convolution& conv, RowBlock block, const T* image) {
-    if (conv.in_place()) return image;
-    T* laid_out = scratch<T>(Scratch::kImage, conv.laid_out_size());
-    for_each_stretch(conv, block, laid_out, [&](const Stretch<T>& s) {
-        T* rows = s.laid_out + s.above * conv.out_w;
-        std::fill_n(s.laid_out, s.above * conv.out_w, T(0));
-        std::fill_n(rows + s.rows * conv.out_w, s.below * conv.out_w, T(0));
-        if (conv.stride_w == 1) {
-            for_each_vector(conv, s, [&](auto inside, auto all, long k) {
-                for (long i = 0; i < s.rows; i++)
-                    all.store(rows + i * conv.out_w + k,
-                              inside.load(image + s.source + i * s.source_step + k));
-            });
-            return;
-        }
-        for (long i = 0; i < s.rows; i++) {
-            T* row = rows + i * conv.out_w;
-            const T* source = image + s.source + i * s.source_step;
-            std::fill_n(row, s.left, T(0));
-            for (long k = s.left; k < s.right; k += kLanes<T>) {
-                const long count = std::min<long>(kLanes<T>, s.right - k);
-                store_some(row + k, load_strided(source + k * conv.stride_w, conv.stride_w, count),
-                           count);
-            }
-            std::fill_n(row + s.right, conv.out_w - s.right, T(0));
-        }
-    });
-    return laid_out;
-}
+struct Gather {
+    Panels<T> panels;
+    const T* kernel;       // packed: for each tap its value in every lane
+    const long* offsets;   // of each tap, in the framed image
+    long rows, columns;    // places
+    long row_step, step;   // between places, in the framed image
 
-// The reverse: a laid-out gradient added to an image, every copy of a value where it came from.
-template <class T>
-void add_back(const Convolution& conv, RowBlock block, T* laid_out, T* image) {
-    for_each_stretch(conv, block, laid_out, [&](const Stretch<T>& s) {
-        const T* rows = s.laid_out + s.above * conv.out_w;
-        if (conv.stride_w == 1) {
-            for_each_vector(conv, s, [&](auto inside, auto, long k) {
-                for (long i = 0; i < s.rows; i++) {
-                    T* target = image + s.source + i * s.source_step + k;
-                    inside.store(target,
-                                 inside.load(target) + inside.load(rows + i * conv.out_w + k));
+    // finish(j, k, places, first lane, lanes, tile, width) for tiles of some places of one row.
+    template <class Finish>
+    void run(const T* image, const Finish& finish) const {
+        T* tile = scratch<T>(Scratch::kSums, kTileRows * kTileColumns<T>);
+        const long pieces = (columns + kTileRows - 1) / kTileRows;
+        const long most = (columns + pieces - 1) / pieces;
+        for (long q = 0; q < panels.count(); q++)
+            for (long j = 0; j < rows; j++)
+                for (long k = 0; k < columns; k += most) {
+                    const int places = static_cast<int>(std::min(most, columns - k));
+                    const T* at = image + j * row_step + k * step;
+                    const auto multiply = [&]<int Rows, int Vectors, bool kUnitStep>() {
+                        gather_tile<T, Rows, Vectors, kUnitStep>(panels.terms, at, offsets, step,
+                                                                 kernel + panels.at(q), tile);
+                    };
+                    with_tile<T>(places, panels.width_of(q), step == 1, multiply);
+                    finish(j, k, places, q * kTileColumns<T>, panels.lanes_of(q), tile,
+                           panels.width_of(q));
                 }
+    }
+};
+
+// The lanes of a tile one by one, each a vector of places: visit(lane, values).
+template <class T, class Visit>
+void for_each_lane(int places, int lanes, const T* tile, int width, const Visit& visit) {
+    constexpr int n = kLanes<T>;
+    for (int p = 0; p < places; p += n)
+        for (int l = 0; l < lanes; l += n) {
+            Vec<T> square[n];
+#pragma GCC unroll 16
+            for (int i = 0; i < n; i++)
+                square[i] = p + i < places ? load(tile + (p + i) * width + l) : Vec<T>{};
+            transpose<T>(square);
+            for (int i = 0; i < std::min(n, lanes - l); i++)
+                visit(l + i, p, std::min(n, places - p), square[i]);
+        }
+}
+
+// The forward pass of a convolution, ready for one image after another.
+template <class T>
+class Forward {
+  public:
+    Forward(const Convolution& conv, const T* kernel)
+        : conv_(conv),
+          frame_{conv.group_channels(), conv.height, conv.width, conv.pad_h, conv.pad_w,
+                 (conv.out_h - 1) * conv.stride_h + (conv.kernel_h - 1) * conv.dilation_h + 1,
+                 (conv.out_w - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1},
+          panels_{conv.group_filters(), conv.taps()},
+          packed_(conv.groups * panels_.size()) {
+        for (long g = 0; g < conv.groups && kernel != nullptr; g++)
+            panels_.pack(packed_.data() + g * panels_.size(),
+                         {kernel + g * conv.kernel_values(), conv.taps(), 1});
+        for (long c = 0; c < conv.group_channels(); c++)
+            for (long m = 0; m < conv.kernel_h; m++)
+                for (long n = 0; n < conv.kernel_w; n++)
+                    offsets_.push_back(c * frame_.plane() + m * conv.dilation_h * frame_.pitch() +
+                                       n * conv.dilation_w);
+    }
+
+    template <class Finish>
+    void run(const T* image, long group, const Finish& finish) const {
+        const Gather<T> gather{panels_,
+                               packed_.data() + group * panels_.size(),
+                               offsets_.data(),
+                               conv_.out_h,
+                               conv_.out_w,
+                               conv_.stride_h * frame_.pitch(),
+                               conv_.stride_w};
+        gather.run(framed(frame_, image), finish);
+    }
+
+    // dkernel, as tiles of taps × filters, += patchesᵀ · dz for one image and group.
+    void add_kernel_gradient(const T* image, const T* dz, T* dkernel) const {
+        const T* values = framed(frame_, image);
+        const Panels<T> panels{conv_.group_filters(), conv_.positions()};
+        T* packed = scratch<T>(Scratch::kPanelB, panels.size());
+        panels.pack(packed, {dz, conv_.positions(), 1});
+        const long pieces = (conv_.taps() + kTileRows - 1) / kTileRows;
+        const long most = (conv_.taps() + pieces - 1) / pieces;
+        for (long q = 0; q < panels.count(); q++)
+            for (long t = 0; t < conv_.taps(); t += most) {
+                const int taps = static_cast<int>(std::min(most, conv_.taps() - t));
+                T* tile = dkernel + panels_.at(q) + t * panels.width_of(q);
+                const auto multiply = [&]<int Rows, int Vectors, bool kUnitStep>() {
+                    correlate_tile<T, Rows, Vectors, kUnitStep>(
+                        values, offsets_.data() + t, conv_.out_h, conv_.out_w,
+                        conv_.stride_h * frame_.pitch(), conv_.stride_w, packed + panels.at(q),
+                        tile);
+                };
+                with_tile<T>(taps, panels.width_of(q), conv_.stride_w == 1, multiply);
+            }
+    }
+    long gradient_values() const { return panels_.size(); }
+    // Where add_kernel_gradient keeps the gradient of this tap of this filter.
+    long gradient_at(long tap, long filter) const {
+        const long q = filter / kTileColumns<T>;
+        return panels_.at(q) + tap * panels_.width_of(q) + filter % kTileColumns<T>;
+    }
+
+  private:
+    Convolution conv_;
+    Frame frame_;
+    Panels<T> panels_;
+    Temporary<T> packed_;
+    std::vector<long> offsets_;
+};
+
+// The input gradient of a convolution, ready for one dz after another.
+template <class T>
+class InputGradient {
+  public:
+    InputGradient(const Convolution& conv, const T* kernel)
+        : conv_(conv), packed_(conv.groups * packed_size(conv)) {
+        // Of dz the places up to `low` before and `high` after are met.
+        const Reach down = reach(conv.kernel_h, conv.stride_h, conv.pad_h, conv.dilation_h,
+                                 conv.height, conv.out_h);
+        const Reach across = reach(conv.kernel_w, conv.stride_w, conv.pad_w, conv.dilation_w,
+                                   conv.width, conv.out_w);
+        frame_ = {conv.group_filters(), conv.out_h,  conv.out_w,
+                  down.low,             across.low,  down.low + down.high,
+                  across.low + across.high};
+        T* packed = packed_.data();
+        for (long y = 0; y < conv.stride_h; y++)
+            for (long x = 0; x < conv.stride_w; x++) {
+                Part part{y, x, {}, {}, packed};
+                add_taps(part, down.low, across.low);
+                const Panels<T> panels = panels_of(part);
+                for (long g = 0; g < conv.groups; g++, packed += panels.size())
+                    pack(part, panels, kernel + g * conv.kernel_values(), packed);
+                parts_.push_back(std::move(part));
+            }
+    }
+
+    // finish as in Gather::run, for places (y, x) of the image that are stride_w apart.
+    template <class Finish>
+    void run(const T* dz, long group, const Finish& finish) const {
+        const T* values = framed(frame_, dz);
+        for (const Part& part : parts_) {
+            const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
+            const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
+            if (rows <= 0 || columns <= 0) continue;
+            const Panels<T> panels = panels_of(part);
+            const Gather<T> gather{panels, part.packed + group * panels.size(),
+                                   part.offsets.data(), rows, columns, frame_.pitch(), 1};
+            gather.run(values, [&](long j, long k, int places, long lane, int lanes, const T* tile,
+                                   int width) {
+                finish(part.y + j * conv_.stride_h, part.x + k * conv_.stride_w, places, lane,
+                       lanes, tile, width);
             });
-            return;
         }
-        for (long i = 0; i < s.rows; i++)
-            for (long k = s.left; k < s.right; k++)
-                image[s.source + i * s.source_step + k * conv.stride_w] += rows[i * conv.out_w + k];
-    });
-}
-
-// Patches with positions side by side: the B of the forward product. They lie ready; only the last,
-// narrower panel is packed.
-template <class T>
-struct PatchPack {
-    const T* laid_out;
-    const long* taps;
-
-    bool lanes_adjacent() const { return false; }
-    const T* place(long first, int lanes) const {
-        return lanes == kTileColumns<T> ? laid_out + first : nullptr;
     }
-    const long* offsets() const { return taps; }
 
-    void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
-        for (long p = 0; p < depth; p++, panel += width)
-            for (int l = 0; l < width; l += kLanes<T>) {
-                const int have = std::clamp(lanes - l, 0, kLanes<T>);
-                store(panel + l, load_some(laid_out + taps[term + p] + first + l, have));
+  private:
+    // The places y, y + stride_h, ... and x, x + stride_w, ... of the image, and the taps they meet.
+    struct Part {
+        long y, x;
+        std::vector<long> taps;     // index in one channel of one filter
+        std::vector<long> offsets;  // of each filter and tap, in the framed dz
+        T* packed;
+    };
+    struct Reach {
+        long low, high;
+    };
+
+    // Of place y in the image, tap m meets output (y + pad - m · dilation) / stride where that is
+    // whole; all in all outputs -low to high - 1.
+    static Reach reach(long kernel, long stride, long pad, long dilation, long size, long out) {
+        const long first = pad - (kernel - 1) * dilation, last = size - 1 + pad;
+        const long low = first < 0 ? (-first + stride - 1) / stride : 0;
+        return {low, std::max(last / stride + 1, out)};
+    }
+
+    static long packed_size(const Convolution& conv) {
+        // A part has at most all taps, and all parts together have them once.
+        const Panels<T> panels{conv.group_channels(), conv.group_filters() * conv.kernel_size()};
+        return panels.size();
+    }
+
+    Panels<T> panels_of(const Part& part) const {
+        return {conv_.group_channels(), static_cast<long>(part.offsets.size())};
+    }
+
+    void add_taps(Part& part, long low_h, long low_w) const {
+        std::vector<long> offsets;
+        for (long m = 0; m < conv_.kernel_h; m++)
+            for (long n = 0; n < conv_.kernel_w; n++) {
+                const long down = part.y + conv_.pad_h - m * conv_.dilation_h;
+                const long across = part.x + conv_.pad_w - n * conv_.dilation_w;
+                if (down % conv_.stride_h != 0 || across % conv_.stride_w != 0) continue;
+                part.taps.push_back(m * conv_.kernel_w + n);
+                offsets.push_back((down / conv_.stride_h + low_h) * frame_.pitch() +
+                                  across / conv_.stride_w + low_w);
             }
+        for (long f = 0; f < conv_.group_filters(); f++)
+            for (const long offset : offsets) part.offsets.push_back(f * frame_.plane() + offset);
     }
-};
 
-// Patches with taps side by side: the B of the kernel gradient, whose sum runs over positions.
-template <class T>
-struct TransposedPatchPack {
-    const T* laid_out;
-    const long* taps;
-
-    bool lanes_adjacent() const { return false; }
-
-    void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
-        constexpr int n = kLanes<T>;
-        for (long p = 0; p < depth; p += n)
-            for (int l = 0; l < width; l += n)
-                pack_transposed_square(
-                    panel + p * width + l, width, std::min(n, width - l),
-                    static_cast<int>(std::min<long>(n, depth - p)), [&](int r) {
-                        return l + r < lanes ? laid_out + taps[first + l + r] + term + p : nullptr;
-                    });
-    }
-};
-
-// The finish of the input gradient: a tile of taps × positions, added where its patches came from.
-template <class T>
-struct ScatterTile {
-    T* laid_out;
-    const long* taps;
-
-    void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
-        for (int i = 0; i < rows; i++, tile += width) {
-            T* target = laid_out + taps[row + i] + column;
-            for (int c = 0; c < columns; c += kLanes<T>) {
-                const LaneRange<T> lanes(0, std::min(kLanes<T>, columns - c));
-                lanes.store(target + c, lanes.load(target + c) + load(tile + c));
-            }
+    void pack(const Part& part, const Panels<T>& panels, const T* kernel, T* packed) const {
+        for (long q = 0; q < panels.count(); q++) {
+            T* target = packed + panels.at(q);
+            for (long f = 0; f < conv_.group_filters(); f++)
+                for (const long tap : part.taps)
+                    for (int l = 0; l < panels.width_of(q); l++) {
+                        const long c = q * kTileColumns<T> + l;
+                        const long at = (f * conv_.group_channels() + c) * conv_.kernel_size() + tap;
+                        *target++ = l < panels.lanes_of(q) ? kernel[at] : T(0);
+                    }
         }
     }
+
+    Convolution conv_;
+    Temporary<T> packed_;
+    Frame frame_;
+    std::vector<Part> parts_;
 };
 
-// One image, one group: z (filters, positions) = kernel · patches; finish_at(position) is the finish
-// of the block whose first position that is.
-template <class T, class FinishAt>
-void convolve_image(const Convolution& conv, const long* taps, const T* image, const T* kernel,
-                    const FinishAt& finish_at) {
-    for_each_row_block(conv, [&](RowBlock block) {
-        const PatchPack<T> patches{lay_out(conv, block, image), taps};
-        multiply_block<T>(0, conv.group_filters(), 0, block.count * conv.out_w, conv.taps(),
-                          StridedPack<T>{kernel, conv.taps(), 1}, patches,
-                          finish_at(block.first * conv.out_w));
-    });
-}
-
-// One image, one group: dkernel += dz · patchesᵀ.
+// A finish that writes lanes as channels of an image, places `step` apart.
 template <class T>
-void add_kernel_gradient(const Convolution& conv, const long* taps, const T* image, const T* dz,
-                         T* dkernel) {
-    for_each_row_block(conv, [&](RowBlock block) {
-        const TransposedPatchPack<T> patches{lay_out(conv, block, image), taps};
-        multiply_block<T>(
-            0, conv.group_filters(), 0, conv.taps(), block.count * conv.out_w,
-            StridedPack<T>{dz + block.first * conv.out_w, conv.positions(), 1}, patches,
-            WriteTile<T>{dkernel, conv.taps(), true});
-    });
-}
+struct WriteLanes {
+    T* image;
+    long height, width, step;
+    const T* bias;  // of each channel, or null
 
-// One image, one group: dimage = the scattered sum of kernelᵀ · dz.
-template <class T>
-void input_gradient_image(const Convolution& conv, const long* taps, const T* kernel, const T* dz,
-                          T* dimage) {
-    std::fill_n(dimage, conv.group_channels() * conv.height * conv.width, T(0));
-    for_each_row_block(conv, [&](RowBlock block) {
-        T* laid_out = dimage;
-        if (!conv.in_place()) {
-            laid_out = scratch<T>(Scratch::kImage, conv.laid_out_size());
-            std::fill_n(laid_out, conv.laid_out_size(), T(0));
-        }
-        multiply_block<T>(
-            0, conv.taps(), 0, block.count * conv.out_w, conv.group_filters(),
-            StridedPack<T>{kernel, 1, conv.taps()},
-            StridedPack<T>{dz + block.first * conv.out_w, 1, conv.positions()},
-            ScatterTile<T>{laid_out, taps});
-        if (!conv.in_place()) add_back(conv, block, laid_out, dimage);
-    });
-}
+    void operator()(long y, long x, int places, long lane, int lanes, const T* tile,
+                    int tile_width) const {
+        for_each_lane(places, lanes, tile, tile_width, [&](int l, int p, int count, Vec<T> v) {
+            T* target = image + ((lane + l) * height + y) * width + x + p * step;
+            if (bias != nullptr) v += bias[lane + l];
+            if (step == 1)
+                store_some(target, v, count);
+            else
+                for (int i = 0; i < count; i++) target[i * step] = v[i];
+        });
+    }
+};
 
 // `values` sums over the batch, such as dweight and dbias: some images share a part, the parts are
 // added in order. How many share is a function of the sizes alone, never of the threads.
@@ -314,12 +426,14 @@ class BatchSums {
         });
     }
 
-    void write(T* target, long offset, long count) const {
+    // target[i] = the sum over the batch of value place(i), for i < count.
+    template <class Place>
+    void write(T* target, long count, const Place& place) const {
         parallel_for(count, 4096, [&](long begin, long end) {
             for (long i = begin; i < end; i++) {
                 T sum = T(0);
                 for (long part = 0; part < parts_; part++)
-                    sum += sums_.data()[part * values_ + offset + i];
+                    sum += sums_.data()[part * values_ + place(i)];
                 target[i] = sum;
             }
         });
@@ -336,5 +450,17 @@ class BatchSums {
     long items_, values_, share_, parts_;
     Temporary<T> sums_;
 };
+
+// dkernel (filters, taps) from the tiles that Forward::add_kernel_gradient summed for each group.
+template <class T>
+void write_kernel_gradient(const Convolution& conv, const Forward<T>& forward,
+                           const BatchSums<T>& sums, T* dkernel) {
+    const long taps = conv.taps();
+    sums.write(dkernel, conv.filters * taps, [&](long i) {
+        const long filter = i / taps, group = filter / conv.group_filters();
+        return group * forward.gradient_values() +
+               forward.gradient_at(i % taps, filter % conv.group_filters());
+    });
+}
 
 }  // namespace handgrad

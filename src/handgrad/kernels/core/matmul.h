@@ -43,35 +43,19 @@ struct Steps {
           size(((depth + count - 1) / count + multiple - 1) / multiple * multiple) {}
 };
 
-// Where a register tile finds the values of B for term p: in a packed panel, or where they lie
-// already side by side, at a place of their own for each term.
-template <class T, int Vectors>
-struct PackedTerms {
-    const T* panel;
-    const T* at(long p) const { return panel + p * Vectors * kLanes<T>; }
-};
-
-template <class T>
-struct PlacedTerms {
-    const T* values;
-    const long* offsets;
-    const T* at(long p) const { return values + offsets[p]; }
-};
-
-// tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, B has
+// tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
 // Vectors · kLanes; the tile is row-major and aligned.
-template <class T, int Rows, int Vectors, class Terms>
-void multiply_tile(long depth, const T* panel_a, Terms terms_b, T* tile, bool accumulate) {
+template <class T, int Rows, int Vectors>
+void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate) {
     constexpr int width = Vectors * kLanes<T>;
     Vec<T> sums[Rows][Vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
-    for (long p = 0; p < depth; p++, panel_a += Rows) {
-        const T* terms = terms_b.at(p);
+    for (long p = 0; p < depth; p++, panel_a += Rows, panel_b += width) {
         Vec<T> b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = load(terms + v * kLanes<T>);
+        for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
             const Vec<T> a = splat(panel_a[i]);
@@ -83,14 +67,17 @@ void multiply_tile(long depth, const T* panel_a, Terms terms_b, T* tile, bool ac
         for (int v = 0; v < Vectors; v++) store(tile + i * width + v * kLanes<T>, sums[i][v]);
 }
 
-// The register tile of this height.
-template <class T, int Vectors, class Terms>
-void multiply_tile(int rows, long depth, const T* panel_a, Terms terms, T* tile, bool accumulate) {
-    using Product = void (*)(long, const T*, Terms, T*, bool);
+// The register tile for this many rows and for a panel of this width.
+template <class T>
+void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
+                   bool accumulate) {
+    using Product = void (*)(long, const T*, const T*, T*, bool);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
-        return std::array<Product, sizeof...(I)>{multiply_tile<T, I + 1, Vectors, Terms>...};
+        return std::array<std::array<Product, 2>, sizeof...(I)>{
+            std::array<Product, 2>{multiply_tile<T, I + 1, 1>, multiply_tile<T, I + 1, 2>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
-    products[static_cast<std::size_t>(rows - 1)](depth, panel_a, terms, tile, accumulate);
+    products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](depth, panel_a, panel_b,
+                                                                             tile, accumulate);
 }
 
 // panel[p · width + l] for kLanes lanes l and `terms` <= kLanes terms p, from rows that lie along the
@@ -171,11 +158,6 @@ void for_each_chunk(bool lanes_adjacent, long terms, const PackChunk& pack) {
     for (long p = 0; p < terms; p += chunk) pack(p, std::min(chunk, terms - p));
 }
 
-// Some operands lie ready for the register tile here and there: place(first, lanes) is then where,
-// null elsewhere, and offsets() how far each term lies from it. They need no packing.
-template <class Pack>
-constexpr bool kHasPlaces = requires(const Pack& pack) { pack.place(0L, 0); };
-
 // One block of C on the calling thread: rows [row, row + rows), columns [column, column + columns).
 // All of its A is packed; a few panels of B at a time are packed and meet every panel of A.
 template <class T, class PackA, class PackB, class Finish>
@@ -207,7 +189,6 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
     struct Panel {
         long column;
         int lanes, width;
-        const T* place;  // where its values lie without packing; null if it is packed
         T* packed;
     } panel[kMostGroup];
     for (long begin = 0; begin < panels; begin += group) {
@@ -215,34 +196,21 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
         for (long q = 0; q < count; q++) {
             const long first = (begin + q) * width;
             const int lanes = static_cast<int>(std::min<long>(width, columns - first));
-            panel[q] = {column + first, lanes, lanes <= kLanes<T> ? kLanes<T> : width, nullptr,
+            panel[q] = {column + first, lanes, lanes <= kLanes<T> ? kLanes<T> : width,
                         packed_b + q * size_b};
-            if constexpr (kHasPlaces<PackB>) panel[q].place = pack_b.place(column + first, lanes);
         }
         for (long s = 0; s < steps; s++) {
             for_each_chunk(pack_b.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
                 for (long q = 0; q < count; q++)
-                    if (panel[q].place == nullptr)
-                        pack_b(panel[q].packed + p * panel[q].width, panel[q].width,
-                               panel[q].column, panel[q].lanes, s * step + p, terms);
+                    pack_b(panel[q].packed + p * panel[q].width, panel[q].width, panel[q].column,
+                           panel[q].lanes, s * step + p, terms);
             });
             for (long t = 0; t < tiles && rows_of(t) > 0; t++)
                 for (long q = 0; q < count; q++) {
                     T* sum = steps == 1 ? sums : sums + (t * group + q) * size_c;
-                    const T* panel_a = packed_a + (t * steps + s) * size_a;
-                    const auto tile = [&]<int Vectors>(auto terms) {
-                        multiply_tile<T, Vectors>(rows_of(t), terms_of(s), panel_a, terms, sum,
-                                                  s > 0);
-                    };
-                    if constexpr (kHasPlaces<PackB>)
-                        if (panel[q].place != nullptr)
-                            tile.template operator()<kTileVectors>(
-                                PlacedTerms<T>{panel[q].place, pack_b.offsets() + s * step});
-                    if (panel[q].place == nullptr && panel[q].width == width)
-                        tile.template operator()<kTileVectors>(
-                            PackedTerms<T, kTileVectors>{panel[q].packed});
-                    else if (panel[q].place == nullptr)
-                        tile.template operator()<1>(PackedTerms<T, 1>{panel[q].packed});
+                    multiply_tile<T>(rows_of(t), panel[q].width, terms_of(s),
+                                     packed_a + (t * steps + s) * size_a, panel[q].packed, sum,
+                                     s > 0);
                     if (s == steps - 1)
                         finish(row + t * height, rows_of(t), panel[q].column, panel[q].lanes, sum,
                                panel[q].width);

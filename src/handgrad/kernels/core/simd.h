@@ -91,47 +91,13 @@ inline void store_some(T* p, Vec<T> v, long n) {
         for (long i = 0; i < n; i++) p[i] = v[i];
 }
 
-// Lanes [first, last) of a vector, worked out once for many loads and stores: the others load as 0
-// and are not stored, and their memory is not touched.
+// Rows of images are short: a call of memcpy for each would take longer than the copy.
 template <class T>
-class LaneRange {
-  public:
-    LaneRange() = default;
-#if defined(__AVX512F__)
-    LaneRange(long first, long last)
-        : mask_(static_cast<std::uint16_t>(((1u << last) - 1) & ~((1u << first) - 1))) {}
-    Vec<T> load(const T* p) const {
-        if constexpr (std::is_same_v<T, float>)
-            return _mm512_maskz_loadu_ps(mask_, p);
-        else
-            return _mm512_maskz_loadu_pd(static_cast<__mmask8>(mask_), p);
-    }
-    void store(T* p, Vec<T> v) const {
-        if constexpr (std::is_same_v<T, float>)
-            _mm512_mask_storeu_ps(p, mask_, v);
-        else
-            _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask_), v);
-    }
-
-  private:
-    std::uint16_t mask_ = 0;
-#else
-    LaneRange(long first, long last) : first_(first), last_(last) {}
-    Vec<T> load(const T* p) const {
-        if (first_ == 0 && last_ == kLanes<T>) return handgrad::load(p);
-        Vec<T> v{};
-        for (long i = first_; i < last_; i++) v[i] = p[i];
-        return v;
-    }
-    void store(T* p, Vec<T> v) const {
-        if (first_ == 0 && last_ == kLanes<T>) return handgrad::store(p, v);
-        for (long i = first_; i < last_; i++) p[i] = v[i];
-    }
-
-  private:
-    long first_ = 0, last_ = 0;
-#endif
-};
+inline void copy_values(T* target, const T* source, long count) {
+    long i = 0;
+    for (; i + kLanes<T> <= count; i += kLanes<T>) store(target + i, load(source + i));
+    if (i < count) store_some(target + i, load_some(source + i, count - i), count - i);
+}
 
 template <class V>
 inline V maximum(V a, V b) {
