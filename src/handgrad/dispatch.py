@@ -1,8 +1,9 @@
 """The one place that decides how an op runs: as its reference or as its kernel.
 
 An op is a module with `forward` and `backward`, both marked `@operation`, and, where arguments can
-be wrong, `validate` with forward's signature. The reference is the marked function itself; the
-kernel is the function of the same name in `handgrad.kernels.<stem>`. Three engines:
+be wrong, `validate` with forward's signature; where that takes looking at values, such as token
+numbers, also `validate_values`, which kernels do on the way. The reference is the marked function
+itself; the kernel is the function of the same name in `handgrad.kernels.<stem>`. Three engines:
 
 - `auto` (default): the kernel wherever one exists and the arguments are NumPy arrays of one float
   type (float32 or float64); the reference for everything else (PyTorch, JAX, float16, ...).
@@ -28,13 +29,14 @@ import numpy as np
 
 from handgrad import kernels
 from handgrad.arrays import Array
-from handgrad.errors import ArgumentError, EngineError
+from handgrad.errors import ArgumentError, EngineError, ShapeError
 
 ENGINES: Final = ("auto", "kernels", "reference")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FLOATS: Final = (np.dtype(np.float32), np.dtype(np.float64))
+_FLOAT32: Final = np.dtype(np.float32)
+_FLOAT64: Final = np.dtype(np.float64)
 _PLAIN: Final = frozenset({int, float, str, bool, tuple, list, type(None), np.random.Generator})
 
 
@@ -89,50 +91,80 @@ def _kernel_module(stem: str) -> ModuleType | None:
     return import_module(f"handgrad.kernels.{stem}")
 
 
+class KernelCache:
+    """What a kernel kept for its backward, and what that one's dy must be like.
+
+    The fields of the kernel's own cache can be read from it.
+    """
+
+    __slots__ = ("dtype", "kept", "kernel", "shape", "stem")
+
+    def __init__(self, stem: str, kernel: ModuleType, kept: Any, y: Array) -> None:
+        self.stem = stem
+        self.kernel = kernel
+        self.kept = kept
+        self.shape = y.shape
+        self.dtype = y.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kept, name)
+
+
+def _fits(arguments: Any) -> bool:
+    """Whether the arguments can go to a kernel as they are: the usual case, looked at quickly."""
+    floats = None
+    for value in arguments:
+        kind = type(value)
+        if kind is np.ndarray:
+            dtype = value.dtype
+            if dtype is _FLOAT32 or dtype is _FLOAT64:
+                if floats is None:
+                    floats = dtype
+                elif floats is not dtype:
+                    return False
+            elif dtype.kind not in "iub":
+                return False
+            if not value.flags.carray:
+                return False
+        elif kind not in _PLAIN:
+            return False
+    return floats is not None
+
+
 def _refusal(arguments: Any) -> str | None:
-    """Why these arguments cannot go to a kernel; None if they can."""
-    dtype = None
+    """Why these arguments cannot go to a kernel, not even as copies; None if they can."""
+    floats = None
     for value in arguments:
         if type(value) is np.ndarray:
             if value.dtype.kind == "f":
-                if value.dtype not in _FLOATS:
+                if value.dtype not in (_FLOAT32, _FLOAT64):
                     return f"an array of {value.dtype}"
-                if dtype is None:
-                    dtype = value.dtype
-                elif value.dtype != dtype:
-                    return f"arrays of {dtype} and {value.dtype} together"
+                if floats is None:
+                    floats = value.dtype
+                elif value.dtype != floats:
+                    return f"arrays of {floats} and {value.dtype} together"
             elif value.dtype.kind not in "iub":
                 return f"an array of {value.dtype}"
-        elif type(value) not in _PLAIN and not isinstance(value, (np.generic, np.random.Generator)):
+        elif type(value) not in _PLAIN and not isinstance(value, np.generic):
             return f"a {type(value).__module__}.{type(value).__name__}"
-    return None if dtype is not None else "no array of floats"
-
-
-def _is_plain(array: np.ndarray) -> bool:
-    return bool(array.flags.c_contiguous and array.flags.aligned)
+    return None if floats is not None else "no array of floats"
 
 
 def _contiguous(value: Any) -> Any:
-    if type(value) is np.ndarray and not _is_plain(value):
+    """An array as kernels read it, copied if need be; anything else as it is."""
+    if type(value) is np.ndarray and not (value.flags.c_contiguous and value.flags.aligned):
         return np.require(value, requirements=("C", "A"))
     return value
 
 
-def _kernel_for(stem: str, arguments: Any) -> ModuleType | None:
-    """The kernel module to use for these arguments under the current engine, or None."""
-    if _engine == "reference":
-        return None
-    module = _kernel_module(stem)
-    refusal = _refusal(arguments) if module is not None else None
-    if module is not None and refusal is None:
-        return module
+def _check_kernel(stem: str, refusal: str | None) -> None:
+    """Raise EngineError if the user asked for kernels and there is none for this call."""
     if _engine == "kernels":
         found = f"found {refusal}" if refusal else "this op has no kernel yet"
         raise EngineError(
             f"ops.{stem}: engine 'kernels' takes NumPy arrays of one type, float32 or float64; "
             f"{found}; engine 'auto' would use the reference"
         )
-    return None
 
 
 def _place(gradients: Any, out: Any) -> Any:
@@ -173,29 +205,48 @@ def operation(reference: Function) -> Function:
 def _dispatched_forward(
     reference: Callable[..., Any], stem: str, home: ModuleType
 ) -> Callable[..., Any]:
+    @functools.cache
+    def check(name: str) -> Callable[..., None]:
+        """The op's own `validate` or `validate_values`, which stand below its forward."""
+        return getattr(home, name, lambda *args, **kwargs: None)
+
+    def run_kernel(kernel: ModuleType, args: Any, kwargs: Any) -> tuple[Array, KernelCache]:
+        try:
+            y, kept = kernel.forward(*args, **kwargs)
+        except IndexError:
+            # Kernels look at indices as they use them; the op has the words for what is wrong.
+            check("validate_values")(*args, **kwargs)
+            raise
+        return y, KernelCache(stem, kernel, kept, y)
+
     def forward(*args: Any, **kwargs: Any) -> Any:
-        validate = getattr(home, "validate", None)
-        if validate is not None:
-            validate(*args, **kwargs)
-        arguments = (*args, *kwargs.values()) if kwargs else args
-        kernel = _kernel_for(stem, arguments)
-        if kernel is None:
-            return reference(*args, **kwargs)
-        for argument in arguments:
-            if type(argument) is np.ndarray and not _is_plain(argument):
-                args = tuple(_contiguous(value) for value in args)
-                kwargs = {name: _contiguous(value) for name, value in kwargs.items()}
-                break
-        return kernel.forward(*args, **kwargs)
+        check("validate")(*args, **kwargs)
+        if _engine != "reference":
+            kernel = _kernel_module(stem)
+            arguments = (*args, *kwargs.values()) if kwargs else args
+            if kernel is not None and _fits(arguments):
+                return run_kernel(kernel, args, kwargs)
+            refusal = None if kernel is None else _refusal(arguments)
+            if kernel is not None and refusal is None:
+                copies = [_contiguous(value) for value in args]
+                named = {name: _contiguous(value) for name, value in kwargs.items()}
+                return run_kernel(kernel, copies, named)
+            _check_kernel(stem, refusal)
+        check("validate_values")(*args, **kwargs)
+        return reference(*args, **kwargs)
 
     return forward
 
 
 def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[..., Any]:
     def backward(dy: Array, cache: Any, out: Any = None) -> Any:
-        kernel = _kernel_module(stem)
-        if kernel is not None and type(cache) is kernel.Cache:
-            return kernel.backward(_contiguous(dy), cache, out=out)
-        return _place(reference(dy, cache), out)
+        if type(cache) is not KernelCache:
+            return _place(reference(dy, cache), out)
+        if dy.shape != cache.shape or dy.dtype != cache.dtype:
+            raise ShapeError(
+                f"{stem}: dy is of {dy.dtype} and has shape {tuple(dy.shape)}; "
+                f"allowed: {cache.dtype} and {cache.shape}, as y"
+            )
+        return cache.kernel.backward(_contiguous(dy), cache.kept, out=out)
 
     return backward

@@ -73,8 +73,8 @@ template <class T>
 void bind(nb::module_& m) {
     m.def("avg_pool2d_forward", &avg_pool2d_forward<T>, "x"_a.noconvert(), "count"_a.noconvert(),
           "y"_a.noconvert(), "sizes"_a);
-    m.def("avg_pool2d_backward", &avg_pool2d_backward<T>, "dy"_a.noconvert(),
-          "count"_a.noconvert(), "dx"_a.noconvert(), "sizes"_a);
+    m.def("avg_pool2d_backward", &avg_pool2d_backward<T>, "dy"_a.noconvert(), "count"_a.noconvert(),
+          "dx"_a.noconvert(), "sizes"_a);
 }
 
 const Registrar registrar([](nb::module_& m) {

@@ -1,7 +1,6 @@
 // Convolution of images: forward, and backward in one sweep over the images.
-#include "core/convolution.h"
-
 #include "core/binding.h"
+#include "core/convolution.h"
 #include "core/epilogue.h"
 
 namespace handgrad {
@@ -56,7 +55,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
 // dz = dy · f′ for one image, and its sums over the positions added to dbias.
 template <class T, class F>
 void activation_gradient_image(const F& f, const T* dy, const T* saved, T* dz, T* dbias,
-                                   long filters, long positions) {
+                               long filters, long positions) {
     for (long i = 0; i < filters; i++, dy += positions, saved += positions, dz += positions) {
         Vec<T> sum{};
         for (long p = 0; p < positions; p += kLanes<T>) {
@@ -90,11 +89,11 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
                                       part + bias_at + group * conv.group_filters(),
                                       conv.group_filters(), conv.positions());
         });
-        if (dweight)
-            forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
+        if (dweight) forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
         if (input_gradient)
-            input_gradient->run(dz, group, WriteLanes<T>{dx->data() + image, conv.height,
-                                                         conv.width, conv.stride_w, nullptr});
+            input_gradient->run(
+                dz, group,
+                WriteLanes<T>{dx->data() + image, conv.height, conv.width, conv.stride_w, nullptr});
     });
     if (dweight) write_kernel_gradient(conv, forward, sums, dweight->data());
     if (dbias) sums.write(dbias->data(), conv.filters, [&](long i) { return bias_at + i; });

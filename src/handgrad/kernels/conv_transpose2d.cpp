@@ -40,8 +40,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
         if (dx)
             forward.run(image, group,
                         WriteLanes<T>{dx->data() + in, conv.out_h, conv.out_w, 1, nullptr});
-        if (dweight)
-            forward.add_kernel_gradient(image, x.data() + in, part + group * group_values);
+        if (dweight) forward.add_kernel_gradient(image, x.data() + in, part + group * group_values);
         for (long c = 0; c < channels; c++) {
             T sum = T(0);
             for (long i = 0; i < plane; i++) sum += image[c * plane + i];

@@ -12,7 +12,7 @@ namespace {
 template <class T>
 void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
     const long width = weight.shape(1);
-    check_indices(tokens, weight.shape(0), -1);
+    check_indices(tokens, weight.shape(0));
     const WithoutGil unlocked(y.size());
     parallel_for(tokens.size(), rows_per_chunk(width), [&](long begin, long end) {
         for (long n = begin; n < end; n++)
@@ -25,7 +25,7 @@ void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
 template <class T>
 void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding) {
     const long rows = dweight.shape(0), width = dweight.shape(1);
-    check_indices(tokens, rows, -1);
+    check_indices(tokens, rows);
     const WithoutGil unlocked(dy.size() + dweight.size());
     constexpr long kMostParts = 16;
     const long share = std::max(rows_per_chunk(width), (rows + kMostParts - 1) / kMostParts);

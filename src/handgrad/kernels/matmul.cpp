@@ -1,7 +1,8 @@
 // Matrix products: C = A B with any strides, single or in a batch.
+#include "core/matmul.h"
+
 #include "core/bf16.h"
 #include "core/binding.h"
-#include "core/matmul.h"
 
 namespace handgrad {
 namespace {

@@ -58,9 +58,10 @@ def _multiply(
     _matmul(a_memory, b_memory, c, batch, rows, columns, depth, a_steps, b_steps)
 
 
-def product_bf16(a: Array, b: Array) -> Array:
+def product_bf16(a: Array, b: Array, c: Array | None = None) -> Array:
     """a b for two float32 matrices, rounded to bfloat16 as they are packed."""
-    c = empty((a.shape[0], b.shape[1]), a.dtype)
+    if c is None:
+        c = empty((a.shape[0], b.shape[1]), a.dtype)
     a_memory, a_steps = _operand(a)
     b_memory, b_steps = _operand(b)
     _matmul_bf16(a_memory, b_memory, c, *c.shape, a.shape[1], a_steps, b_steps)

@@ -13,22 +13,57 @@ namespace {
 template <class T>
 using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
-// One tap met by outputs [first, last) of a row: better values replace the best, NaN above all, and
-// the first one whatever it is.
+// The best so far of some windows side by side, and where it was found.
 template <class T>
-void take_tap(const T* row, long stride, long first, long last, long place, T* best,
-              Place<T>* winner, Vec<Place<T>> numbers) {
-    for (long k = first; k < last; k += kLanes<T>) {
-        const long count = std::min<long>(kLanes<T>, last - k);
-        const Vec<T> value = load_strided(row + k * stride, stride, count);
-        const Vec<T> old = load_some(best + k, count);
-        const Vec<Place<T>> old_place = load_some(winner + k, count);
-        const Vec<Place<T>> here =
-            static_cast<Place<T>>(place + k * stride) + static_cast<Place<T>>(stride) * numbers;
-        const auto better = (~(value <= old) & (old == old)) | (old_place < 0);
-        store_some(best + k, Vec<T>(better ? value : old), count);
-        store_some(winner + k, Vec<Place<T>>(better ? here : old_place), count);
+struct Best {
+    Vec<T> value = splat(-std::numeric_limits<T>::infinity());
+    Vec<Place<T>> place = splat(Place<T>(-1));
+
+    // Better values replace the best, NaN above all, and the first one whatever it is.
+    void take(Vec<T> other, Vec<Place<T>> here) {
+        const auto better = (~(other <= value) & (value == value)) | (place < 0);
+        value = better ? other : value;
+        place = better ? here : place;
     }
+};
+
+// The windows of output row j, a vector at a time; all their columns lie inside the image.
+template <class T>
+void pool_row(const Pooling& pool, long j, const T* image, T* best, Place<T>* winner,
+              Vec<Place<T>> numbers) {
+    const Vec<Place<T>> steps = static_cast<Place<T>>(pool.stride_w) * numbers;
+    for (long k = 0; k < pool.out_w; k += kLanes<T>) {
+        const long count = std::min<long>(kLanes<T>, pool.out_w - k);
+        Best<T> so_far;
+        pool.for_each_tap_row(j, [&](long y, long shift) {
+            const long at = y * pool.width + shift + k * pool.stride_w;
+            so_far.take(load_strided(image + at, pool.stride_w, count),
+                        static_cast<Place<T>>(at) + steps);
+        });
+        store_some(best + k, so_far.value, count);
+        store_some(winner + k, so_far.place, count);
+    }
+}
+
+// The same where padding lies beside the image: a tap at a time for the outputs it meets.
+template <class T>
+void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Place<T>* winner,
+                     Vec<Place<T>> numbers) {
+    const Vec<Place<T>> steps = static_cast<Place<T>>(pool.stride_w) * numbers;
+    std::fill_n(best, pool.out_w, -std::numeric_limits<T>::infinity());
+    std::fill_n(winner, pool.out_w, -1);
+    pool.for_each_tap_row(j, [&](long y, long shift) {
+        const long last = pool.last_inside(shift);
+        for (long k = pool.first_inside(shift); k < last; k += kLanes<T>) {
+            const long count = std::min<long>(kLanes<T>, last - k);
+            const long at = y * pool.width + shift + k * pool.stride_w;
+            Best<T> so_far{load_some(best + k, count), load_some(winner + k, count)};
+            so_far.take(load_strided(image + at, pool.stride_w, count),
+                        static_cast<Place<T>>(at) + steps);
+            store_some(best + k, so_far.value, count);
+            store_some(winner + k, so_far.place, count);
+        }
+    });
 }
 
 template <class T>
@@ -43,20 +78,14 @@ void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const std::vect
             const T* image = x.data() + plane * pool.values();
             T* best = y.data() + row * pool.out_w;
             Place<T>* places = winner.data() + row * pool.out_w;
-            std::fill_n(best, pool.out_w, -std::numeric_limits<T>::infinity());
-            std::fill_n(places, pool.out_w, -1);
-            pool.for_each_tap_row(j, [&](long y, long shift) {
-                const long at = y * pool.width + shift;
-                take_tap(image + at, pool.stride_w, pool.first_inside(shift),
-                         pool.last_inside(shift), at, best, places, numbers);
-            });
+            const auto row_of = pool.pad_w == 0 ? pool_row<T> : pool_padded_row<T>;
+            row_of(pool, j, image, best, places, numbers);
         }
     });
 }
 
 template <class T>
-void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx,
-                         const std::vector<long>& sizes) {
+void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const std::vector<long>& sizes) {
     const Pooling pool(sizes);
     nb::gil_scoped_release release;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {

@@ -64,14 +64,6 @@ def validate(
                 f"cross_entropy: target is of {target.dtype}; allowed: "
                 f"{'integers' if has_indices else 'floats'}, because its shape is that of {meaning}"
             )
-        if has_indices:
-            found = np.ravel(target)
-            wrong = found[(found != ignore_index) & ((found < 0) | (found >= classes))]
-            if wrong.size > 0:
-                raise ArgumentError(
-                    f"cross_entropy: target holds class {wrong[0]}; "
-                    f"allowed: 0 to {classes - 1}, or ignore_index = {ignore_index}"
-                )
     if weight is not None:
         check_vector("cross_entropy", "weight", weight, classes)
     if not 0.0 <= label_smoothing <= 1.0:
@@ -79,6 +71,27 @@ def validate(
             f"cross_entropy: label_smoothing is {label_smoothing!r}; allowed: 0 to 1"
         )
     check_choice("cross_entropy", "reduction", reduction, REDUCTIONS)
+
+
+def validate_values(
+    x: Array,
+    target: Array,
+    *,
+    weight: Array | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> None:
+    if not isinstance(target, (np.ndarray, np.generic)) or len(target.shape) == len(x.shape):
+        return
+    classes = x.shape[_class_axis(x)]
+    found = np.ravel(target)
+    wrong = found[(found != ignore_index) & ((found < 0) | (found >= classes))]
+    if wrong.size > 0:
+        raise ArgumentError(
+            f"cross_entropy: target holds class {wrong[0]}; "
+            f"allowed: 0 to {classes - 1}, or ignore_index = {ignore_index}"
+        )
 
 
 @operation

@@ -32,14 +32,18 @@ def validate(tokens: Array, weight: Array, *, padding_idx: int | None = None) ->
         raise ArgumentError(
             f"embedding: padding_idx is {padding_idx}; allowed: {-rows} to {rows - 1}"
         )
-    if isinstance(tokens, np.ndarray):
-        if tokens.dtype.kind not in "iu":
-            raise ArgumentError(f"embedding: tokens are of {tokens.dtype}; allowed: integers")
-        if tokens.size > 0 and not (tokens.min() >= 0 and tokens.max() < rows):
-            raise ArgumentError(
-                f"embedding: tokens go from {tokens.min()} to {tokens.max()}; "
-                f"allowed: 0 to {rows - 1}, because weight has {rows} rows"
-            )
+    if isinstance(tokens, np.ndarray) and tokens.dtype.kind not in "iu":
+        raise ArgumentError(f"embedding: tokens are of {tokens.dtype}; allowed: integers")
+
+
+def validate_values(tokens: Array, weight: Array, *, padding_idx: int | None = None) -> None:
+    rows = weight.shape[0]
+    known = isinstance(tokens, np.ndarray) and tokens.size > 0
+    if known and not (tokens.min() >= 0 and tokens.max() < rows):
+        raise ArgumentError(
+            f"embedding: tokens go from {tokens.min()} to {tokens.max()}; "
+            f"allowed: 0 to {rows - 1}, because weight has {rows} rows"
+        )
 
 
 @operation

@@ -1,11 +1,11 @@
 #include "core/bf16.h"
 
-#include "core/memory.h"
-
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
+
+#include "core/memory.h"
 
 #if defined(__AVX512F__) && defined(__linux__)
 #include <sys/syscall.h>
@@ -36,12 +36,12 @@ __attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __
 // A square of pairs, 16 lanes × 16 pairs of terms, of a strided matrix; what lies outside is 0.
 struct Square {
     Vec<float> rows[kPairLanes];  // bits of pairs
-    bool by_lane;                 // rows are lanes (pairs side by side) or pairs (lanes side by side)
+    bool by_lane;  // rows are lanes (pairs side by side) or pairs (lanes side by side)
 };
 
-__attribute__((target("avx512bf16"))) inline void gather(Square& square, const StridedPack<float>& m,
-                                                         long lane, long lanes, long term,
-                                                         long terms) {
+__attribute__((target("avx512bf16"))) inline void gather(Square& square,
+                                                         const StridedPack<float>& m, long lane,
+                                                         long lanes, long term, long terms) {
     const float* source = m.data + lane * m.lane_stride + term * m.term_stride;
     const auto mask = [](long n) {
         return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
@@ -105,7 +105,8 @@ __attribute__((target("avx512bf16"))) void dot_tile(long pairs, const Pair* pane
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < 2; v++)
-            sums[i][v] = accumulate ? _mm512_load_ps(tile + i * kWidth + v * 16) : _mm512_setzero_ps();
+            sums[i][v] =
+                accumulate ? _mm512_load_ps(tile + i * kWidth + v * 16) : _mm512_setzero_ps();
     for (long p = 0; p < pairs; p++, panel_a += Rows, panel_b += kWidth) {
         const auto b0 = (__m512bh)_mm512_load_si512(panel_b);
         const auto b1 = (__m512bh)_mm512_load_si512(panel_b + 16);
@@ -249,7 +250,8 @@ __attribute__((target("avx512bf16"))) double dot_multiply_adds(long rounds) {
     for (long r = 0; r < rounds; r++) {
         asm volatile("" : "+v"(a));
 #pragma GCC unroll 12
-        for (int i = 0; i < kChains; i++) sums[i] = _mm512_dpbf16_ps(sums[i], (__m512bh)a, (__m512bh)a);
+        for (int i = 0; i < kChains; i++)
+            sums[i] = _mm512_dpbf16_ps(sums[i], (__m512bh)a, (__m512bh)a);
 #pragma GCC unroll 12
         for (int i = 0; i < kChains; i++) asm volatile("" : "+v"(sums[i]));
     }

@@ -6,9 +6,9 @@
 //   input gradient   dV[q, c] = Σ_t dZ[t at q] K[t, c]     the same, with dZ as the image
 //   kernel gradient  dK[t, f] = Σ_p V[t at p] dZ[p, f]
 // V is the left operand each time, and a left operand is read one value at a time: it needs no
-// packing, only zeros around the image. The right operands, kernels and dZ, are small and are packed
-// as in matmul.h. In the input gradient a stride s means that only every s-th place of dV meets a
-// given tap; such places form s · s convolutions of stride 1, each with taps of its own.
+// packing, only zeros around the image. The right operands, kernels and dZ, are small and are
+// packed as in matmul.h. In the input gradient a stride s means that only every s-th place of dV
+// meets a given tap; such places form s · s convolutions of stride 1, each with taps of its own.
 #pragma once
 
 #include <vector>
@@ -160,10 +160,10 @@ void with_tile(int rows, int width, bool unit_step, const Use& use) {
 template <class T>
 struct Gather {
     Panels<T> panels;
-    const T* kernel;       // packed: for each tap its value in every lane
-    const long* offsets;   // of each tap, in the framed image
-    long rows, columns;    // places
-    long row_step, step;   // between places, in the framed image
+    const T* kernel;      // packed: for each tap its value in every lane
+    const long* offsets;  // of each tap, in the framed image
+    long rows, columns;   // places
+    long row_step, step;  // between places, in the framed image
 
     // finish(j, k, places, first lane, lanes, tile, width) for tiles of some places of one row.
     template <class Finish>
@@ -209,7 +209,11 @@ class Forward {
   public:
     Forward(const Convolution& conv, const T* kernel)
         : conv_(conv),
-          frame_{conv.group_channels(), conv.height, conv.width, conv.pad_h, conv.pad_w,
+          frame_{conv.group_channels(),
+                 conv.height,
+                 conv.width,
+                 conv.pad_h,
+                 conv.pad_w,
                  (conv.out_h - 1) * conv.stride_h + (conv.kernel_h - 1) * conv.dilation_h + 1,
                  (conv.out_w - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1},
           panels_{conv.group_filters(), conv.taps()},
@@ -226,13 +230,9 @@ class Forward {
 
     template <class Finish>
     void run(const T* image, long group, const Finish& finish) const {
-        const Gather<T> gather{panels_,
-                               packed_.data() + group * panels_.size(),
-                               offsets_.data(),
-                               conv_.out_h,
-                               conv_.out_w,
-                               conv_.stride_h * frame_.pitch(),
-                               conv_.stride_w};
+        const Gather<T> gather{
+            panels_,     packed_.data() + group * panels_.size(), offsets_.data(), conv_.out_h,
+            conv_.out_w, conv_.stride_h * frame_.pitch(),         conv_.stride_w};
         gather.run(framed(frame_, image), finish);
     }
 
@@ -283,8 +283,12 @@ class InputGradient {
                                  conv.height, conv.out_h);
         const Reach across = reach(conv.kernel_w, conv.stride_w, conv.pad_w, conv.dilation_w,
                                    conv.width, conv.out_w);
-        frame_ = {conv.group_filters(), conv.out_h,  conv.out_w,
-                  down.low,             across.low,  down.low + down.high,
+        frame_ = {conv.group_filters(),
+                  conv.out_h,
+                  conv.out_w,
+                  down.low,
+                  across.low,
+                  down.low + down.high,
                   across.low + across.high};
         T* packed = packed_.data();
         for (long y = 0; y < conv.stride_h; y++)
@@ -307,8 +311,13 @@ class InputGradient {
             const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
             if (rows <= 0 || columns <= 0) continue;
             const Panels<T> panels = panels_of(part);
-            const Gather<T> gather{panels, part.packed + group * panels.size(),
-                                   part.offsets.data(), rows, columns, frame_.pitch(), 1};
+            const Gather<T> gather{panels,
+                                   part.packed + group * panels.size(),
+                                   part.offsets.data(),
+                                   rows,
+                                   columns,
+                                   frame_.pitch(),
+                                   1};
             gather.run(values, [&](long j, long k, int places, long lane, int lanes, const T* tile,
                                    int width) {
                 finish(part.y + j * conv_.stride_h, part.x + k * conv_.stride_w, places, lane,
@@ -318,7 +327,8 @@ class InputGradient {
     }
 
   private:
-    // The places y, y + stride_h, ... and x, x + stride_w, ... of the image, and the taps they meet.
+    // The places y, y + stride_h, ... and x, x + stride_w, ... of the image, and the taps they
+    // meet.
     struct Part {
         long y, x;
         std::vector<long> taps;     // index in one channel of one filter
@@ -369,7 +379,8 @@ class InputGradient {
                 for (const long tap : part.taps)
                     for (int l = 0; l < panels.width_of(q); l++) {
                         const long c = q * kTileColumns<T> + l;
-                        const long at = (f * conv_.group_channels() + c) * conv_.kernel_size() + tap;
+                        const long at =
+                            (f * conv_.group_channels() + c) * conv_.kernel_size() + tap;
                         *target++ = l < panels.lanes_of(q) ? kernel[at] : T(0);
                     }
         }

@@ -1,14 +1,16 @@
 // Indices from outside, looked at before memory is reached through them.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "core/binding.h"
 
 namespace handgrad {
 
-// Throws IndexError unless every index is in [0, count) or is `allowed`.
-inline void check_indices(const Indices& indices, long count, long allowed) {
+// Throws IndexError unless every index is in [0, count) or is `allowed`, if that is given.
+inline void check_indices(const Indices& indices, long count,
+                          long allowed = std::numeric_limits<long>::min()) {
     for (long i = 0; i < indices.size(); i++) {
         const long index = indices.data()[i];
         if ((index < 0 || index >= count) && index != allowed)

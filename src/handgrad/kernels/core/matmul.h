@@ -11,7 +11,8 @@
 //      of B, one term of the sum at a time.
 //
 // Around the register tile stand two replaceable pieces:
-//   pack    gathers an operand into a panel: term by term, `width` values side by side. A transpose,
+//   pack    gathers an operand into a panel: term by term, `width` values side by side. A
+//   transpose,
 //           the patches of a convolution or the rows of an embedding are just another gather.
 //   finish  takes each finished tile: adds the bias, applies the activation, writes or scatters it.
 //
@@ -76,12 +77,12 @@ void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* p
         return std::array<std::array<Product, 2>, sizeof...(I)>{
             std::array<Product, 2>{multiply_tile<T, I + 1, 1>, multiply_tile<T, I + 1, 2>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
-    products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](depth, panel_a, panel_b,
-                                                                             tile, accumulate);
+    products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
+        depth, panel_a, panel_b, tile, accumulate);
 }
 
-// panel[p · width + l] for kLanes lanes l and `terms` <= kLanes terms p, from rows that lie along the
-// terms: lane(l) points at the first term of lane l, null for a lane of zeros.
+// panel[p · width + l] for kLanes lanes l and `terms` <= kLanes terms p, from rows that lie along
+// the terms: lane(l) points at the first term of lane l, null for a lane of zeros.
 template <class T, class LanePointer>
 void pack_transposed_square(T* panel, int width, int fits, int terms, const LanePointer& lane) {
     constexpr int n = kLanes<T>;
@@ -100,7 +101,8 @@ void pack_transposed_square(T* panel, int width, int fits, int terms, const Lane
     }
 }
 
-// A matrix with any strides, packed: value (lane, term) is at data[lane · lane_stride + term · term_stride].
+// A matrix with any strides, packed: value (lane, term) is at data[lane · lane_stride + term ·
+// term_stride].
 template <class T>
 struct StridedPack {
     const T* data;
@@ -109,7 +111,8 @@ struct StridedPack {
 
     bool lanes_adjacent() const { return lane_stride == 1; }
 
-    // panel[p · width + l] = value (first + l, term + p) for l < lanes; zero for lanes <= l < width.
+    // panel[p · width + l] = value (first + l, term + p) for l < lanes; zero for lanes <= l <
+    // width.
     void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
         const T* source = data + first * lane_stride + term * term_stride;
         if (lane_stride == 1) {
@@ -142,11 +145,11 @@ struct StridedPack {
         constexpr int n = kLanes<T>;
         for (long p = 0; p < depth; p += n)
             for (int l = 0; l < width; l += n)
-                pack_transposed_square(
-                    panel + p * width + l, width, std::min(n, width - l),
-                    static_cast<int>(std::min<long>(n, depth - p)), [&](int r) {
-                        return l + r < lanes ? source + (l + r) * lane_stride + p : nullptr;
-                    });
+                pack_transposed_square(panel + p * width + l, width, std::min(n, width - l),
+                                       static_cast<int>(std::min<long>(n, depth - p)), [&](int r) {
+                                           return l + r < lanes ? source + (l + r) * lane_stride + p
+                                                                : nullptr;
+                                       });
     }
 };
 
@@ -176,14 +179,14 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
     // With one step a tile is finished at once; with several its sum waits for the next step.
     T* sums = scratch<T>(Scratch::kSums, (steps == 1 ? 1 : group * tiles) * size_c);
     const auto terms_of = [&](long s) { return std::min(step, depth - s * step); };
-    const auto rows_of = [&](long t) {
-        return static_cast<int>(std::clamp(rows - t * height, 0L, height));
-    };
+    // Tiles differ by one row at most.
+    const auto row_at = [&](long t) { return t * rows / tiles; };
+    const auto rows_of = [&](long t) { return static_cast<int>(row_at(t + 1) - row_at(t)); };
     for (long s = 0; s < steps; s++)
         for_each_chunk(pack_a.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
             for (long t = 0; t < tiles; t++)
                 pack_a(packed_a + (t * steps + s) * size_a + p * rows_of(t), rows_of(t),
-                       row + t * height, rows_of(t), s * step + p, terms);
+                       row + row_at(t), rows_of(t), s * step + p, terms);
         });
 
     struct Panel {
@@ -205,14 +208,14 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
                     pack_b(panel[q].packed + p * panel[q].width, panel[q].width, panel[q].column,
                            panel[q].lanes, s * step + p, terms);
             });
-            for (long t = 0; t < tiles && rows_of(t) > 0; t++)
+            for (long t = 0; t < tiles; t++)
                 for (long q = 0; q < count; q++) {
                     T* sum = steps == 1 ? sums : sums + (t * group + q) * size_c;
                     multiply_tile<T>(rows_of(t), panel[q].width, terms_of(s),
                                      packed_a + (t * steps + s) * size_a, panel[q].packed, sum,
                                      s > 0);
                     if (s == steps - 1)
-                        finish(row + t * height, rows_of(t), panel[q].column, panel[q].lanes, sum,
+                        finish(row + row_at(t), rows_of(t), panel[q].column, panel[q].lanes, sum,
                                panel[q].width);
                 }
         }
@@ -240,12 +243,12 @@ struct Blocks {
                 across *= 2;
             else
                 break;
-            rows = round_up((all_rows + down - 1) / down, row_unit);
+            rows = (all_rows + down - 1) / down;
             columns = round_up((all_columns + across - 1) / across, column_unit);
         }
         // A's packed rows need not outgrow a few megabytes.
         constexpr long kMostValues = 1 << 20;
-        rows = std::min(rows, round_up(kMostValues / std::max(depth, 1L) + 1, row_unit));
+        rows = std::min(rows, std::max(kMostValues / std::max(depth, 1L), row_unit));
     }
 
   private:

@@ -5,6 +5,8 @@
 // pages. Small arrays are left to NumPy, whose own cache is as good.
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include "core/memory.h"
+
 #include <numpy/arrayobject.h>
 #include <sys/mman.h>
 
@@ -15,7 +17,6 @@
 #include <vector>
 
 #include "core/binding.h"
-#include "core/memory.h"
 
 namespace handgrad {
 namespace {
@@ -88,8 +89,7 @@ void release(PyObject* capsule) { give_back_block(PyCapsule_GetPointer(capsule, 
 nb::object empty(nb::handle shape, nb::handle dtype) {
     PyArray_Dims dims{nullptr, 0};
     PyArray_Descr* type = nullptr;
-    if (!PyArray_IntpConverter(shape.ptr(), &dims) ||
-        !PyArray_DescrConverter(dtype.ptr(), &type)) {
+    if (!PyArray_IntpConverter(shape.ptr(), &dims) || !PyArray_DescrConverter(dtype.ptr(), &type)) {
         PyDimMem_FREE(dims.ptr);
         throw nb::python_error();
     }

@@ -12,15 +12,26 @@ struct Pooling {
 
     // The sizes as the Python side lists them.
     explicit Pooling(const std::vector<long>& s)
-        : planes(s[0]), height(s[1]), width(s[2]), kernel_h(s[3]), kernel_w(s[4]), stride_h(s[5]),
-          stride_w(s[6]), pad_h(s[7]), pad_w(s[8]), dilation_h(s[9]), dilation_w(s[10]),
-          out_h(s[11]), out_w(s[12]) {}
+        : planes(s[0]),
+          height(s[1]),
+          width(s[2]),
+          kernel_h(s[3]),
+          kernel_w(s[4]),
+          stride_h(s[5]),
+          stride_w(s[6]),
+          pad_h(s[7]),
+          pad_w(s[8]),
+          dilation_h(s[9]),
+          dilation_w(s[10]),
+          out_h(s[11]),
+          out_w(s[12]) {}
 
     long values() const { return height * width; }
     long windows() const { return out_h * out_w; }
     // One window, the image itself: the global pooling at the end of a network.
     bool whole() const {
-        return windows() == 1 && kernel_h == height && kernel_w == width && pad_h == 0 && pad_w == 0;
+        return windows() == 1 && kernel_h == height && kernel_w == width && pad_h == 0 &&
+               pad_w == 0;
     }
 
     // Of a tap at column offset `shift`, the outputs [first, last) that meet a column of the image.

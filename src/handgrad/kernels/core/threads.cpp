@@ -181,11 +181,12 @@ void* scratch_bytes(Scratch slot, long bytes) {
         const long rounded = (bytes + unit - 1) / unit * unit;
         std::free(memory.data[i]);
         memory.size[i] = 0;
-        memory.data[i] = std::aligned_alloc(static_cast<std::size_t>(unit),
-                                            static_cast<std::size_t>(rounded));
+        memory.data[i] =
+            std::aligned_alloc(static_cast<std::size_t>(unit), static_cast<std::size_t>(rounded));
         if (memory.data[i] == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-        if (unit == kHugePage) madvise(memory.data[i], static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+        if (unit == kHugePage)
+            madvise(memory.data[i], static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
 #endif
         memory.size[i] = rounded;
     }
