@@ -52,17 +52,18 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
     });
 }
 
-// dz = dy · f′ for one image, and its sums over the positions added to dbias.
+// dz = dy · f′ for one image, where `dz` is given, and its sums over the positions added to dbias.
 template <class T, class F>
 void activation_gradient_image(const F& f, const T* dy, const T* saved, T* dz, T* dbias,
                                long filters, long positions) {
-    for (long i = 0; i < filters; i++, dy += positions, saved += positions, dz += positions) {
+    for (long i = 0; i < filters; i++) {
         Vec<T> sum{};
-        for (long p = 0; p < positions; p += kLanes<T>) {
-            const long have = std::min<long>(kLanes<T>, positions - p);
+        for (long p = i * positions; p < (i + 1) * positions; p += kLanes<T>) {
+            const long have = std::min<long>(kLanes<T>, (i + 1) * positions - p);
             const Vec<T> g = f.gradient(load_some(dy + p, have), load_some(saved + p, have));
-            store_some(dz + p, g, have);
-            sum += have == kLanes<T> ? g : load_some(dz + p, have);
+            if (dz != nullptr) store_some(dz + p, g, have);
+            // Beyond the last position dy is loaded as 0, and so is its gradient.
+            sum += g;
         }
         dbias[i] += lane_sum(sum);
     }
@@ -80,23 +81,26 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
     const long group_values = forward.gradient_values();
     const long bias_at = conv.groups * group_values;
     const BatchSums<T> sums(conv, bias_at + conv.filters);
-    sums.run([&](long item, T* part) {
+    const bool identity = activation == static_cast<int>(Activation::kIdentity);
+    const T* total = sums.run([&](long item, T* part) {
         const long group = item % conv.groups, out = item * conv.output_values();
         const long image = item * conv.image_values();
-        T* dz = scratch<T>(Scratch::kRow, conv.output_values());
-        with_activation<T>(activation, slope, [&](auto f) {
-            activation_gradient_image(f, dy.data() + out, saved.data() + out, dz,
-                                      part + bias_at + group * conv.group_filters(),
-                                      conv.group_filters(), conv.positions());
-        });
+        T* own = identity ? nullptr : scratch<T>(Scratch::kRow, conv.output_values());
+        const T* dz = identity ? dy.data() + out : own;
+        if (!identity || dbias)
+            with_activation<T>(activation, slope, [&](auto f) {
+                activation_gradient_image(f, dy.data() + out, saved.data() + out, own,
+                                          part + bias_at + group * conv.group_filters(),
+                                          conv.group_filters(), conv.positions());
+            });
         if (dweight) forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
         if (input_gradient)
             input_gradient->run(
                 dz, group,
                 WriteLanes<T>{dx->data() + image, conv.height, conv.width, conv.stride_w, nullptr});
     });
-    if (dweight) write_kernel_gradient(conv, forward, sums, dweight->data());
-    if (dbias) sums.write(dbias->data(), conv.filters, [&](long i) { return bias_at + i; });
+    if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
+    if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());
 }
 
 template <class T>

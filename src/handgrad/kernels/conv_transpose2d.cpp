@@ -34,7 +34,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
     const long group_values = forward.gradient_values();
     const long bias_at = conv.groups * group_values;
     const BatchSums<T> sums(conv, bias_at + conv.channels);
-    sums.run([&](long item, T* part) {
+    const T* total = sums.run([&](long item, T* part) {
         const long group = item % conv.groups, in = item * conv.output_values();
         const T* image = dy.data() + item * conv.image_values();
         if (dx)
@@ -47,8 +47,8 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
             part[bias_at + group * channels + c] += sum;
         }
     });
-    if (dweight) write_kernel_gradient(conv, forward, sums, dweight->data());
-    if (dbias) sums.write(dbias->data(), conv.channels, [&](long i) { return bias_at + i; });
+    if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
+    if (dbias) std::copy_n(total + bias_at, conv.channels, dbias->data());
 }
 
 template <class T>

@@ -421,12 +421,12 @@ class BatchSums {
         : items_(conv.batch * conv.groups),
           values_(values),
           share_(images_per_part(conv.batch, values) * conv.groups),
-          parts_((items_ + share_ - 1) / share_),
+          parts_(std::max((items_ + share_ - 1) / share_, 1L)),
           sums_(parts_ * values) {}
 
-    // body(item, sums) for every image and group, in order within a part.
+    // body(item, sums) for every image and group, in order within a part; then the total.
     template <class Body>
-    void run(const Body& body) const {
+    const T* run(const Body& body) const {
         parallel_for(parts_, 1, [&](long begin, long end) {
             for (long part = begin; part < end; part++) {
                 T* sums = sums_.data() + part * values_;
@@ -435,19 +435,12 @@ class BatchSums {
                 for (long item = part * share_; item < last; item++) body(item, sums);
             }
         });
-    }
-
-    // target[i] = the sum over the batch of value place(i), for i < count.
-    template <class Place>
-    void write(T* target, long count, const Place& place) const {
-        parallel_for(count, 4096, [&](long begin, long end) {
-            for (long i = begin; i < end; i++) {
-                T sum = T(0);
-                for (long part = 0; part < parts_; part++)
-                    sum += sums_.data()[part * values_ + place(i)];
-                target[i] = sum;
-            }
+        T* total = sums_.data();
+        parallel_for(values_, 4096, [&](long begin, long end) {
+            for (long part = 1; part < parts_; part++)
+                for (long i = begin; i < end; i++) total[i] += total[part * values_ + i];
         });
+        return total;
     }
 
   private:
@@ -464,13 +457,15 @@ class BatchSums {
 
 // dkernel (filters, taps) from the tiles that Forward::add_kernel_gradient summed for each group.
 template <class T>
-void write_kernel_gradient(const Convolution& conv, const Forward<T>& forward,
-                           const BatchSums<T>& sums, T* dkernel) {
-    const long taps = conv.taps();
-    sums.write(dkernel, conv.filters * taps, [&](long i) {
-        const long filter = i / taps, group = filter / conv.group_filters();
-        return group * forward.gradient_values() +
-               forward.gradient_at(i % taps, filter % conv.group_filters());
+void write_kernel_gradient(const Convolution& conv, const Forward<T>& forward, const T* sums,
+                           T* dkernel) {
+    const long taps = conv.taps(), filters = conv.group_filters();
+    parallel_for(conv.filters, std::max(16384 / std::max(taps, 1L), 1L), [&](long begin, long end) {
+        for (long f = begin; f < end; f++) {
+            const T* group = sums + f / filters * forward.gradient_values();
+            for (long t = 0; t < taps; t++)
+                dkernel[f * taps + t] = group[forward.gradient_at(t, f % filters)];
+        }
     });
 }
 
