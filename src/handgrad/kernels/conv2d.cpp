@@ -16,11 +16,10 @@ struct ActivateLanes {
     const T* bias;
     long out_w, positions;
 
-    void operator()(long j, long k, int places, long lane, int lanes, const T* tile,
-                    int width) const {
+    void operator()(long j, long lane, int lanes, const T* values, int width) const {
         with_activation<T>(activation, slope, [&](auto f) {
-            for_each_lane(places, lanes, tile, width, [&](int l, int p, int count, Vec<T> v) {
-                const long filter = lane + l, at = filter * positions + j * out_w + k + p;
+            for_each_lane(out_w, lanes, values, width, [&](int l, long p, long count, Vec<T> v) {
+                const long filter = lane + l, at = filter * positions + j * out_w + p;
                 const Vec<T> a = bias == nullptr ? v : v + bias[filter];
                 store_some(y + at, f.value(a), count);
                 if (saved != nullptr) store_some(saved + at, a, count);
@@ -96,8 +95,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
         if (dweight) forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
         if (input_gradient)
             input_gradient->run(
-                dz, group,
-                WriteLanes<T>{dx->data() + image, conv.height, conv.width, conv.stride_w, nullptr});
+                dz, group, WriteLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
     });
     if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
     if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());

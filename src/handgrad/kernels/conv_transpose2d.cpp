@@ -16,9 +16,9 @@ void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, 
         for (long item = begin; item < end; item++) {
             const long group = item % conv.groups;
             const T* b = bias ? bias->data() + group * conv.group_channels() : nullptr;
-            input_gradient.run(x.data() + item * conv.output_values(), group,
-                               WriteLanes<T>{y.data() + item * conv.image_values(), conv.height,
-                                             conv.width, conv.stride_w, b});
+            input_gradient.run(
+                x.data() + item * conv.output_values(), group,
+                WriteLanes<T>{y.data() + item * conv.image_values(), conv.height, conv.width, b});
         }
     });
 }
@@ -37,9 +37,13 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
     const T* total = sums.run([&](long item, T* part) {
         const long group = item % conv.groups, in = item * conv.output_values();
         const T* image = dy.data() + item * conv.image_values();
-        if (dx)
+        if (dx) {
+            const WriteLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
             forward.run(image, group,
-                        WriteLanes<T>{dx->data() + in, conv.out_h, conv.out_w, 1, nullptr});
+                        [&](long j, long lane, int lanes, const T* values, int width) {
+                            write(j, 0, 1, conv.out_w, lane, lanes, values, width);
+                        });
+        }
         if (dweight) forward.add_kernel_gradient(image, x.data() + in, part + group * group_values);
         for (long c = 0; c < channels; c++) {
             T sum = T(0);

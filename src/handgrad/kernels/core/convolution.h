@@ -165,43 +165,68 @@ struct Gather {
     long rows, columns;   // places
     long row_step, step;  // between places, in the framed image
 
-    // finish(j, k, places, first lane, lanes, tile, width) for tiles of some places of one row.
+    // finish(j, first lane, lanes, values, width) with the values of a row of places, lanes side by
+    // side.
     template <class Finish>
     void run(const T* image, const Finish& finish) const {
-        T* tile = scratch<T>(Scratch::kSums, kTileRows * kTileColumns<T>);
-        const long pieces = (columns + kTileRows - 1) / kTileRows;
-        const long most = (columns + pieces - 1) / pieces;
+        const long pieces = std::max((columns + kTileRows - 1) / kTileRows, 1L);
+        T* values = scratch<T>(Scratch::kSums, columns * kTileColumns<T>);
         for (long q = 0; q < panels.count(); q++)
-            for (long j = 0; j < rows; j++)
-                for (long k = 0; k < columns; k += most) {
-                    const int places = static_cast<int>(std::min(most, columns - k));
+            for (long j = 0; j < rows; j++) {
+                const int width = panels.width_of(q);
+                for (long piece = 0; piece < pieces; piece++) {
+                    const long k = piece * columns / pieces;
+                    const int places = static_cast<int>((piece + 1) * columns / pieces - k);
                     const T* at = image + j * row_step + k * step;
                     const auto multiply = [&]<int Rows, int Vectors, bool kUnitStep>() {
                         gather_tile<T, Rows, Vectors, kUnitStep>(panels.terms, at, offsets, step,
-                                                                 kernel + panels.at(q), tile);
+                                                                 kernel + panels.at(q),
+                                                                 values + k * width);
                     };
-                    with_tile<T>(places, panels.width_of(q), step == 1, multiply);
-                    finish(j, k, places, q * kTileColumns<T>, panels.lanes_of(q), tile,
-                           panels.width_of(q));
+                    with_tile<T>(places, width, step == 1, multiply);
                 }
+                finish(j, q * kTileColumns<T>, panels.lanes_of(q), values, width);
+            }
     }
 };
 
-// The lanes of a tile one by one, each a vector of places: visit(lane, values).
+// The lanes of a row of places one by one: visit(lane, first place, places, their values).
 template <class T, class Visit>
-void for_each_lane(int places, int lanes, const T* tile, int width, const Visit& visit) {
+void for_each_lane(long places, int lanes, const T* values, int width, const Visit& visit) {
     constexpr int n = kLanes<T>;
-    for (int p = 0; p < places; p += n)
+    for (long p = 0; p < places; p += n)
         for (int l = 0; l < lanes; l += n) {
             Vec<T> square[n];
 #pragma GCC unroll 16
             for (int i = 0; i < n; i++)
-                square[i] = p + i < places ? load(tile + (p + i) * width + l) : Vec<T>{};
+                square[i] = p + i < places ? load(values + (p + i) * width + l) : Vec<T>{};
             transpose<T>(square);
             for (int i = 0; i < std::min(n, lanes - l); i++)
-                visit(l + i, p, std::min(n, places - p), square[i]);
+                visit(l + i, p, std::min<long>(n, places - p), square[i]);
         }
 }
+
+// Writes a row of places to an image whose channels are the lanes: places x, x + step, ... of row
+// y.
+template <class T>
+struct WriteLanes {
+    T* image;
+    long height, width;
+    const T* bias;  // of each channel, or null
+
+    void operator()(long y, long x, long step, long places, long lane, int lanes, const T* values,
+                    int values_width) const {
+        for_each_lane(places, lanes, values, values_width,
+                      [&](int l, long p, long count, Vec<T> v) {
+                          T* target = image + ((lane + l) * height + y) * width + x + p * step;
+                          if (bias != nullptr) v += bias[lane + l];
+                          if (step == 1)
+                              store_some(target, v, count);
+                          else
+                              for (long i = 0; i < count; i++) target[i * step] = v[i];
+                      });
+    }
+};
 
 // The forward pass of a convolution, ready for one image after another.
 template <class T>
@@ -302,9 +327,8 @@ class InputGradient {
             }
     }
 
-    // finish as in Gather::run, for places (y, x) of the image that are stride_w apart.
-    template <class Finish>
-    void run(const T* dz, long group, const Finish& finish) const {
+    // The gradient of one image and group, written there; every place once.
+    void run(const T* dz, long group, const WriteLanes<T>& write) const {
         const T* values = framed(frame_, dz);
         for (const Part& part : parts_) {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
@@ -318,10 +342,9 @@ class InputGradient {
                                    columns,
                                    frame_.pitch(),
                                    1};
-            gather.run(values, [&](long j, long k, int places, long lane, int lanes, const T* tile,
-                                   int width) {
-                finish(part.y + j * conv_.stride_h, part.x + k * conv_.stride_w, places, lane,
-                       lanes, tile, width);
+            gather.run(values, [&](long j, long lane, int lanes, const T* row, int width) {
+                write(part.y + j * conv_.stride_h, part.x, conv_.stride_w, columns, lane, lanes,
+                      row, width);
             });
         }
     }
@@ -390,26 +413,6 @@ class InputGradient {
     Temporary<T> packed_;
     Frame frame_;
     std::vector<Part> parts_;
-};
-
-// A finish that writes lanes as channels of an image, places `step` apart.
-template <class T>
-struct WriteLanes {
-    T* image;
-    long height, width, step;
-    const T* bias;  // of each channel, or null
-
-    void operator()(long y, long x, int places, long lane, int lanes, const T* tile,
-                    int tile_width) const {
-        for_each_lane(places, lanes, tile, tile_width, [&](int l, int p, int count, Vec<T> v) {
-            T* target = image + ((lane + l) * height + y) * width + x + p * step;
-            if (bias != nullptr) v += bias[lane + l];
-            if (step == 1)
-                store_some(target, v, count);
-            else
-                for (int i = 0; i < count; i++) target[i * step] = v[i];
-        });
-    }
 };
 
 // `values` sums over the batch, such as dweight and dbias: some images share a part, the parts are

@@ -30,6 +30,11 @@ class Store {
   public:
     void* take(std::size_t size) {
         std::lock_guard lock(mutex_);
+        if (kExactBlocks) {
+            void* block = exact_block(size);
+            sizes_[block] = size;
+            return block;
+        }
         const std::size_t alignment = size >= kHugePage ? kHugePage : 64;
         const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
         // A block up to an eighth too large still serves.
@@ -56,7 +61,7 @@ class Store {
         const auto entry = sizes_.find(block);
         const std::size_t size = entry->second;
         sizes_.erase(entry);
-        if (kept_ + size > kKeep) {
+        if (kExactBlocks || kept_ + size > kKeep) {
             std::free(block);
             return;
         }

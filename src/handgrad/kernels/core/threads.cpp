@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/memory.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -173,24 +175,28 @@ struct ScratchMemory {
 
 void* scratch_bytes(Scratch slot, long bytes) {
     thread_local ScratchMemory memory;
-    const int i = static_cast<int>(slot);
-    if (memory.size[i] < bytes) {
+    void*& data = memory.data[static_cast<int>(slot)];
+    long& size = memory.size[static_cast<int>(slot)];
+    if (kExactBlocks) {
+        std::free(data);
+        return data = exact_block(static_cast<std::size_t>(bytes));
+    }
+    if (size < bytes) {
         // Packed panels are read over and over: huge pages spare the look-up of many small ones.
         constexpr long kHugePage = 2 << 20;
         const long unit = bytes > kHugePage / 16 ? kHugePage : 4096;
         const long rounded = (bytes + unit - 1) / unit * unit;
-        std::free(memory.data[i]);
-        memory.size[i] = 0;
-        memory.data[i] =
+        std::free(data);
+        size = 0;
+        data =
             std::aligned_alloc(static_cast<std::size_t>(unit), static_cast<std::size_t>(rounded));
-        if (memory.data[i] == nullptr) throw std::bad_alloc();
+        if (data == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-        if (unit == kHugePage)
-            madvise(memory.data[i], static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+        if (unit == kHugePage) madvise(data, static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
 #endif
-        memory.size[i] = rounded;
+        size = rounded;
     }
-    return memory.data[i];
+    return data;
 }
 
 }  // namespace handgrad
