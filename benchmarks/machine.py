@@ -23,7 +23,7 @@ def describe(peers: list[str]) -> dict[str, Any]:
         "caches": _caches(),
         "governor": _text(_CPU / "cpufreq/scaling_governor") or "not visible",
         "memory_gib": _memory_gib(),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
     for name in ("numpy", *peers):
