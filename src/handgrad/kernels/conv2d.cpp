@@ -1,6 +1,7 @@
 // Convolution of images: forward, and backward in one sweep over the images.
 #include "core/binding.h"
 #include "core/convolution.h"
+#include "core/elementwise.h"
 #include "core/epilogue.h"
 
 namespace handgrad {
@@ -57,13 +58,12 @@ void activation_gradient_image(const F& f, const T* dy, const T* saved, T* dz, T
                                long filters, long positions) {
     for (long i = 0; i < filters; i++) {
         Vec<T> sum{};
-        for (long p = i * positions; p < (i + 1) * positions; p += kLanes<T>) {
-            const long have = std::min<long>(kLanes<T>, (i + 1) * positions - p);
-            const Vec<T> g = f.gradient(load_some(dy + p, have), load_some(saved + p, have));
-            if (dz != nullptr) store_some(dz + p, g, have);
-            // Beyond the last position dy is loaded as 0, and so is its gradient.
+        // Beyond the last position dy is loaded as 0, and so is its gradient.
+        for_lanes<T>(i * positions, (i + 1) * positions, [&](auto lanes) {
+            const Vec<T> g = f.gradient(lanes.load(dy), lanes.load(saved));
+            if (dz != nullptr) lanes.store(dz, g);
             sum += g;
-        }
+        });
         dbias[i] += lane_sum(sum);
     }
 }
