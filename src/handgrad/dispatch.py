@@ -107,7 +107,12 @@ class KernelCache:
         self.dtype = y.dtype
 
     def __getattr__(self, name: str) -> Any:
+        if name in KernelCache.__slots__:  # not set yet, as while a copy is being made
+            raise AttributeError(name)
         return getattr(self.kept, name)
+
+    def __repr__(self) -> str:
+        return f"{self.stem}.{self.kept!r}"
 
 
 def _fits(arguments: Any) -> bool:

@@ -146,6 +146,27 @@ def test_every_op_that_checks_its_input_is_tried() -> None:
     assert checking == {op for op, _, _ in (*WRONG_SHAPES, *WRONG_VALUES)}
 
 
+@pytest.mark.skipif(kernels.native is None, reason="the reference raises what NumPy raises")
+@pytest.mark.parametrize(
+    ("op", "args"),
+    [
+        ("dense", (some(3, 4), some(5, 4), some(5))),
+        ("layer_norm", (some(3, 4), some(4), some(4))),
+        ("softmax", (some(3, 4),)),
+        ("conv2d", (IMAGE, KERNEL)),
+        ("max_pool2d", (IMAGE, 2)),
+        ("cross_entropy", (some(3, 4), CLASSES)),
+    ],
+)
+def test_a_wrong_dy_never_reaches_a_kernel(op: str, args: tuple[Any, ...]) -> None:
+    module = import_module(f"handgrad.ops.{op}")
+    y, cache = module.forward(*args)
+    for wrong in (some(*y.shape, 2), np.asarray(y, dtype=np.float32)):
+        with pytest.raises(ShapeError) as caught:
+            module.backward(wrong, cache)
+        assert_one_sentence(str(caught.value), op)
+
+
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(ArgumentError, match="engine is 'fast'; allowed: auto, kernels, reference"):
         set_engine("fast")

@@ -30,6 +30,7 @@ def _facts() -> list[tuple[str, str]]:
         facts += [
             ("instruction set", f"{kernels.instruction_set} of {', '.join(cpu.supported())}"),
             ("CPU features", ", ".join(cpu.features()) or "none the kernels use"),
+            ("bf16 unit", kernels.native.bf16_unit),
             ("threads", f"{get_threads()} on {os.cpu_count()} cores"),
         ]
     facts.append(("Python", f"{platform.python_version()} on {versions()['system']}"))

@@ -39,7 +39,10 @@ def _load() -> tuple[ModuleType | None, str, str]:
             f"HANDGRAD_ISA is {wanted!r}; allowed on this machine: {', '.join(supported)}"
         )
     name = wanted or supported[0]
-    return import_module(f"handgrad.kernels.{INSTRUCTION_SETS[name]}"), name, ""
+    try:
+        return import_module(f"handgrad.kernels.{INSTRUCTION_SETS[name]}"), name, ""
+    except ImportError as error:  # as for a HANDGRAD_BF16 that this machine does not have
+        raise EngineError(str(error)) from error
 
 
 native, instruction_set, reason = _load()
