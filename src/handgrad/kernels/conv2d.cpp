@@ -1,8 +1,8 @@
 // Convolution of images: forward, and backward in one sweep over the images.
+#include "core/activation.h"
 #include "core/binding.h"
 #include "core/convolution.h"
 #include "core/elementwise.h"
-#include "core/epilogue.h"
 
 namespace handgrad {
 namespace {

@@ -15,9 +15,8 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
     nb::gil_scoped_release release;
     multiply<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
                 StridedPack<T>{weight.data(), inputs, 1},
-                ActivateTile<T, Bias::kColumns>{activation, slope, y.data(),
-                                                saved ? saved->data() : nullptr, outputs,
-                                                bias ? bias->data() : nullptr});
+                ActivateTile<T>{activation, slope, y.data(), saved ? saved->data() : nullptr,
+                                outputs, bias ? bias->data() : nullptr});
 }
 
 // da = dh · f′ and db = Σ da over the rows, in one sweep; a chunk of columns at a time, so that

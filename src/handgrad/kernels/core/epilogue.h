@@ -1,4 +1,4 @@
-// The finish of dense layers and convolutions: add the bias, apply the activation, write.
+// The finish of dense layers: add the bias, apply the activation, write.
 #pragma once
 
 #include "core/activation.h"
@@ -6,11 +6,8 @@
 
 namespace handgrad {
 
-// What the bias belongs to: the columns of the tile (dense) or its rows (convolution).
-enum class Bias { kColumns, kRows };
-
 // y = f(tile + bias); `saved`, where given, receives the value before the activation.
-template <class T, Bias kBias>
+template <class T>
 struct ActivateTile {
     int activation;
     double slope;
@@ -24,10 +21,8 @@ struct ActivateTile {
             for (int c = 0; c < columns; c += kLanes<T>) {
                 const int have = std::min(kLanes<T>, columns - c);
                 Vec<T> b{};
-                if (kBias == Bias::kColumns && bias != nullptr)
-                    b = load_some(bias + column + c, have);
+                if (bias != nullptr) b = load_some(bias + column + c, have);
                 for (int i = 0; i < rows; i++) {
-                    if (kBias == Bias::kRows && bias != nullptr) b = splat(bias[row + i]);
                     const Vec<T> a = load(tile + i * width + c) + b;
                     const long at = (row + i) * stride + column + c;
                     put(y + at, f.value(a), have);

@@ -273,12 +273,11 @@ void multiply(long rows, long columns, long depth, const PackA& pack_a, const Pa
     });
 }
 
-// A finish that writes (or adds) the tile to a row-major matrix.
+// A finish that writes the tile to a row-major matrix.
 template <class T>
 struct WriteTile {
     T* data;
     long stride;
-    bool add = false;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
         for (int i = 0; i < rows; i++) {
@@ -287,10 +286,8 @@ struct WriteTile {
                 Vec<T> v = load(tile + i * width + c);
                 const int have = std::min(kLanes<T>, columns - c);
                 if (have == kLanes<T>) {
-                    if (add) v += load(target + c);
                     store(target + c, v);
                 } else {
-                    if (add) v += load_some(target + c, have);
                     store_some(target + c, v, have);
                 }
             }
