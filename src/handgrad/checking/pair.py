@@ -1,0 +1,35 @@
+"""A forward and a backward, as the checker runs them, wherever they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+Nested = Any  # an array, or a tuple of Nested
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One target: an op, a layer, a user's two functions, or what an adapter made of a framework's.
+
+    Everything that goes in and comes out is a NumPy array. `forward(*arrays)` takes one array for
+    every name in `inputs` and returns y (an array, or nested tuples of arrays) and a cache;
+    `backward(dy, cache)`, with dy nested as y is, returns the gradients of `gradients`, in order:
+    one bare, several as a tuple, None for an input that was not given.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    gradients: tuple[str, ...]
+    forward: Callable[..., tuple[Nested, Any]]
+    backward: Callable[[Nested, Any], Any]
+    #: Arrays that the target brings along, such as the weights of a module, by their names in `inputs`.
+    parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    #: The Python function in which backward's mathematics is written, if its source can be read.
+    source: Callable[..., Any] | None = None
+    #: The name of the op that this is, or is meant to be, if known.
+    op: str | None = None
+    #: False where only float32 goes in, as in a module that cannot be converted.
+    takes_float64: bool = True

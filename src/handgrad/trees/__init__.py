@@ -1,0 +1,31 @@
+"""An op's source as data: one tree, to be run, changed and printed.
+
+tree = trees.read(hg.ops.layer_norm.backward)
+gradients = trees.run(tree, dy, cache)        # the op's own result, bit for bit
+"""
+
+from handgrad.trees.edits import KINDS, Edit, edits
+from handgrad.trees.evaluate import Step, Trace, evaluate, run, trace
+from handgrad.trees.reader import Function, Parameter, TreeError, read
+from handgrad.trees.terms import AdditiveTerm, additive_terms, gradient_expressions
+from handgrad.trees.text import symbol, text
+
+__all__ = [
+    "KINDS",
+    "AdditiveTerm",
+    "Edit",
+    "Function",
+    "Parameter",
+    "Step",
+    "Trace",
+    "TreeError",
+    "additive_terms",
+    "edits",
+    "evaluate",
+    "gradient_expressions",
+    "read",
+    "run",
+    "symbol",
+    "text",
+    "trace",
+]

@@ -1,0 +1,51 @@
+"""The tree of every op gives the op's own result, bit for bit: what is printed is what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad import trees
+from handgrad.dispatch import engine
+from handgrad.ops import OPS
+from tests.op_cases import CASES, Case, each
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _flat(part)
+    else:
+        yield value
+
+
+def _assert_same_bits(actual: Any, expected: Any) -> None:
+    for ours, theirs in zip(_flat(actual), _flat(expected), strict=True):
+        if isinstance(theirs, np.ndarray):
+            assert ours.dtype == theirs.dtype
+            assert ours.shape == theirs.shape
+            assert ours.tobytes() == theirs.tobytes()
+        else:
+            np.testing.assert_equal(ours, theirs)
+
+
+@each([case for case in CASES if not case.large])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_tree_is_the_op(case: Case, dtype: str) -> None:
+    forward, backward = trees.read(case.module.forward), trees.read(case.module.backward)
+    arrays = case.arrays(dtype)
+    arguments = case.arguments(arrays)
+    with engine("reference"):
+        y, cache = case.module.forward(*arguments.args, **arguments.kwargs)
+    again = case.arguments(arrays)
+    _assert_same_bits(trees.run(forward, *again.args, **again.kwargs), (y, cache))
+    dy = case.random_like(y, "dy", dtype)
+    gradients = case.module.backward(dy, cache)
+    _assert_same_bits(trees.run(backward, dy, cache), gradients)
+
+
+def test_every_op_has_a_case() -> None:
+    assert {case.op for case in CASES} == set(OPS)
