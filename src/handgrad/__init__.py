@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from handgrad import data, initializers, layers, losses, ops, optimizers, training
+    from handgrad.checking import CheckReport, check
     from handgrad.dispatch import SKIP, engine, get_engine, set_engine
     from handgrad.layers import (
         Activation,
@@ -51,6 +52,7 @@ __all__ = [
     "Activation",
     "AvgPool2d",
     "BatchNorm",
+    "CheckReport",
     "Conv1d",
     "Conv2d",
     "ConvTranspose2d",
@@ -65,6 +67,7 @@ __all__ = [
     "Sequential",
     "Standardize",
     "Trainer",
+    "check",
     "data",
     "engine",
     "get_engine",
@@ -85,7 +88,9 @@ _MODULES: Final = frozenset(
 )
 _HOMES: Final = {
     "matmul": "handgrad.products",
+    "CheckReport": "handgrad.checking",
     "Trainer": "handgrad.training",
+    "check": "handgrad.checking",
     "get_threads": "handgrad.threads",
     "set_threads": "handgrad.threads",
     **dict.fromkeys(("SKIP", "engine", "get_engine", "set_engine"), "handgrad.dispatch"),

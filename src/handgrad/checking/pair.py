@@ -25,7 +25,7 @@ class Pair:
     gradients: tuple[str, ...]
     forward: Callable[..., tuple[Nested, Any]]
     backward: Callable[[Nested, Any], Any]
-    #: Arrays that the target brings along, such as the weights of a module, by their names in `inputs`.
+    #: Arrays that the target brings along, such as a module's weights, by their names in `inputs`.
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     #: The Python function in which backward's mathematics is written, if its source can be read.
     source: Callable[..., Any] | None = None

@@ -4,7 +4,7 @@ tree = trees.read(hg.ops.layer_norm.backward)
 gradients = trees.run(tree, dy, cache)        # the op's own result, bit for bit
 """
 
-from handgrad.trees.edits import KINDS, Edit, edits
+from handgrad.trees.edits import KINDS, Edit, edits, insertions
 from handgrad.trees.evaluate import Step, Trace, evaluate, run, trace
 from handgrad.trees.reader import Function, Parameter, TreeError, read
 from handgrad.trees.terms import AdditiveTerm, additive_terms, gradient_expressions
@@ -23,6 +23,7 @@ __all__ = [
     "edits",
     "evaluate",
     "gradient_expressions",
+    "insertions",
     "read",
     "run",
     "symbol",

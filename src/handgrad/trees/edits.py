@@ -74,6 +74,25 @@ def edits(function: Function, run: Trace) -> list[Edit]:
     return found
 
 
+def insertions(function: Function, run: Trace) -> list[Edit]:
+    """A factor more: every assigned value, and every term of a sum, times or over an array at hand.
+
+    With these a backward that lacks a factor can be put right; the kind is "factor inserted".
+    """
+    found: list[Edit] = []
+    known = run.arguments
+    for step in run.steps:
+        editor = _Editor(run, known)
+        for part, node in editor.multiplied(step.statement.value):
+            changed = replace(step.statement, value=node)
+            found.append(_edit(function, "factor inserted", part, step.statement, changed))
+        known |= set(step.values)
+    for part, node in _Editor(run, known).multiplied(run.returned.value):
+        returned = replace(run.returned, value=node)
+        found.append(_edit(function, "factor inserted", part, run.returned, returned))
+    return found
+
+
 def _edit(function: Function, kind: str, part: str, old: Any, new: Node) -> Edit:
     body = tuple(_replaced(statement, old, new) for statement in function.body)
     return Edit(kind, part, old.line, replace(function, body=body))
@@ -200,7 +219,7 @@ class _Editor:
         for first in node.arguments[:1]:
             before, after = self.value(first), self.value(node)
             if name not in SHAPING and _is_floats(before) and _is_floats(after):
-                if before.shape != after.shape:
+                if before.ndim != after.ndim:
                     continue
                 kind = "function missing"
                 if name in _DERIVATIVES:
@@ -229,6 +248,28 @@ class _Editor:
                 changed = Keyword(name, Constant(other))
                 yield (*keywords[:i], changed, *keywords[i + 1 :])
 
+    def multiplied(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """The node, a term of it, or an item of a returned tuple, with one factor more."""
+        if isinstance(node, nodes.Sequence):
+            for i, item in enumerate(node.items):
+                for part, changed in self.multiplied(item):
+                    yield part, _with_child(node, i, changed)
+            return
+        if isinstance(node, nodes.Sum):
+            for i, term in enumerate(node.terms):
+                for part, value in self.multiplied(term.value):
+                    yield part, _with_child(node, i, Term(term.sign, value))
+        here = self.value(node)
+        if not _is_floats(here) or here.ndim == 0:
+            return
+        for other in sorted(self.known):
+            value = self.environment.get(other)
+            if _is_array(value) and _broadcasts(value.shape, here.shape):
+                for inverse in (False, True) if value.dtype.kind == "f" else (False,):
+                    factors = (Factor(False, node), Factor(inverse, Name(other)))
+                    part = ("1/" if inverse else "") + text(Name(other))
+                    yield part, nodes.Product(factors)
+
     def of_name(self, name: str) -> Iterator[Variant]:
         here = self.environment.get(name)
         if name not in self.known or not _is_floats(here):
@@ -242,6 +283,16 @@ class _Editor:
 
 def _is_floats(value: Any) -> TypeGuard[np.ndarray]:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _is_array(value: Any) -> TypeGuard[np.ndarray]:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fb" and value.ndim > 0
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of this shape broadcasts to the other one."""
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(one in (1, other) for one, other in pairs)
 
 
 def _is_size(value: Any) -> bool:

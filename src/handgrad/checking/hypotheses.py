@@ -1,0 +1,296 @@
+"""What can be wrong with a gradient whatever the op: guesses that need no formula.
+
+A hypothesis is fitted to one draw (one cotangent) and must then predict the gradient of another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One run with a random cotangent: what backward returned, and what is right.
+
+    `right` may hold NaN where an element was not computed. `tolerances` bounds the error of
+    `right`, as an absolute number per gradient.
+    """
+
+    arrays: Mapping[str, Array]
+    y: Any
+    dy: Any
+    found: Mapping[str, Any]
+    right: Mapping[str, Array]
+    tolerances: Mapping[str, float]
+    #: The traces of the op's own backward and of the target's, where there is one to read.
+    op_trace: Any = None
+    own_trace: Any = None
+
+    def agrees(self, name: str, predicted: Any, *, with_found: bool = True) -> bool:
+        """Whether the prediction is what backward returned (or, if not `with_found`, is right)."""
+        return self.distance(name, predicted, with_found=with_found) <= 1.0
+
+    def distance(self, name: str, predicted: Any, *, with_found: bool = True) -> float:
+        """The largest difference as a multiple of what the tolerance allows; infinite if shapes
+        differ."""
+        expected = np.asarray(self.found[name] if with_found else self.right[name])
+        predicted = np.asarray(predicted)
+        if predicted.shape != expected.shape or predicted.dtype.kind not in "fiub":
+            return math.inf
+        known = np.isfinite(expected)
+        if not with_found:
+            known = ~np.isnan(expected)
+        if not np.isfinite(predicted[known]).all():
+            return math.inf
+        difference = np.abs(predicted[known] - expected[known])
+        scale = max(np.abs(expected[known]).max(initial=0.0), 1e-300)
+        allowed = max(4.0 * self.tolerances[name], 1e-9 * scale)
+        return float(difference.max(initial=0.0)) / allowed
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A cause that reproduces the numbers: `predict` gives what it would have made of a draw.
+
+    `cost` ranks: a simple cause before a contrived one. `repairs` marks an explanation that
+    predicts the right gradient from the target's own backward, instead of the wrong one from the
+    right backward.
+    """
+
+    kind: str
+    term: str
+    phrase: str
+    cost: float
+    predict: Callable[[Draw], Any] = field(repr=False)
+    repairs: bool = False
+
+
+def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bool:
+    """Whether the explanation holds on every draw."""
+    for draw in draws:
+        try:
+            predicted = explanation.predict(draw)
+        except Exception:  # an edit that cannot be evaluated explains nothing
+            return False
+        if predicted is None or not draw.agrees(
+            name, predicted, with_found=not explanation.repairs
+        ):
+            return False
+    return True
+
+
+def general(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
+    """Every general hypothesis that is worth trying on this gradient."""
+    draw = draws[0]
+    found, right = np.asarray(draw.found[name]), draw.right[name]
+    if found.shape == right.shape:
+        yield from _scaled(name, draw, found, right)
+        yield from _passed_through(name, draw)
+        yield from _offset(name, draw, found, right)
+        yield from _confined(name, draws)
+    yield from _permuted(name, found, right)
+    yield from _not_reduced(name, found, right)
+    yield from _swapped(name, draw)
+
+
+def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Explanation]:
+    known = np.isfinite(right) & np.isfinite(found)
+    power = float(np.sum(right[known] ** 2))
+    if power == 0.0:
+        return
+    factor = float(np.sum(found[known] * right[known])) / power
+    if not np.any(found[known]):
+        phrase = "is zero: nothing flows back"
+
+        def zero(d: Draw) -> Any:
+            return np.zeros_like(d.found[name])
+
+        yield Explanation("gradient is zero", "", phrase, 2.0, zero)
+        return
+    words, cost = _named_factor(factor, {each: draw.arrays[each].shape for each in draw.arrays})
+    kind = "wrong sign" if words == "−1" else "scaled"
+    phrase = "has the wrong sign" if kind == "wrong sign" else f"is {words} times what it should be"
+    yield Explanation(kind, "", phrase, cost, lambda d: factor * d.right[name])
+
+
+#: How far a fitted factor may lie from a number with a name.
+_NEAR: Final = 1e-6
+
+
+def _named_factor(factor: float, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, float]:
+    """The factor in words, and how contrived it is."""
+    for value, words in ((-1.0, "−1"), (2.0, "2"), (0.5, "½"), (-2.0, "−2")):
+        if abs(factor - value) < _NEAR * abs(value):
+            return words, 1.15 if value == -1.0 else 1.5
+    axes: dict[int, str] = {}
+    for name, shape in shapes.items():
+        for axis, size in enumerate(shape):
+            if size > 1:
+                axes.setdefault(size, f"{size}, the size of axis {axis} of {name}")
+        if math.prod(shape) > 1:
+            axes.setdefault(math.prod(shape), f"{math.prod(shape)}, the number of values of {name}")
+    for size, words in axes.items():
+        for value, form, guess in (
+            (float(size), "{}", "summed where a mean belongs"),
+            (1.0 / size, "1/{}", "a mean where a sum belongs"),
+            (math.sqrt(size), "√{}", "the scale 1/√ of it is forgotten"),
+            (1.0 / math.sqrt(size), "1/√{}", "scaled by 1/√ of it once too often"),
+        ):
+            if abs(factor - value) < _NEAR * value:
+                number, _, what = words.partition(", ")
+                return f"{form.format(number)} ({what}: {guess})", 1.6
+    return f"{factor:.6g}", 3.0
+
+
+def _passed_through(name: str, draw: Draw) -> Iterator[Explanation]:
+    if isinstance(draw.dy, np.ndarray) and draw.dy.shape == np.shape(draw.found[name]):
+        phrase = "is the cotangent itself: it is not multiplied by the derivative"
+        yield Explanation("activation derivative forgotten", "", phrase, 2.0, lambda d: d.dy)
+
+
+def _permuted(name: str, found: Array, right: Array) -> Iterator[Explanation]:
+    if not 2 <= right.ndim <= 5:
+        return
+    for order in permutations(range(right.ndim)):
+        if order == tuple(range(right.ndim)):
+            continue
+        if tuple(right.shape[axis] for axis in order) == found.shape:
+            turned = right.ndim == 2
+            phrase = "is transposed" if turned else f"has its axes in the order {order}"
+            yield Explanation(
+                "transposed" if turned else "axes permuted",
+                "",
+                phrase,
+                1.5,
+                lambda d, order=order: np.transpose(d.right[name], order),  # type: ignore[misc]
+            )
+
+
+def _not_reduced(name: str, found: Array, right: Array) -> Iterator[Explanation]:
+    """The gradient before the sum over the axes along which the input was broadcast."""
+    if found.ndim < right.ndim or found.shape == right.shape:
+        return
+    for count in range(1, found.ndim + 1):
+        for axes in combinations(range(found.ndim), count):
+            summed = found.sum(axis=axes, keepdims=True)
+            if summed.size != right.size:
+                continue
+            listed = ", ".join(map(str, axes))
+            phrase = f"is not summed over axis {listed}, along which {name} was broadcast"
+
+            def repeat(d: Draw, axes: tuple[int, ...] = axes) -> Any:
+                total = np.asarray(d.found[name]).sum(axis=axes, keepdims=True)
+                good = d.agrees(name, total.reshape(d.right[name].shape), with_found=False)
+                return d.found[name] if good else None
+
+            yield Explanation("not reduced", "", phrase, 1.3, repeat)
+
+
+def _swapped(name: str, draw: Draw) -> Iterator[Explanation]:
+    for other, right in draw.right.items():
+        if other == name or right.shape != np.shape(draw.found[name]):
+            continue
+        if draw.agrees(other, draw.right[name]):
+            phrase = f"is the gradient of {other}: the two come back in each other's place"
+            kind, term, cost = "gradients swapped", f"d{name} and d{other}", 1.1
+        else:
+            phrase = f"is the gradient of {other}"
+            kind, term, cost = "stale variable", f"d{other} for d{name}", 1.6
+
+        def swap(d: Draw, other: str = other) -> Any:
+            return d.right[other]
+
+        yield Explanation(kind, term, phrase, cost, swap)
+
+
+def _pool(draw: Draw) -> Iterator[tuple[str, Callable[[Draw], Any]]]:
+    """Arrays that could be added by mistake, by name."""
+    for name in draw.arrays:
+        yield name, lambda d, name=name: d.arrays[name]  # type: ignore[misc]
+    yield "dy", lambda d: d.dy
+    yield "y", lambda d: d.y
+    yield "a constant", lambda d: 1.0
+
+
+def _offset(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Explanation]:
+    """found = right + c · (an array that is at hand)."""
+    error = found - right
+    known = np.isfinite(error)
+    for other, value in _pool(draw):
+        extra = value(draw)
+        if not isinstance(extra, float) and np.shape(extra) != right.shape:
+            continue
+        extra = np.broadcast_to(np.asarray(extra, dtype=np.float64), right.shape)
+        power = float(np.sum(extra[known] ** 2))
+        if power == 0.0:
+            continue
+        factor = float(np.sum(error[known] * extra[known])) / power
+        if factor == 0.0:
+            continue
+        words = f"{'−' if factor < 0 else ''}{abs(factor):.4g} · {other}"
+        phrase = f"has the extra term {words}"
+        yield Explanation(
+            "extra term",
+            words,
+            phrase,
+            2.0,
+            lambda d, value=value, factor=factor: d.right[name] + factor * value(d),  # type: ignore[misc]
+        )
+
+
+def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
+    """Right but for some rows, for the places a mask leaves out, or for one sign of an input."""
+    wrong = np.zeros(np.shape(draws[0].right[name]), dtype=bool)
+    for draw in draws:
+        right = draw.right[name]
+        allowed = max(4.0 * draw.tolerances[name], 1e-9 * np.nanmax(np.abs(right), initial=0.0))
+        wrong |= ~(np.abs(draw.found[name] - right) <= allowed) & ~np.isnan(right)
+    if not wrong.any() or wrong.all():
+        return
+
+    def same(d: Draw) -> Any:
+        return d.found[name]
+
+    for words, kind, mask in _masks(draws[0], wrong.shape):
+        if mask.any() and not mask.all() and not (wrong & ~mask).any():
+            yield Explanation(kind, words, f"is right except {words}", 2.2, same)
+    for axis in range(wrong.ndim):
+        rows = np.flatnonzero(wrong.any(axis=tuple(i for i in range(wrong.ndim) if i != axis)))
+        if len(rows) <= max(1, wrong.shape[axis] // 2):
+            what = "row" if axis == 0 and wrong.ndim > 1 else "index"
+            listed = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
+            place = f"on {what} {listed} of axis {axis}"
+            yield Explanation(
+                "some rows", place, f"is right except {place}", 2.5 + 0.1 * axis, same
+            )
+
+
+def _masks(draw: Draw, shape: tuple[int, ...]) -> Iterator[tuple[str, str, Array]]:
+    """Conditions on the inputs, as masks of this shape: in words, with the kind of fault."""
+    for other, array in (*draw.arrays.items(), ("y", draw.y)):
+        if not isinstance(array, np.ndarray) or array.ndim > len(shape):
+            continue
+        for turn in range(len(shape) - array.ndim + 1):
+            stretched = array.reshape(array.shape + (1,) * turn)
+            try:
+                values = np.broadcast_to(stretched, shape)
+            except ValueError:
+                continue
+            if array.dtype.kind == "b":
+                yield f"where {other} is false", "masked rows", ~values
+                yield f"where {other} is true", "masked rows", values
+            elif array.dtype.kind == "f":
+                yield f"where {other} ≤ 0", "mask forgotten", values <= 0
+                yield f"where {other} > 0", "mask forgotten", values > 0
+                yield f"where {other} is −∞", "masked rows", np.isneginf(values)
+            elif array.dtype.kind in "iu":
+                yield f"where {other} is negative", "masked rows", values < 0
+            break

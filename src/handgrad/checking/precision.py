@@ -1,0 +1,82 @@
+"""float32, judged against float64 at the same inputs with a bound that rounding explains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.pair import Pair
+from handgrad.checking.report import Fault, GradientRow
+from handgrad.checking.roundoff import bound_of_backward, perturbed_bound
+from handgrad.checking.trial import Run, TrialFault, like_nested, malformed, run
+from handgrad.dispatch import engine
+
+#: Half the distance from 1 to the next float32.
+UNIT: Final = 2.0**-24
+
+COUNTED: Final = "float32: a count of its operations"
+PERTURBED: Final = "float32: how float64 answers to rounding of the inputs"
+
+
+def precision_faults(
+    pair: Pair, arrays: Mapping[str, np.ndarray], rng: np.random.Generator
+) -> tuple[list[Fault], list[GradientRow]]:
+    """The run in float32: types kept, and no further from float64 than the bound."""
+    narrow = {name: _float32(array) for name, array in arrays.items()}
+    try:
+        done = run(pair, narrow, rng)
+    except TrialFault as found:
+        fault = found.fault
+        return [Fault("", fault.kind, "", f"in float32: {fault.message}", 1.0, "float32")], []
+    faults = [
+        Fault(each.gradient, each.kind, "", f"in float32: {each.message}", 1.0, "float32")
+        for each in malformed(pair, done)
+    ]
+    if faults or not pair.takes_float64:
+        return faults, []
+    values, method = _bounds(pair, narrow, done)
+    rows = []
+    for name, (right, bound) in zip(pair.gradients, values, strict=True):
+        found = np.asarray(done.gradients[name], dtype=np.float64)
+        error = np.abs(found - right)
+        excess = error > bound
+        place = np.unravel_index(np.argmax(error - bound), error.shape) if error.size else ()
+        scale = float(np.max(np.abs(right), initial=0.0)) or 1.0
+        row = GradientRow(
+            name,
+            float(error[place] / scale) if error.size else 0.0,
+            float(np.asarray(bound)[place] / scale) if error.size else 0.0,
+            "wrong" if excess.any() else "right",
+            method,
+        )
+        rows.append(row)
+        if excess.any():
+            message = (
+                f"d{name}: in float32 off by {error[place]:.2g} at {tuple(map(int, place))}, "
+                f"{int(excess.sum())} of {excess.size} places beyond what rounding explains"
+            )
+            faults.append(Fault(name, "inaccurate", "", message, 0.9, "float32"))
+    return faults, rows
+
+
+def _float32(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32) if np.asarray(array).dtype.kind == "f" else np.array(array)
+
+
+def _bounds(
+    pair: Pair, arrays: Mapping[str, np.ndarray], done: Run
+) -> tuple[tuple[tuple[np.ndarray, np.ndarray], ...], str]:
+    """Per gradient the float64 value at the float32 inputs, and the bound; and what it is from."""
+    wide = [_float64(arrays[name]) for name in pair.inputs]
+    dy: Any = like_nested(done.dy, _float64)
+    with engine("reference"):
+        counted = bound_of_backward(pair.forward, pair.backward, wide, dy, unit=UNIT)
+        if counted is not None:
+            return counted, COUNTED
+    return perturbed_bound(pair.forward, pair.backward, wide, dy, unit=UNIT), PERTURBED
+
+
+def _float64(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array

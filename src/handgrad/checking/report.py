@@ -1,0 +1,167 @@
+"""What a check found: a table of gradients, the situations tried, one sentence per fault."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from io import StringIO
+from typing import Any, Final
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+
+#: Kinds of faults beside those of `handgrad.trees.KINDS`, and what they say of a gradient.
+KINDS: Final = {
+    "raises": "forward or backward raised an exception",
+    "wrong count": "backward returns too few or too many gradients",
+    "wrong shape": "the gradient has not the shape of what it belongs to",
+    "wrong type": "the gradient is no array of floats, or not of the input's type",
+    "not finite": "NaN or infinity where forward is finite",
+    "forward differs": "forward is not that of the op it is compared with",
+    "scaled": "the whole gradient is multiplied by a number",
+    "term doubled": "a summand counts twice",
+    "term scaled": "a summand is multiplied by a number",
+    "extra term": "a summand too many",
+    "extra factor": "a factor too many",
+    "axes permuted": "the axes are in another order",
+    "not reduced": "not summed over an axis that was broadcast",
+    "gradient is zero": "nothing flows back",
+    "some rows": "right except on the rows named",
+    "masked rows": "right except where the mask is off",
+    "strided cotangent": "right only if dy is contiguous in memory",
+    "written to": "an argument was written to",
+    "not repeatable": "a second call with the same cache gives something else",
+    "inaccurate": "further from float64 than rounding explains",
+    "situation": "right on the usual inputs, wrong in the situation named",
+    "unknown": "wrong, and nothing tried explains it",
+}
+
+
+class CheckError(AssertionError):
+    """What `CheckReport.assert_ok` raises; its text is the report's."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong.
+
+    `gradient` is the input whose gradient it is ("" for a fault of forward or of the whole call),
+    `kind` one of `KINDS` or `trees.KINDS`, `term` the part of the formula concerned ("" if none),
+    `message` one sentence, and `confidence` between 0 (wrong, cause unknown) and 1 (the cause
+    reproduces the numbers on every draw, and nothing else that was tried does). `alternatives` is
+    the kind and term of another cause with the same effect, which the message names too.
+    """
+
+    gradient: str
+    kind: str
+    term: str
+    message: str
+    confidence: float
+    situation: str = "usual"
+    alternatives: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class GradientRow:
+    """A line of the table: the error found against the bound that rounding and method explain."""
+
+    gradient: str
+    error: float
+    bound: float
+    verdict: str
+    method: str
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """A situation that was tried: right, wrong, or "does not apply", with the reason."""
+
+    situation: str
+    verdict: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The result of `hg.check`. Printing it shows the table and every fault."""
+
+    target: str
+    seed: int
+    like: str | None
+    gradients: tuple[GradientRow, ...]
+    trials: tuple[TrialRow, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is wrong and nothing was left undecided."""
+        return not self.faults
+
+    def assert_ok(self) -> None:
+        """Raise CheckError, with the report as its text, unless `ok`."""
+        if not self.ok:
+            raise CheckError(f"\n{self}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON; infinities and NaN as text."""
+        return {"ok": self.ok, **_plain(asdict(self))}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        text = StringIO()
+        Console(file=text, width=100, no_color=True).print(self)
+        return text.getvalue().rstrip()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        like = f" against {self.like}" if self.like and self.like != self.target else ""
+        table = Table(title=f"{self.target}{like}", title_justify="left", title_style="bold")
+        for column, justify in (("gradient", "left"), ("error", "right"), ("bound", "right")):
+            table.add_column(column, justify=justify)  # type: ignore[arg-type]
+        table.add_column("verdict")
+        table.add_column("bound from", style="dim")
+        for row in self.gradients:
+            table.add_row(
+                f"d{row.gradient}",
+                f"{row.error:.1e}",
+                f"{row.bound:.1e}",
+                _coloured(row.verdict),
+                row.method,
+            )
+        yield table
+        yield from self._situations()
+        for fault in self.faults:
+            sure = f"sure to {fault.confidence:.0%}" if fault.confidence else "no cause found"
+            yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
+        if self.ok:
+            yield "[green]✓[/green] every gradient is right"
+
+    def _situations(self) -> RenderResult:
+        for verdict in ("right", "wrong", "undecided", "does not apply"):
+            found = [row for row in self.trials if row.verdict == verdict]
+            if found:
+                listed = dict.fromkeys(
+                    row.situation + (f" ({row.detail})" if row.detail else "") for row in found
+                )
+                yield f"{_coloured(verdict)}: {_literal(', '.join(listed))}"
+
+
+def _coloured(verdict: str) -> str:
+    colour = {"right": "green", "wrong": "red", "undecided": "yellow"}.get(verdict, "dim")
+    return f"[{colour}]{verdict}[/{colour}]"
+
+
+def _literal(text: str) -> str:
+    """Brackets in a message are not markup."""
+    return text.replace("[", r"\[")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return str(value)
+    return value

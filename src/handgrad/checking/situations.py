@@ -1,0 +1,131 @@
+"""What hides bugs, and is therefore always tried: inputs of other forms, cotangents of other forms.
+
+A wrong gradient that shows only for one row, for a strided cotangent or in float32 is found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from handgrad.checking.pair import Pair
+from handgrad.checking.samples import samples
+from handgrad.checking.trial import Run, like_nested
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Inputs to try, in the order of forward's arguments, and what can be asked of them."""
+
+    situation: str
+    label: str
+    arrays: Arrays
+    options: Mapping[str, Any]
+    #: Finite differences apply.
+    smooth: bool
+    #: The op is known here, so that its own gradient can be compared element by element.
+    comparable: bool = True
+
+    @property
+    def title(self) -> str:
+        return self.situation if self.label in ("", self.situation) else self.label
+
+
+def of_op(op: ModuleType, rng: np.random.Generator) -> list[Setup]:
+    """Every situation and setting of a known op; the usual one first."""
+    stem = op.__name__.rpartition(".")[2]
+    return [
+        Setup(each.situation, each.label, each.arrays, each.options, each.smooth)
+        for each in samples(stem, rng)
+    ]
+
+
+def of_arrays(
+    pair: Pair, arrays: Arrays, options: Mapping[str, Any], rng: np.random.Generator
+) -> Iterator[Setup]:
+    """Situations made from the arrays of an unknown target, by changing its batch.
+
+    Rows are taken along the first axis of the first input and of every other input, except
+    parameters, that has as many rows; where forward refuses, the situation does not apply.
+    """
+    names = [name for name in pair.inputs if name not in pair.parameters]
+    first = next((name for name in names if np.ndim(arrays[name]) > 0), None)
+    if first is None:
+        return
+    rows = np.shape(arrays[first])[0]
+    batched = [
+        name for name in names if np.ndim(arrays[name]) > 0 and np.shape(arrays[name])[0] == rows
+    ]
+    for situation, count in (("one row", 1), ("empty", 0), ("prime sizes", 7)):
+        if rows == 0 or (rows == count and situation != "prime sizes"):
+            continue
+        changed = {**arrays, **{name: _rows(arrays[name], count, rng) for name in batched}}
+        yield Setup(situation, "", changed, options, smooth=True, comparable=False)
+    floats = [name for name in names if np.asarray(arrays[name]).dtype.kind == "f"]
+    for factor in (1e4, 1e-4):
+        changed = {**arrays, **{name: factor * arrays[name] for name in floats}}
+        yield Setup("extreme values", f"inputs times {factor:g}", changed, options, False, False)
+
+
+def _rows(array: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """As many rows; where rows repeat, floats are drawn anew around them."""
+    taken = np.asarray(array)[np.arange(count) % max(len(array), 1)]
+    if taken.dtype.kind == "f" and count > len(array):
+        taken = taken * rng.uniform(0.5, 1.5, taken.shape)
+    return taken
+
+
+def cotangents(y: Any, dy: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Other forms of a cotangent: what it is called, the array, and whether its values changed."""
+
+    def strided(array: np.ndarray) -> np.ndarray:
+        """Every second value of a larger array along every axis, the rest NaN."""
+        room = np.full(tuple(2 * size for size in array.shape), np.nan, dtype=array.dtype)
+        view = room[(*(slice(None, None, 2),) * array.ndim, ...)]
+        view[...] = array
+        return view
+
+    def zero_stride(array: np.ndarray) -> np.ndarray:
+        """One value for all places, as the gradient of a sum arrives: strides of 0."""
+        value = array.ravel()[0] if array.size else array.dtype.type(1.25)
+        return np.broadcast_to(value, array.shape)
+
+    yield "non-contiguous cotangent", like_nested(dy, strided), False
+    yield "transposed cotangent", like_nested(dy, lambda array: np.array(array, order="F")), False
+    yield "broadcast cotangent", like_nested(dy, zero_stride), True
+    if isinstance(dy, np.ndarray) and dy.ndim == 0:
+        yield "0-d cotangent", np.asarray(dy), False
+
+
+def written(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> list[str]:
+    """The names of arrays whose bytes changed."""
+    return [name for name in before if before[name].tobytes() != after[name].tobytes()]
+
+
+def kept_arrays(done: Run) -> dict[str, np.ndarray]:
+    """Every array that the pair could write to: the inputs, the cotangent, the cache."""
+    found = {name: np.asarray(array) for name, array in done.arrays.items()}
+    found.update(_named("dy", done.dy))
+    found.update(_named("cache", done.cache))
+    return found
+
+
+def _named(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays in a value, by where they stand: cache.x_hat, cache[0], cache['x']."""
+    if isinstance(value, np.ndarray):
+        yield name, value
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for field, part in zip(value._fields, value, strict=True):
+            yield from _named(f"{name}.{field}", part)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for i, part in enumerate(value):
+            yield from _named(f"{name}[{i}]", part)
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _named(f"{name}[{key!r}]", part)

@@ -1,0 +1,267 @@
+"""From what a user has (an op, a layer, two functions, a framework's object) to a `Pair`."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from handgrad import interop
+from handgrad.checking.pair import Pair
+from handgrad.checking.samples import Seed, gradient_names
+from handgrad.dispatch import engine
+from handgrad.errors import ArgumentError
+from handgrad.layers import Layer
+from handgrad.layers.base import walk
+from handgrad.layers.flat import FlatArrays
+from handgrad.ops import OPS
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def op_module(like: Any) -> ModuleType | None:
+    """The op that `like` names or is; None for None. Raises ArgumentError for anything else."""
+    if like is None:
+        return None
+    name = like if isinstance(like, str) else getattr(like, "__name__", "").rpartition(".")[2]
+    if name not in OPS or (isinstance(like, ModuleType) and not is_op(like)):
+        raise ArgumentError(
+            f"check: like is {like!r}; allowed: an op such as hg.ops.layer_norm, of "
+            f"{', '.join(OPS)}"
+        )
+    return import_module(f"handgrad.ops.{name}")
+
+
+def is_op(target: Any) -> bool:
+    return isinstance(target, ModuleType) and target.__name__.startswith("handgrad.ops.")
+
+
+def pair_of(
+    target: Any,
+    arrays: Sequence[Any],
+    *,
+    like: ModuleType | None = None,
+    wrt: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    training: bool = True,
+) -> Pair:
+    """The pair that `target` is, for these inputs.
+
+    `options` are keyword settings of forward. Raises ArgumentError for what is none of: an op, a
+    layer, a pair of functions, a module or class with both, a backward alone with `like`, a
+    torch.autograd.Function, a torch.nn.Module, a function of JAX.
+    """
+    options = options or {}
+    if isinstance(target, str) and target in OPS:
+        target = op_module(target)
+    if is_op(target):
+        return _op_pair(target, target.forward, target.backward, arrays, options, source=target)
+    if isinstance(target, Layer):
+        return _layer_pair(target, training)
+    foreign = interop.pair_of(target, arrays)
+    if foreign is not None:
+        return foreign
+    forward, backward = _functions(target, like)
+    if like is not None:
+        return _op_pair(like, forward, backward, arrays, options, source=backward)
+    names = _input_names(forward, len(arrays))
+    floats = [
+        name
+        for name, array in zip(names, arrays, strict=True)
+        if np.asarray(array).dtype.kind == "f"
+    ]
+    return Pair(
+        name=_name(target, backward),
+        inputs=names,
+        gradients=tuple(_wanted(wrt, names) if wrt is not None else floats),
+        forward=_with_options(forward, _accepted(forward, options)),
+        backward=backward,
+        source=inspect.unwrap(backward),
+    )
+
+
+def _functions(
+    target: Any, like: ModuleType | None
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two functions of a pair, of an object that has both, or of a backward and `like`."""
+    match target:
+        case (forward, backward) if callable(forward) and callable(backward):
+            return forward, backward
+    forward, backward = (getattr(target, name, None) for name in ("forward", "backward"))
+    if callable(forward) and callable(backward):
+        return forward, backward
+    if callable(target) and like is not None:
+        return like.forward.reference, target
+    raise ArgumentError(
+        f"check: target is {target!r}; allowed: an op or its name, a layer, a pair (forward, "
+        "backward), a module or class with both, a backward alone with like=, a "
+        "torch.autograd.Function, a torch.nn.Module, a jax.custom_vjp"
+    )
+
+
+def _name(target: Any, backward: Callable[..., Any]) -> str:
+    if isinstance(target, ModuleType | type):
+        return target.__name__
+    return getattr(backward, "__qualname__", type(target).__name__)
+
+
+def _op_pair(
+    op: ModuleType,
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    arrays: Sequence[Any],
+    options: Mapping[str, Any],
+    *,
+    source: Any,
+) -> Pair:
+    """An op, or functions that are meant to be that op."""
+    stem = op.__name__.rpartition(".")[2]
+    names = _input_names(op.forward, len(arrays))
+    own = source is op
+    if not own and forward is op.forward.reference:
+        forward = _on_reference(op)
+    return Pair(
+        name=stem if own else _name(source, backward),
+        inputs=names,
+        gradients=tuple(name for name in gradient_names(stem) if name in names),
+        forward=_with_options(forward, options if own else _accepted(forward, options)),
+        backward=_given(backward, stem, names),
+        source=inspect.unwrap(backward),
+        op=stem,
+    )
+
+
+def _with_options(forward: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+    """Forward with its settings bound; every call draws from the same state of a generator."""
+
+    def run(*arrays: Any) -> Any:
+        return forward(*arrays, **{name: _fresh(value) for name, value in options.items()})
+
+    return run if options else forward
+
+
+def _fresh(value: Any) -> Any:
+    if isinstance(value, Seed):
+        return np.random.default_rng(value.number)
+    return copy.deepcopy(value) if isinstance(value, np.random.Generator) else value
+
+
+def _on_reference(op: ModuleType) -> Callable[..., Any]:
+    """The op's forward with the cache of its reference, which is what the contract describes."""
+
+    def forward(*arrays: Any, **options: Any) -> Any:
+        with engine("reference"):
+            return op.forward(*arrays, **options)
+
+    forward.__signature__ = inspect.signature(op.forward)  # type: ignore[attr-defined]
+    return forward
+
+
+def _given(backward: Callable[..., Any], stem: str, names: tuple[str, ...]) -> Callable[..., Any]:
+    """Backward without the gradients of optional inputs that were not given."""
+    every = gradient_names(stem)
+    kept = [i for i, name in enumerate(every) if name in names]
+    if len(kept) == len(every):
+        return backward
+
+    def given(dy: Any, cache: Any) -> Any:
+        found = backward(dy, cache)
+        if not isinstance(found, tuple) or len(found) != len(every):
+            return found
+        return tuple(found[i] for i in kept) if len(kept) > 1 else found[kept[0]]
+
+    return given
+
+
+def _input_names(forward: Callable[..., Any], count: int) -> tuple[str, ...]:
+    """The names of the first `count` arguments."""
+    try:
+        parameters = list(inspect.signature(forward).parameters.values())
+    except (TypeError, ValueError):
+        return tuple(f"input{i}" for i in range(count))
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [each.name for each in parameters if each.kind in kinds]
+    if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
+        names += [f"input{i}" for i in range(len(names), count)]
+    if len(names) < count:
+        raise ArgumentError(
+            f"check: {count} arrays are given, but forward takes {len(names)}: {', '.join(names)}"
+        )
+    return tuple(names[:count])
+
+
+def _accepted(forward: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that this forward takes."""
+    try:
+        parameters = inspect.signature(forward).parameters
+    except (TypeError, ValueError):
+        return dict(options)
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
+        return dict(options)
+    return {name: value for name, value in options.items() if name in parameters}
+
+
+def takes(forward: Callable[..., Any], options: Mapping[str, Any]) -> bool:
+    """Whether forward takes every one of these options."""
+    return len(_accepted(forward, options)) == len(options)
+
+
+def _wanted(wrt: Sequence[str], names: tuple[str, ...]) -> Sequence[str]:
+    for name in wrt:
+        if name not in names:
+            raise ArgumentError(f"check: wrt has {name!r}; allowed: {', '.join(names)}")
+    return wrt
+
+
+def _layer_pair(layer: Layer, training: bool) -> Pair:
+    """A layer or model; its parameters are inputs after x, in the type of x.
+
+    Every forward starts from the same buffers and generators, so that dropout draws one mask.
+    """
+    start = copy.deepcopy(layer)
+    parameters = start.parameters
+
+    def forward(x: np.ndarray, *arrays: np.ndarray) -> tuple[Any, Any]:
+        model = copy.deepcopy(start)
+        given = dict(zip(parameters, arrays, strict=True))
+        if given:
+            model.bind(FlatArrays.of(given))
+            model.update_parameters(given)
+            _convert_buffers(model, arrays[0].dtype)
+        y, cache = model.forward(x, training=training)
+        return y, (model, cache)
+
+    def backward(dy: Any, cache: Any) -> Any:
+        model, kept = cache
+        dx, gradients = model.backward(dy, kept)
+        found = [*([dx] if dx is not None else []), *(gradients[name] for name in parameters)]
+        return tuple(found) if len(found) > 1 else found[0]
+
+    first = () if _takes_tokens(layer) else ("x",)
+    return Pair(
+        name=type(layer).__name__,
+        inputs=("x", *parameters),
+        gradients=(*first, *parameters),
+        forward=forward,
+        backward=backward,
+        parameters={name: np.asarray(array, np.float64) for name, array in parameters.items()},
+    )
+
+
+def _convert_buffers(model: Layer, dtype: Any) -> None:
+    for _, part in walk(model):
+        for name in part.buffer_names:
+            if (buffer := getattr(part, name)) is not None:
+                setattr(part, name, buffer.astype(dtype))
+
+
+def _takes_tokens(layer: Layer) -> bool:
+    """Whether x is integers, as for an embedding: then there is no dx."""
+    while layer.layers and type(layer).__name__ == "Sequential":
+        layer = next(iter(layer.layers.values()))
+    return type(layer).__name__ == "Embedding"

@@ -1,0 +1,206 @@
+"""One run of a pair at one point: is what comes back fit to be judged, and is it right?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from handgrad.checking.differences import NOT_FINITE, directional, elementwise
+from handgrad.checking.pair import Pair
+from handgrad.checking.report import Fault, GradientRow
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class TrialFault(Exception):  # noqa: N818  (a finding, not an error)
+    """The run cannot be judged further; `fault` says why."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Run:
+    """Forward and backward at one point, with what came back, by name of the input."""
+
+    arrays: Arrays
+    y: Any
+    cache: Any
+    dy: Any
+    gradients: dict[str, Any]
+
+
+def leaves(nested: Any) -> Iterator[np.ndarray]:
+    """The arrays in nested tuples, or the one array."""
+    if isinstance(nested, tuple | list):
+        for part in nested:
+            yield from leaves(part)
+    elif nested is not None:
+        yield np.asarray(nested)
+
+
+def like_nested(nested: Any, change: Callable[[np.ndarray], Any]) -> Any:
+    """The same nesting with every array changed."""
+    if isinstance(nested, tuple | list):
+        return tuple(like_nested(part, change) for part in nested)
+    return None if nested is None else change(np.asarray(nested))
+
+
+def run(
+    pair: Pair,
+    arrays: Arrays,
+    rng: np.random.Generator,
+    *,
+    cotangent: Callable[[Any], Any] | None = None,
+) -> Run:
+    """Forward, a random cotangent (or `cotangent(y)`), backward.
+
+    Raises TrialFault where one of them raises or returns something of the wrong form.
+    """
+    y, cache = forward(pair, arrays)
+    dy = cotangent(y) if cotangent is not None else random_like(y, rng)
+    return Run(arrays, y, cache, dy, backward(pair, dy, cache))
+
+
+def random_like(y: Any, rng: np.random.Generator) -> Any:
+    """A cotangent that no two places of y share; 0 for outputs that are no floats."""
+
+    def draw(array: np.ndarray) -> np.ndarray:
+        values = np.asarray(rng.standard_normal(array.shape))
+        return values.astype(array.dtype) if array.dtype.kind == "f" else np.zeros_like(values)
+
+    return like_nested(y, draw)
+
+
+def forward(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
+    try:
+        result = pair.forward(*(arrays[name] for name in pair.inputs))
+    except Exception as error:
+        raise _raised("forward", error) from error
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise TrialFault(
+            Fault(
+                "", "wrong count", "", f"forward returns {_form(result)}; allowed: (y, cache)", 1.0
+            )
+        )
+    return result
+
+
+def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
+    try:
+        found = pair.backward(dy, cache)
+    except Exception as error:
+        raise _raised("backward", error) from error
+    names = pair.gradients
+    several = found if isinstance(found, tuple | list) else (found,)
+    if len(several) != len(names):
+        listed = ", ".join(names)
+        message = (
+            f"backward returns {len(several)} gradient{'s' * (len(several) != 1)}; "
+            f"allowed: {len(names)}, for {listed}, in this order"
+        )
+        raise TrialFault(Fault("", "wrong count", "", message, 1.0))
+    return dict(zip(names, several, strict=True))
+
+
+def _raised(what: str, error: Exception) -> TrialFault:
+    first = (str(error).splitlines() or ["no message"])[0]
+    message = f"{what} raises {type(error).__name__}: {first}"
+    return TrialFault(Fault("", "raises", "", message, 1.0))
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def malformed(pair: Pair, done: Run) -> list[Fault]:
+    """Gradients that cannot be compared: no array, NaN, another type. Shapes are judged later."""
+    faults = []
+    finite = all(np.isfinite(each).all() for each in leaves(done.y))
+    for name, found in done.gradients.items():
+        if not isinstance(found, np.ndarray | np.generic | float):
+            message = f"d{name} is {_form(found)}; allowed: an array of the shape of {name}"
+            if found is None:
+                message = f"d{name} is None; allowed: an array of the shape of {name}"
+            faults.append(Fault(name, "wrong type", "", message, 1.0))
+            continue
+        gradient, array = np.asarray(found), np.asarray(done.arrays[name])
+        if gradient.dtype != array.dtype:
+            message = f"d{name} is of {gradient.dtype}; allowed: {array.dtype}, as {name}"
+            faults.append(Fault(name, "wrong type", "", message, 1.0))
+        elif not np.isfinite(gradient).all() and finite:
+            bad = int(gradient.size - np.isfinite(gradient).sum())
+            message = (
+                f"d{name} is not finite at {bad} of {gradient.size} places, "
+                "though forward and the cotangent are finite"
+            )
+            faults.append(Fault(name, "not finite", "", message, 1.0))
+    return faults
+
+
+def contraction(pair: Pair, done: Run) -> Callable[[Mapping[str, np.ndarray]], float]:
+    """The number <y, dy> as a function of the inputs: what the gradients are gradients of."""
+
+    def value(point: Mapping[str, np.ndarray]) -> float:
+        y, _ = pair.forward(*(point[name] for name in pair.inputs))
+        return float(sum(np.sum(a * b) for a, b in zip(leaves(y), leaves(done.dy), strict=True)))
+
+    return value
+
+
+def noise(done: Run) -> float:
+    """How far rounding in y alone moves the contraction, as its terms are large and cancel."""
+    eps = float(np.finfo(np.float64).eps)
+    total = 0.0
+    for y, dy in zip(leaves(done.y), leaves(done.dy), strict=True):
+        with np.errstate(all="ignore"):
+            total += float(np.sqrt(np.sum((np.abs(y) * np.abs(dy)) ** 2, dtype=np.float64)))
+    return 4.0 * eps * total if np.isfinite(total) else 0.0
+
+
+def directional_row(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> GradientRow:
+    """<gradient, v> against the derivative along a random direction v of this input alone."""
+    array = np.asarray(done.arrays[name], dtype=np.float64)
+    found = np.asarray(done.gradients[name])
+    if found.shape != array.shape:
+        message = f"shape {found.shape}, not {array.shape}"
+        return GradientRow(name, float("inf"), 0.0, "wrong", message)
+    if array.size == 0:
+        return GradientRow(name, 0.0, 0.0, "right", "nothing in it")
+    direction = np.asarray(rng.standard_normal(array.shape))
+    expected = directional(
+        contraction(pair, done), dict(done.arrays), {name: direction}, noise=noise(done)
+    )
+    ours = float(np.sum(found * direction))
+    rounding = 4.0 * np.finfo(np.float64).eps * float(np.sqrt(np.sum((found * direction) ** 2)))
+    bound = expected.bound + rounding
+    scale = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value), 1e-300)
+    error = abs(ours - expected.value)
+    if expected.method == NOT_FINITE:
+        return GradientRow(name, 0.0, 0.0, "undecided", "forward is not finite beside the point")
+    verdict = "right" if error <= bound else "wrong"
+    if verdict == "right" and bound > 1e-2 * scale and bound > 1e-7:
+        verdict = "undecided"
+    return GradientRow(name, error / scale, bound / scale, verdict, expected.method)
+
+
+def numeric_gradient(
+    pair: Pair, done: Run, name: str, limit: int, rng: np.random.Generator
+) -> tuple[np.ndarray, float]:
+    """The gradient by central differences, and its error bound.
+
+    At most `limit` elements, drawn at random, are computed; the others are NaN.
+    """
+    size = np.asarray(done.arrays[name]).size
+    positions = range(size) if size <= limit else sorted(rng.choice(size, limit, replace=False))
+    gradient, bounds = elementwise(
+        contraction(pair, done), dict(done.arrays), name, positions=positions, noise=noise(done)
+    )
+    known = np.isfinite(gradient)
+    return gradient, float(np.max(bounds[known], initial=0.0))

@@ -1,0 +1,133 @@
+"""What other frameworks define, as pairs of forward and backward that the checker can run."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from handgrad.checking.pair import Nested, Pair
+from handgrad.errors import ArgumentError
+
+__all__ = ["pair_of"]
+
+
+def pair_of(target: Any, arrays: Sequence[Any]) -> Pair | None:
+    """The pair of a framework's object, called with these arguments; None for any other target.
+
+    Recognised are a subclass of `torch.autograd.Function` or its `apply`, a `torch.nn.Module`, and
+    what JAX makes of a function: `jax.custom_vjp`, `jax.custom_jvp`, `jax.jit`. A plain function on
+    JAX arrays looks like any other function; `interop.jax.function_pair` takes it.
+
+    Imports no framework: an object of one can only exist where it has been imported.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        from handgrad.interop import pytorch
+
+        is_apply = getattr(target, "__name__", None) == "apply"
+        function = getattr(target, "__self__", target) if is_apply else target
+        if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+            return pytorch.function_pair(function, arrays)
+        if isinstance(target, torch.nn.Module):
+            return pytorch.module_pair(target, arrays)
+    of_jax = type(target).__module__.partition(".")[0] in ("jax", "jaxlib")
+    if of_jax and callable(target):
+        from handgrad.interop import jax
+
+        return jax.function_pair(target, arrays)
+    return None
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Positional arguments of a function: arrays, which vary, among constants, which do not."""
+
+    names: tuple[str, ...]  # of the arrays
+    places: tuple[int, ...]  # of the arrays, among all arguments
+    values: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, what: str, function: Callable[..., Any], values: Sequence[Any]) -> Arguments:
+        """Arrays named as in the function's signature; those of `*xs` are xs0, xs1, ...
+
+        Raises ArgumentError where the function cannot be called with so many.
+        """
+        signature = inspect.signature(function)
+        try:
+            bound = signature.bind(*values)
+        except TypeError:
+            raise ArgumentError(
+                f"{what}: {len(values)} inputs given; allowed: what forward{signature} takes"
+            ) from None
+        names: list[str] = []
+        for name, value in bound.arguments.items():
+            several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            names += [f"{name}{i}" for i in range(len(value))] if several else [name]
+        places = tuple(i for i, value in enumerate(values) if isinstance(value, np.ndarray))
+        return cls(tuple(names[i] for i in places), places, tuple(values))
+
+    @property
+    def arrays(self) -> list[Any]:
+        return [self.values[place] for place in self.places]
+
+    def filled(self, arrays: Sequence[Any]) -> list[Any]:
+        """All the arguments, with these in the places of the arrays."""
+        values = list(self.values)
+        for place, array in zip(self.places, arrays, strict=True):
+            values[place] = array
+        return values
+
+
+def nested(what: str, value: Any, is_array: Callable[[Any], bool], convert: Any) -> Nested:
+    """A framework's result with every array converted, lists as tuples, and without None.
+
+    Raises ArgumentError for anything else in it.
+    """
+    if is_array(value):
+        return convert(value)
+    if isinstance(value, (tuple, list)):
+        parts = [part for part in value if part is not None]
+        return tuple(nested(what, part, is_array, convert) for part in parts)
+    raise ArgumentError(
+        f"{what}: forward returns a {type(value).__name__}; allowed: an array or a tuple of arrays"
+    )
+
+
+def leaves(value: Nested) -> Iterator[Any]:
+    """The arrays of nested tuples, in order."""
+    if not isinstance(value, tuple):
+        yield value
+        return
+    for part in value:
+        yield from leaves(part)
+
+
+def bare(gradients: Sequence[Any]) -> Any:
+    """Gradients as a backward returns them: one bare, several as a tuple."""
+    return gradients[0] if len(gradients) == 1 else tuple(gradients)
+
+
+def takes_float64(forward: Callable[..., tuple[Nested, Any]], arrays: Sequence[Any]) -> bool:
+    """False where float32 goes in, but float64 is refused or comes out as another float type.
+
+    Found by trying. Where forward fails on both, float64 is not the reason.
+    """
+
+    def attempt(dtype: type) -> list[Any]:
+        y, _ = forward(*[a.astype(dtype) if a.dtype.kind == "f" else a for a in arrays])
+        return [part.dtype for part in leaves(y) if part.dtype.kind == "f"]
+
+    try:
+        return all(dtype == np.float64 for dtype in attempt(np.float64))
+    except Exception:
+        pass
+    try:
+        attempt(np.float32)
+    except Exception:
+        return True
+    return False
