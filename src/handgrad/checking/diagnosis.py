@@ -56,7 +56,7 @@ _PHRASES: Final = {
     "function missing": "{} is not applied",
     "scale inverted": "{} multiplies where it should divide, or the other way round",
     "transposed": "{} is transposed and should not be",
-    "stale variable": "{}: another variable is used",
+    "stale variable": "one variable stands where another belongs: {}",
     "activation derivative forgotten": "the derivative of the activation, in {}, is forgotten",
 }
 #: The fault of a backward that an edit of this kind puts right.
@@ -79,7 +79,7 @@ _OPPOSITES: Final = {
     "scale inverted": ("scale inverted", "{} multiplies where it should divide, or vice versa"),
     "transposed": ("transpose missing", "{} should be transposed"),
     "factor inserted": ("factor missing", "the factor {} is missing"),
-    "stale variable": ("stale variable", "in place of the second: {}"),
+    "stale variable": ("stale variable", "another variable belongs there: {}"),
 }
 #: A fitted coefficient this close to a whole number or a half is meant to be it.
 _NEAR: Final = 1e-6
@@ -132,9 +132,14 @@ def _told(
     rivals = [
         each
         for each in holding[1:]
-        if (each.kind, each.term) != (best.kind, best.term) and each.cost < best.cost + 0.3
+        if each.repairs == best.repairs
+        and (each.kind, each.term.lstrip("−")) != (best.kind, best.term.lstrip("−"))
+        and each.cost < best.cost + 0.3
     ]
     message = f"d{name}: {best.phrase}; residual {residual:.0e}"
+    lines = [each.line for each in holding if each.kind == best.kind and each.line]
+    if lines:
+        message += f" (line {lines[0]})"
     if rivals:
         message += f" (or, with the same effect here: {rivals[0].phrase})"
     alternatives = tuple((each.kind, each.term) for each in rivals[:1])
@@ -183,9 +188,10 @@ def _edited(
             cost = _COSTS.get(edit.kind, 2.0)
             if repairs:
                 kind, phrase = _OPPOSITES.get(edit.kind, (edit.kind, phrase))
-                phrase = f"{phrase} (line {edit.line})"
                 cost += 0.2
-            yield Explanation(kind, edit.part, phrase.format(edit.part), cost, predict, repairs)
+            line = edit.line if repairs else 0
+            words = phrase.format(edit.part)
+            yield Explanation(kind, edit.part, words, cost, predict, repairs, line)
 
     return explanations
 

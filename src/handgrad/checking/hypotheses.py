@@ -53,7 +53,7 @@ class Draw:
         difference = np.abs(predicted[known] - expected[known])
         scale = max(np.abs(expected[known]).max(initial=0.0), 1e-300)
         allowed = max(4.0 * self.tolerances[name], 1e-9 * scale)
-        return float(difference.max(initial=0.0)) / allowed
+        return float(difference.max(initial=0.0) / allowed)
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class Explanation:
     cost: float
     predict: Callable[[Draw], Any] = field(repr=False)
     repairs: bool = False
+    #: The line of the target's source that it concerns; 0 if unknown.
+    line: int = 0
 
 
 def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from handgrad.checking.pair import Pair
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.checking.roundoff import bound_of_backward, perturbed_bound
-from handgrad.checking.trial import Run, TrialFault, like_nested, malformed, run
+from handgrad.checking.trial import TrialFault, like_nested, malformed, run
 from handgrad.dispatch import engine
 
 #: Half the distance from 1 to the next float32.
@@ -27,8 +27,8 @@ def precision_faults(
     narrow = {name: _float32(array) for name, array in arrays.items()}
     try:
         done = run(pair, narrow, rng)
-    except TrialFault as found:
-        fault = found.fault
+    except TrialFault as refused:
+        fault = refused.fault
         return [Fault("", fault.kind, "", f"in float32: {fault.message}", 1.0, "float32")], []
     faults = [
         Fault(each.gradient, each.kind, "", f"in float32: {each.message}", 1.0, "float32")
@@ -36,9 +36,12 @@ def precision_faults(
     ]
     if faults or not pair.takes_float64:
         return faults, []
-    values, method = _bounds(pair, narrow, done)
+    values, method = bounds(pair, narrow, done.dy, UNIT)
     rows = []
-    for name, (right, bound) in zip(pair.gradients, values, strict=True):
+    for name, counted in zip(pair.gradients, values, strict=True):
+        if counted is None:
+            continue
+        right, bound = counted
         found = np.asarray(done.gradients[name], dtype=np.float64)
         error = np.abs(found - right)
         excess = error > bound
@@ -65,17 +68,17 @@ def _float32(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if np.asarray(array).dtype.kind == "f" else np.array(array)
 
 
-def _bounds(
-    pair: Pair, arrays: Mapping[str, np.ndarray], done: Run
-) -> tuple[tuple[tuple[np.ndarray, np.ndarray], ...], str]:
-    """Per gradient the float64 value at the float32 inputs, and the bound; and what it is from."""
+def bounds(
+    pair: Pair, arrays: Mapping[str, np.ndarray], dy: Any, unit: float
+) -> tuple[tuple[tuple[np.ndarray, np.ndarray] | None, ...], str]:
+    """Per gradient its float64 value and what rounding to `unit` explains; and how that is known."""
     wide = [_float64(arrays[name]) for name in pair.inputs]
-    dy: Any = like_nested(done.dy, _float64)
+    dy = like_nested(dy, _float64)
     with engine("reference"):
-        counted = bound_of_backward(pair.forward, pair.backward, wide, dy, unit=UNIT)
+        counted = bound_of_backward(pair.forward, pair.backward, wide, dy, unit=unit)
         if counted is not None:
             return counted, COUNTED
-    return perturbed_bound(pair.forward, pair.backward, wide, dy, unit=UNIT), PERTURBED
+    return perturbed_bound(pair.forward, pair.backward, wide, dy, unit=unit), PERTURBED
 
 
 def _float64(array: np.ndarray) -> np.ndarray:

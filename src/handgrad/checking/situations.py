@@ -65,11 +65,13 @@ def of_arrays(
     for situation, count in (("one row", 1), ("empty", 0), ("prime sizes", 7)):
         if rows == 0 or (rows == count and situation != "prime sizes"):
             continue
-        changed = {**arrays, **{name: _rows(arrays[name], count, rng) for name in batched}}
+        changed = {name: arrays[name] for name in names}
+        changed |= {name: _rows(arrays[name], count, rng) for name in batched}
         yield Setup(situation, "", changed, options, smooth=True, comparable=False)
     floats = [name for name in names if np.asarray(arrays[name]).dtype.kind == "f"]
     for factor in (1e4, 1e-4):
-        changed = {**arrays, **{name: factor * arrays[name] for name in floats}}
+        changed = {name: arrays[name] for name in names}
+        changed |= {name: factor * arrays[name] for name in floats}
         yield Setup("extreme values", f"inputs times {factor:g}", changed, options, False, False)
 
 
@@ -87,7 +89,8 @@ def cotangents(y: Any, dy: Any) -> Iterator[tuple[str, Any, bool]]:
     def strided(array: np.ndarray) -> np.ndarray:
         """Every second value of a larger array along every axis, the rest NaN."""
         room = np.full(tuple(2 * size for size in array.shape), np.nan, dtype=array.dtype)
-        view = room[(*(slice(None, None, 2),) * array.ndim, ...)]
+        every_second: tuple[Any, ...] = (slice(None, None, 2),) * array.ndim
+        view = room[(*every_second, ...)]
         view[...] = array
         return view
 

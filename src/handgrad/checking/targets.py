@@ -41,6 +41,10 @@ def is_op(target: Any) -> bool:
     return isinstance(target, ModuleType) and target.__name__.startswith("handgrad.ops.")
 
 
+def is_op_name(target: Any) -> bool:
+    return isinstance(target, str) and target in OPS
+
+
 def pair_of(
     target: Any,
     arrays: Sequence[Any],
@@ -48,7 +52,6 @@ def pair_of(
     like: ModuleType | None = None,
     wrt: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
-    training: bool = True,
 ) -> Pair:
     """The pair that `target` is, for these inputs.
 
@@ -57,12 +60,12 @@ def pair_of(
     torch.autograd.Function, a torch.nn.Module, a function of JAX.
     """
     options = options or {}
-    if isinstance(target, str) and target in OPS:
+    if is_op_name(target):
         target = op_module(target)
     if is_op(target):
         return _op_pair(target, target.forward, target.backward, arrays, options, source=target)
     if isinstance(target, Layer):
-        return _layer_pair(target, training)
+        return _layer_pair(target, options)
     foreign = interop.pair_of(target, arrays)
     if foreign is not None:
         return foreign
@@ -137,18 +140,28 @@ def _op_pair(
 
 
 def _with_options(forward: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
-    """Forward with its settings bound; every call draws from the same state of a generator."""
+    """Forward with its settings bound, those that are arrays in the type of the inputs.
+
+    Every call draws from the same state of a generator.
+    """
 
     def run(*arrays: Any) -> Any:
-        return forward(*arrays, **{name: _fresh(value) for name, value in options.items()})
+        dtype = next((each.dtype for each in arrays if _is_floats(each)), np.dtype(np.float64))
+        return forward(*arrays, **{name: _fresh(value, dtype) for name, value in options.items()})
 
     return run if options else forward
 
 
-def _fresh(value: Any) -> Any:
+def _is_floats(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _fresh(value: Any, dtype: Any) -> Any:
     if isinstance(value, Seed):
         return np.random.default_rng(value.number)
-    return copy.deepcopy(value) if isinstance(value, np.random.Generator) else value
+    if isinstance(value, np.random.Generator):
+        return copy.deepcopy(value)
+    return value.astype(dtype) if _is_floats(value) else value
 
 
 def _on_reference(op: ModuleType) -> Callable[..., Any]:
@@ -218,7 +231,7 @@ def _wanted(wrt: Sequence[str], names: tuple[str, ...]) -> Sequence[str]:
     return wrt
 
 
-def _layer_pair(layer: Layer, training: bool) -> Pair:
+def _layer_pair(layer: Layer, options: Mapping[str, Any]) -> Pair:
     """A layer or model; its parameters are inputs after x, in the type of x.
 
     Every forward starts from the same buffers and generators, so that dropout draws one mask.
@@ -233,7 +246,7 @@ def _layer_pair(layer: Layer, training: bool) -> Pair:
             model.bind(FlatArrays.of(given))
             model.update_parameters(given)
             _convert_buffers(model, arrays[0].dtype)
-        y, cache = model.forward(x, training=training)
+        y, cache = model.forward(x, **{"training": True, **options})
         return y, (model, cache)
 
     def backward(dy: Any, cache: Any) -> Any:

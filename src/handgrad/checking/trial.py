@@ -55,14 +55,14 @@ def run(
     arrays: Arrays,
     rng: np.random.Generator,
     *,
-    cotangent: Callable[[Any], Any] | None = None,
+    dy: Any = None,
 ) -> Run:
-    """Forward, a random cotangent (or `cotangent(y)`), backward.
+    """Forward, a random cotangent unless `dy` is given, backward.
 
     Raises TrialFault where one of them raises or returns something of the wrong form.
     """
     y, cache = forward(pair, arrays)
-    dy = cotangent(y) if cotangent is not None else random_like(y, rng)
+    dy = random_like(y, rng) if dy is None else dy
     return Run(arrays, y, cache, dy, backward(pair, dy, cache))
 
 
@@ -154,18 +154,29 @@ def contraction(pair: Pair, done: Run) -> Callable[[Mapping[str, np.ndarray]], f
     return value
 
 
+def magnitude(done: Run) -> float:
+    """The size of the contraction's terms: the root of the sum of their squares."""
+    pairs = zip(leaves(done.y), leaves(done.dy), strict=True)
+    total = sum(float(np.sqrt(np.sum((y * dy) ** 2, dtype=np.float64))) for y, dy in pairs)
+    return total if np.isfinite(total) else 0.0
+
+
 def noise(done: Run) -> float:
     """How far rounding in y alone moves the contraction, as its terms are large and cancel."""
-    eps = float(np.finfo(np.float64).eps)
-    total = 0.0
-    for y, dy in zip(leaves(done.y), leaves(done.dy), strict=True):
-        with np.errstate(all="ignore"):
-            total += float(np.sqrt(np.sum((np.abs(y) * np.abs(dy)) ** 2, dtype=np.float64)))
-    return 4.0 * eps * total if np.isfinite(total) else 0.0
+    return 4.0 * float(np.finfo(np.float64).eps) * magnitude(done)
 
 
-def directional_row(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> GradientRow:
-    """<gradient, v> against the derivative along a random direction v of this input alone."""
+def directional_row(
+    pair: Pair,
+    done: Run,
+    name: str,
+    rng: np.random.Generator,
+    counted: tuple[np.ndarray, np.ndarray] | None = None,
+) -> GradientRow:
+    """<gradient, v> against the derivative along a random direction v of this input alone.
+
+    `counted` is a bound of the rounding within backward, where it has been counted.
+    """
     array = np.asarray(done.arrays[name], dtype=np.float64)
     found = np.asarray(done.gradients[name])
     if found.shape != array.shape:
@@ -179,8 +190,11 @@ def directional_row(pair: Pair, done: Run, name: str, rng: np.random.Generator) 
     )
     ours = float(np.sum(found * direction))
     rounding = 4.0 * np.finfo(np.float64).eps * float(np.sqrt(np.sum((found * direction) ** 2)))
+    if counted is not None and np.shape(counted[1]) == array.shape:
+        rounding += float(np.sum(counted[1] * np.abs(direction)))
     bound = expected.bound + rounding
-    scale = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value), 1e-300)
+    size = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value))
+    scale = max(size, 1e-6 * magnitude(done), 1e-300)  # a gradient of 0 has no size of its own
     error = abs(ours - expected.value)
     if expected.method == NOT_FINITE:
         return GradientRow(name, 0.0, 0.0, "undecided", "forward is not finite beside the point")

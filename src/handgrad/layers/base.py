@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -60,6 +61,15 @@ class Layer:
         With `input_gradient=False`, dx is None and not computed.
         """
         raise NotImplementedError
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A layer with arrays and generators of its own; the ops it refers to stay the same."""
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in vars(self).items():
+            shared = isinstance(value, ModuleType)
+            setattr(twin, name, value if shared else copy.deepcopy(value, memo))
+        return twin
 
     @property
     def parameters(self) -> dict[str, Array]:

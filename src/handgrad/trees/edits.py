@@ -263,9 +263,9 @@ class _Editor:
         if not _is_floats(here) or here.ndim == 0:
             return
         for other in sorted(self.known):
-            value = self.environment.get(other)
-            if _is_array(value) and _broadcasts(value.shape, here.shape):
-                for inverse in (False, True) if value.dtype.kind == "f" else (False,):
+            factor = self.environment.get(other)
+            if _is_array(factor) and _broadcasts(factor.shape, here.shape):
+                for inverse in (False, True) if factor.dtype.kind == "f" else (False,):
                     factors = (Factor(False, node), Factor(inverse, Name(other)))
                     part = ("1/" if inverse else "") + text(Name(other))
                     yield part, nodes.Product(factors)

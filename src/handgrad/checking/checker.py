@@ -1,9 +1,8 @@
-"""`hg.check`: is this backward the gradient of this forward, and if not, which term is wrong?"""
+"""One check, from the usual inputs to the unusual: gathers rows, trials and faults."""
 
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -15,12 +14,13 @@ from handgrad import trees
 from handgrad.checking import situations
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
+from handgrad.checking.localisation import parts
 from handgrad.checking.pair import Pair
-from handgrad.checking.precision import precision_faults
+from handgrad.checking.precision import bounds, precision_faults
 from handgrad.checking.recognition import recognised
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
 from handgrad.checking.situations import Setup
-from handgrad.checking.targets import is_op, op_module, pair_of, takes
+from handgrad.checking.targets import is_op, is_op_name, op_module, pair_of, takes
 from handgrad.checking.trial import (
     Run,
     TrialFault,
@@ -35,91 +35,12 @@ from handgrad.checking.trial import (
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
-from handgrad.ops import OPS
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000
 
 
-def check(
-    target: Any,
-    *inputs: Any,
-    like: Any = None,
-    wrt: Sequence[str] | None = None,
-    seed: int = 0,
-    training: bool = True,
-    **options: Any,
-) -> CheckReport:
-    """Check every gradient of `target`, and say of each wrong one what is wrong with it.
-
-    `target` is an op (`hg.ops.layer_norm` or its name), a layer or model, a pair of functions
-    (forward, backward) in the op contract, a module or class with both, a backward alone with
-    `like`, a torch.autograd.Function, a torch.nn.Module, or a jax.custom_vjp function.
-
-    `inputs` are arrays for forward, in its order; an op, and anything with `like`, needs none.
-    Floats are taken as float64 and again as float32. `like` is the op that the target is meant to
-    be: its forward is compared, and its formula gives faults their names. `wrt` names the inputs
-    that backward returns gradients for, where these are not all inputs of floats. `training` is
-    passed to layers, `options` to forward. All random numbers come from `seed`.
-
-    Gradients are contracted with a random cotangent along random directions and compared with
-    central differences; where one fails it is compared element by element. The report's bounds come
-    from the error model of the differences, and for float32 from a count of its operations.
-
-    Raises ArgumentError for a target or inputs that are nothing of the above. What is wrong with
-    the target itself is in the report, whatever it does.
-    """
-    op = op_module(target) if is_op(target) or _is_name(target) else op_module(like)
-    rng = np.random.default_rng(seed)
-    setups = _setups(target, inputs, op, options, rng)
-    checker = _Checker(target, op, wrt, training, seed, rng)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        return checker.report(setups)
-
-
-def _is_name(target: Any) -> bool:
-    return isinstance(target, str) and target in OPS
-
-
-def _setups(
-    target: Any,
-    inputs: Sequence[Any],
-    op: ModuleType | None,
-    options: Mapping[str, Any],
-    rng: np.random.Generator,
-) -> list[Setup]:
-    """The inputs to try, the user's own first."""
-    known = [] if op is None else situations.of_op(op, rng)
-    if not inputs:
-        if not known:
-            raise ArgumentError(
-                f"check: no inputs are given for {target!r}; allowed without inputs: an op, or a "
-                "target with like="
-            )
-        if options:
-            known = [replace(known[0], options={**known[0].options, **options})]
-        return known
-    arrays = {str(i): _as_array(i, value) for i, value in enumerate(inputs)}
-    return [Setup("usual", "", arrays, options, smooth=True), *known]
-
-
-def _as_array(position: int, value: Any) -> Any:
-    """Floats as float64, integers and booleans as they are; what is no array stays."""
-    try:
-        array = np.asarray(value.detach().numpy() if hasattr(value, "detach") else value)
-    except Exception:
-        raise ArgumentError(
-            f"check: input {position} is a {type(value).__name__}; allowed: arrays"
-        ) from None
-    if array.dtype.kind not in "fiub":
-        raise ArgumentError(f"check: input {position} is of {array.dtype}; allowed: numbers")
-    if array.dtype.kind == "f":
-        return np.array(array, dtype=np.float64)
-    return np.array(array)
-
-
-class _Checker:
+class Checker:
     """One check: gathers rows and faults while it goes from the usual inputs to the unusual."""
 
     def __init__(
@@ -127,16 +48,19 @@ class _Checker:
         target: Any,
         op: ModuleType | None,
         wrt: Sequence[str] | None,
-        training: bool,
         seed: int,
         rng: np.random.Generator,
+        *,
+        own_inputs: bool,
     ) -> None:
         self.target = target
         self.op = op
         self.wrt = wrt
-        self.training = training
+        self.own_inputs = own_inputs
         self.seed = seed
         self.rng = rng
+        self.form: dict[str, int] = {}
+        self.wrong: set[str] = set()
         self.rows: list[GradientRow] = []
         self.trials: list[TrialRow] = []
         self.faults: list[Fault] = []
@@ -145,15 +69,18 @@ class _Checker:
         usual, *others = setups
         pair, arrays = self.pair(usual)
         if self.op is None:
-            name = recognised(pair, arrays)
-            self.op = op_module(name)
+            self.op = op_module(recognised(pair, arrays))
             pair, arrays = self.pair(usual)
+            others = [] if self.op is None else situations.of_op(self.op, self.rng)
+        self.form = {name: np.ndim(array) for name, array in arrays.items()}
         try:
             self.usual(pair, arrays, usual)
         except TrialFault as found:
             self.faults.append(found.fault)
             self.trials.append(TrialRow("usual", "wrong", found.fault.kind))
         else:
+            if isinstance(self.target, Layer) and self.faults:
+                self.faults = self.localised(usual) or self.faults
             if self.op is None:
                 others = list(situations.of_arrays(pair, arrays, usual.options, self.rng))
             for setup in others:
@@ -167,6 +94,30 @@ class _Checker:
             tuple(self.faults),
         )
 
+    def localised(self, setup: Setup) -> list[Fault]:
+        """The faults of the parts of a model that are wrong on their own, all children right."""
+        found: list[Fault] = []
+        culprits: list[str] = []
+        (x,) = setup.arrays.values()
+        for name, layer, inner in parts(self.target, x, setup.options):
+            if any(other.startswith(name + ".") for other in culprits):
+                continue
+            checker = Checker(layer, None, None, self.seed, self.rng, own_inputs=True)
+            inner_setup = Setup("usual", "", {"x": inner}, setup.options, smooth=True)
+            faults = checker.report([inner_setup]).faults
+            if faults:
+                culprits.append(name)
+                kind = type(layer).__name__
+                found += [
+                    replace(
+                        fault,
+                        gradient=f"{name}.{fault.gradient}",
+                        message=f"layer {name} ({kind}): {fault.message}",
+                    )
+                    for fault in faults
+                ]
+        return found
+
     # What is being run
 
     def pair(self, setup: Setup) -> tuple[Pair, dict[str, np.ndarray]]:
@@ -178,7 +129,6 @@ class _Checker:
             like=self.op if not is_op(self.target) else None,
             wrt=self.wrt,
             options={**setup.options, **keyword},
-            training=self.training,
         )
         own = [name for name in pair.inputs if name not in pair.parameters]
         if len(own) != len(positional):
@@ -197,12 +147,11 @@ class _Checker:
         self.faults += malformed_faults
         broken = {fault.gradient for fault in malformed_faults}
         self.faults += self.different_forward(pair, arrays, done, setup)
-        for name in pair.gradients:
-            if name not in broken:
-                self.rows.append(directional_row(pair, done, name, self.rng))
+        self.rows += self.judged(pair, done, [n for n in pair.gradients if n not in broken])
         wrong = tuple(row.gradient for row in self.rows if row.verdict == "wrong")
         wrong += self.elementwise_wrong(pair, done, setup, {*wrong, *broken})
         if wrong:
+            self.wrong = set(wrong)
             self.faults += self.diagnosed(pair, done, wrong, setup)
         self.trials.append(TrialRow("usual", "wrong" if self.faults else "right", ""))
         self.repeated(pair, done)
@@ -212,6 +161,20 @@ class _Checker:
             self.faults += faults
             self.rows += rows
             self.trials.append(TrialRow("float32", "wrong" if faults else "right", ""))
+
+    def judged(self, pair: Pair, done: Run, names: Sequence[str]) -> list[GradientRow]:
+        """One row per gradient. Before one is called wrong, its own float64 rounding is counted."""
+        rows = [directional_row(pair, done, name, self.rng) for name in names]
+        if not any(row.verdict == "wrong" for row in rows):
+            return rows
+        counted, _ = bounds(pair, done.arrays, done.dy, 2.0**-53)
+        rounding = dict(zip(pair.gradients, counted, strict=True))
+        return [
+            directional_row(pair, done, row.gradient, self.rng, rounding[row.gradient])
+            if row.verdict == "wrong"
+            else row
+            for row in rows
+        ]
 
     def different_forward(
         self, pair: Pair, arrays: dict[str, np.ndarray], done: Run, setup: Setup
@@ -294,7 +257,7 @@ class _Checker:
                 right[name], tolerances[name] = numeric_gradient(
                     pair, done, name, _ELEMENTS, self.rng
                 )
-        own = None if is_op(self.target) or _is_name(self.target) else _readable(pair)
+        own = None if is_op(self.target) or is_op_name(self.target) else _readable(pair)
         own_trace = None
         if own is not None and len(own.parameters) >= 2:
             try:
@@ -339,8 +302,8 @@ class _Checker:
             values = dy if values_changed else done.dy
             plain = like_nested(values, lambda array: np.array(array, order="C"))
             try:
-                again = run(pair, done.arrays, self.rng, cotangent=lambda y, dy=plain: dy)
-                other = run(pair, done.arrays, self.rng, cotangent=lambda y, dy=dy: dy)
+                again = run(pair, done.arrays, self.rng, dy=plain)
+                other = run(pair, done.arrays, self.rng, dy=dy)
             except TrialFault as found:
                 self.situation_fault(found.fault, situation)
                 continue
@@ -365,13 +328,10 @@ class _Checker:
 
     def another(self, setup: Setup) -> None:
         """The gradients that were right on the usual inputs, on others."""
-        if self.op is not None and not is_op(self.target) and not _is_name(self.target):
-            forward = getattr(self.target, "forward", None)
-            forward = self.target[0] if isinstance(self.target, tuple) else forward
-            if forward is not None and not takes(forward, setup.options):
-                self.trials.append(TrialRow(setup.title, "does not apply", ""))
-                return
-        known = {fault.gradient for fault in self.faults}
+        if not self.applies(setup):
+            self.trials.append(TrialRow(setup.title, "does not apply", ""))
+            return
+        known = self.wrong | {fault.gradient for fault in self.faults}
         try:
             pair, arrays = self.pair(setup)
             done = run(pair, arrays, self.rng)
@@ -394,6 +354,16 @@ class _Checker:
                 )
             )
         self.trials.append(TrialRow(setup.title, "wrong" if faults else "right", ""))
+
+    def applies(self, setup: Setup) -> bool:
+        """Whether a situation of a known op is one for the target, which may be less general."""
+        if self.op is None or is_op(self.target) or is_op_name(self.target):
+            return True
+        form = {name: np.ndim(array) for name, array in setup.arrays.items()}
+        same_form = form == self.form or not self.own_inputs
+        forward = getattr(self.target, "forward", None)
+        forward = self.target[0] if isinstance(self.target, tuple) else forward
+        return same_form and (forward is None or takes(forward, setup.options))
 
     def refused(self, setup: Setup, fault: Fault) -> None:
         """An exception: a fault where the op itself takes these inputs, else no matter."""
@@ -420,7 +390,7 @@ class _Checker:
                 return wrong
         if not setup.smooth or not all(np.isfinite(each).all() for each in leaves(done.y)):
             return []
-        rows = [directional_row(pair, done, name, self.rng) for name in pair.gradients]
+        rows = self.judged(pair, done, pair.gradients)
         return [row.gradient for row in rows if row.verdict == "wrong"]
 
 
@@ -466,7 +436,3 @@ def _close(found: Any, right: Any, dy: Any) -> bool:
     if not np.isfinite(scale):
         return bool(np.allclose(found, right, rtol=1e-9, equal_nan=True))
     return bool(np.all(np.abs(found - right) <= 1e-9 * scale))
-
-
-def is_model(target: Any) -> bool:
-    return isinstance(target, Layer) and bool(target.layers)

@@ -1,0 +1,92 @@
+"""`hg.check`: is this backward the gradient of this forward, and if not, which term is wrong?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from handgrad.checking import situations
+from handgrad.checking.checker import Checker
+from handgrad.checking.report import CheckReport
+from handgrad.checking.situations import Setup
+from handgrad.checking.targets import is_op, is_op_name, op_module
+from handgrad.errors import ArgumentError
+
+
+def check(
+    target: Any,
+    *inputs: Any,
+    like: Any = None,
+    wrt: Sequence[str] | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> CheckReport:
+    """Check every gradient of `target`, and say of each wrong one what is wrong with it.
+
+    `target` is an op (`hg.ops.layer_norm` or its name), a layer or model, a pair of functions
+    (forward, backward) in the op contract, a module or class with both, a backward alone with
+    `like`, a torch.autograd.Function, a torch.nn.Module, or a jax.custom_vjp function.
+
+    `inputs` are arrays for forward, in its order; an op, and anything with `like`, needs none.
+    Floats are taken as float64 and again as float32. `like` is the op that the target is meant to
+    be: its forward is compared, and its formula gives faults their names. `wrt` names the inputs
+    that backward returns gradients for, where these are not all inputs of floats. `options` go to
+    forward; a layer runs with training=True unless they say otherwise. All random numbers come from
+    `seed`.
+
+    Gradients are contracted with a random cotangent along random directions and compared with
+    central differences; where one fails it is compared element by element. The report's bounds come
+    from the error model of the differences, and for float32 from a count of its operations.
+
+    Raises ArgumentError for a target or inputs that are nothing of the above. What is wrong with
+    the target itself is in the report, whatever it does.
+    """
+    op = op_module(target) if is_op(target) or is_op_name(target) else op_module(like)
+    rng = np.random.default_rng(seed)
+    setups = _setups(target, inputs, op, options, rng)
+    checker = Checker(target, op, wrt, seed, rng, own_inputs=bool(inputs))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return checker.report(setups)
+
+
+def _setups(
+    target: Any,
+    inputs: Sequence[Any],
+    op: ModuleType | None,
+    options: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> list[Setup]:
+    """The inputs to try, the user's own first."""
+    known = [] if op is None else situations.of_op(op, rng)
+    if not inputs:
+        if not known:
+            raise ArgumentError(
+                f"check: no inputs are given for {target!r}; allowed without inputs: an op, or a "
+                "target with like="
+            )
+        if options:
+            known = [replace(known[0], options={**known[0].options, **options})]
+        return known
+    arrays = {str(i): _as_array(i, value) for i, value in enumerate(inputs)}
+    return [Setup("usual", "", arrays, options, smooth=True), *known]
+
+
+def _as_array(position: int, value: Any) -> Any:
+    """Floats as float64, integers and booleans as they are; what is no array stays."""
+    try:
+        array = np.asarray(value.detach().numpy() if hasattr(value, "detach") else value)
+    except Exception:
+        raise ArgumentError(
+            f"check: input {position} is a {type(value).__name__}; allowed: arrays"
+        ) from None
+    if array.dtype.kind not in "fiub":
+        raise ArgumentError(f"check: input {position} is of {array.dtype}; allowed: numbers")
+    if array.dtype.kind == "f":
+        return np.array(array, dtype=np.float64)
+    return np.array(array)

@@ -1,0 +1,1 @@
+"""Rules of a running error analysis: what each function adds to a bound of rounding errors."""
