@@ -12,7 +12,7 @@ import numpy as np
 
 from handgrad import trees
 from handgrad.checking import situations
-from handgrad.checking.diagnosis import diagnose
+from handgrad.checking.diagnosis import diagnose, explained_exception
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.localisation import parts
 from handgrad.checking.pair import Pair
@@ -30,6 +30,7 @@ from handgrad.checking.trial import (
     like_nested,
     malformed,
     numeric_gradient,
+    random_like,
     run,
 )
 from handgrad.dispatch import engine
@@ -339,7 +340,7 @@ class Checker:
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
             return
         except TrialFault as found:
-            self.refused(setup, found.fault)
+            self.refused(setup, found)
             return
         faults = [fault for fault in malformed(pair, done) if fault.gradient not in known]
         if not faults:
@@ -365,13 +366,23 @@ class Checker:
         forward = self.target[0] if isinstance(self.target, tuple) else forward
         return same_form and (forward is None or takes(forward, setup.options))
 
-    def refused(self, setup: Setup, fault: Fault) -> None:
+    def refused(self, setup: Setup, found: TrialFault) -> None:
         """An exception: a fault where the op itself takes these inputs, else no matter."""
+        fault = found.fault
         forward_raised = fault.kind == "raises" and fault.message.startswith("forward")
         if forward_raised and (self.op is None or not is_op(self.target)):
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
-        else:
-            self.situation_fault(fault, setup.title)
+            return
+        if fault.kind == "raises" and self.op is not None and not forward_raised:
+            y, _ = self.right_forward(setup)
+            _, run = self.right_gradients(setup, random_like(y, self.rng))
+            tree = trees.read(self.op.backward)
+            if explanation := explained_exception(found.__cause__, tree, run):
+                edit, words = explanation
+                message = f"{fault.message}; so it does where {words}"
+                alternatives = ((edit.kind, edit.part),)
+                fault = replace(fault, message=message, confidence=0.5, alternatives=alternatives)
+        self.situation_fault(fault, setup.title)
 
     def wrong_here(self, pair: Pair, done: Run, setup: Setup) -> list[str]:
         if self.op is not None and setup.comparable:

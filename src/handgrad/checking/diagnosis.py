@@ -111,6 +111,20 @@ def diagnose(
     return faults
 
 
+def explained_exception(
+    error: BaseException | None, function: trees.Function, run: trees.Trace
+) -> tuple[trees.Edit, str] | None:
+    """The one edit of the right backward that raises just this, and what it does in words."""
+    arguments = [run.environment[each.name] for each in function.parameters[:2]]
+    for edit in sorted(trees.edits(function, run), key=lambda each: _COSTS.get(each.kind, 2.0)):
+        try:
+            trees.run(edit.function, *arguments)
+        except Exception as other:
+            if type(other) is type(error) and str(other) == str(error):
+                return edit, _PHRASES.get(edit.kind, "{}").format(edit.part)
+    return None
+
+
 def _told(
     name: str, candidates: list[Explanation], draws: tuple[Draw, ...], situation: str
 ) -> Fault:

@@ -71,7 +71,7 @@ def _float32(array: np.ndarray) -> np.ndarray:
 def bounds(
     pair: Pair, arrays: Mapping[str, np.ndarray], dy: Any, unit: float
 ) -> tuple[tuple[tuple[np.ndarray, np.ndarray] | None, ...], str]:
-    """Per gradient its float64 value and what rounding to `unit` explains; and how that is known."""
+    """Per gradient its float64 value and what rounding to `unit` explains; and the method."""
     wide = [_float64(arrays[name]) for name in pair.inputs]
     dy = like_nested(dy, _float64)
     with engine("reference"):

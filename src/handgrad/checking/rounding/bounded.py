@@ -107,6 +107,9 @@ class Bounded(NDArrayOperatorsMixin):
             return lambda *sizes: function(self, *((sizes,) if len(sizes) > 1 else sizes))
         return functools.partial(function, self)
 
+    def flatten(self) -> Bounded:
+        return Bounded(self.value.flatten(), self.error.flatten(), self.arithmetic)
+
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         raise Unbounded("the conversion to a plain array")
 
