@@ -138,7 +138,12 @@ class Checker:
                 f"for {', '.join(own)}"
             )
         arrays = dict(zip(own, positional.values(), strict=True))
-        return pair, {**arrays, **{name: np.array(a) for name, a in pair.parameters.items()}}
+        wide = np.float64 if pair.takes_float64 else np.float32
+        brought = {
+            name: np.array(array, dtype=wide if array.dtype.kind == "f" else None)
+            for name, array in pair.parameters.items()
+        }
+        return pair, {**arrays, **brought}
 
     # The usual inputs
 
@@ -233,17 +238,18 @@ class Checker:
     def diagnosed(self, pair: Pair, done: Run, wrong: tuple[str, ...], setup: Setup) -> list[Fault]:
         """The faults behind wrong gradients, from this draw and one with another cotangent."""
         second = run(pair, done.arrays, self.rng)
-        draws = tuple(self.draw(pair, each, wrong, setup) for each in (done, second))
-        op_tree = trees.read(self.op.backward) if self.op and draws[0].op_trace else None
-        own_tree = _readable(pair) if draws[0].own_trace else None
-        return diagnose(
-            wrong,
-            draws,
-            gradients=pair.gradients,
-            op=op_tree,
-            own=own_tree,
-            situation=setup.situation,
-        )
+        with pair.context():
+            draws = tuple(self.draw(pair, each, wrong, setup) for each in (done, second))
+            op_tree = trees.read(self.op.backward) if self.op and draws[0].op_trace else None
+            own_tree = _readable(pair) if draws[0].own_trace else None
+            return diagnose(
+                wrong,
+                draws,
+                gradients=pair.gradients,
+                op=op_tree,
+                own=own_tree,
+                situation=setup.situation,
+            )
 
     def draw(self, pair: Pair, done: Run, wrong: tuple[str, ...], setup: Setup) -> Draw:
         right: dict[str, Any] = {}
@@ -260,9 +266,18 @@ class Checker:
                 )
         own = None if is_op(self.target) or is_op_name(self.target) else _readable(pair)
         own_trace = None
-        if own is not None and len(own.parameters) >= 2:
+        if own is not None:
+            inputs = [done.arrays[name] for name in pair.inputs]
+            arguments = pair.source_arguments
             try:
-                own_trace = trees.trace(own, done.dy, done.cache)
+                own_trace = trees.trace(
+                    own,
+                    *(
+                        arguments(inputs, done.dy, done.cache)
+                        if arguments
+                        else (done.dy, done.cache)
+                    ),
+                )
             except Exception:  # the tree of a function we know nothing of; it is not needed
                 own_trace = None
         found = {name: done.gradients[name] for name in pair.gradients}

@@ -38,6 +38,10 @@ _COSTS: Final = {
     "scale inverted": 1.4,
     "transposed": 1.4,
     "stale variable": 1.9,
+    "transpose inserted": 1.45,
+    "factor inserted": 1.5,
+    "derivative inserted": 1.55,
+    "term inserted": 1.6,
 }
 _PHRASES: Final = {
     "term missing": "term {} is missing",
@@ -79,6 +83,9 @@ _OPPOSITES: Final = {
     "scale inverted": ("scale inverted", "{} multiplies where it should divide, or vice versa"),
     "transposed": ("transpose missing", "{} should be transposed"),
     "factor inserted": ("factor missing", "the factor {} is missing"),
+    "term inserted": ("term missing", "the term {} is missing"),
+    "derivative inserted": ("activation derivative forgotten", "the factor {} is forgotten"),
+    "transpose inserted": ("transpose missing", "{} should be transposed"),
     "stale variable": ("stale variable", "another variable belongs there: {}"),
 }
 #: A fitted coefficient this close to a whole number or a half is meant to be it.

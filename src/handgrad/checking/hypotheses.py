@@ -117,39 +117,63 @@ def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
 
         yield Explanation("gradient is zero", "", phrase, 2.0, zero)
         return
-    words, cost = _named_factor(factor, {each: draw.arrays[each].shape for each in draw.arrays})
-    kind = "wrong sign" if words == "−1" else "scaled"
-    phrase = "has the wrong sign" if kind == "wrong sign" else f"is {words} times what it should be"
-    yield Explanation(kind, "", phrase, cost, lambda d: factor * d.right[name])
+    shapes = {each: np.shape(draw.arrays[each]) for each in draw.arrays}
+    kind, term, phrase, cost = _named_factor(factor, shapes)
+    yield Explanation(kind, term, phrase, cost, lambda d: factor * d.right[name])
 
 
 #: How far a fitted factor may lie from a number with a name.
 _NEAR: Final = 1e-6
 
 
-def _named_factor(factor: float, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, float]:
-    """The factor in words, and how contrived it is."""
-    for value, words in ((-1.0, "−1"), (2.0, "2"), (0.5, "½"), (-2.0, "−2")):
-        if abs(factor - value) < _NEAR * abs(value):
-            return words, 1.15 if value == -1.0 else 1.5
-    axes: dict[int, str] = {}
+def _named_factor(
+    factor: float, shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[str, str, str, float]:
+    """Kind, term and phrase for a gradient that is `factor` times the right one, and its cost."""
+    if _near(factor, -1.0):
+        return "wrong sign", "", "has the wrong sign", 1.15
+    for value, words in ((2.0, "twice"), (0.5, "half"), (-2.0, "−2 times"), (-0.5, "−½ times")):
+        if _near(factor, value):
+            return "scaled", "", f"is {words} what it should be", 1.5
+    for size, where in _sizes(shapes):
+        root = math.sqrt(size)
+        for value, kind, term, times, cause in (
+            (size, "sum for mean", "", f"{size} times", "a sum stands where a mean belongs"),
+            (1.0 / size, "mean for sum", "", f"1/{size} of", "a mean stands where a sum belongs"),
+            (
+                root,
+                "scale missing",
+                f"1/√{size}",
+                f"√{size} times",
+                f"the scale 1/√{size} is missing",
+            ),
+            (
+                1.0 / root,
+                "extra factor",
+                f"1/√{size}",
+                f"1/√{size} of",
+                "it is scaled once too often",
+            ),
+        ):
+            if _near(factor, value):
+                phrase = f"is {times} what it should be: {cause} ({size} is {where})"
+                return kind, term, phrase, 1.6
+    return "scaled", "", f"is {factor:.6g} times what it should be", 3.0
+
+
+def _near(factor: float, value: float) -> bool:
+    return abs(factor - value) < _NEAR * abs(value)
+
+
+def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[int, str]]:
+    """Numbers that a sum or a scale could be over: sizes of axes first, then of whole arrays."""
     for name, shape in shapes.items():
         for axis, size in enumerate(shape):
             if size > 1:
-                axes.setdefault(size, f"{size}, the size of axis {axis} of {name}")
+                yield size, f"the size of axis {axis} of {name}"
+    for name, shape in shapes.items():
         if math.prod(shape) > 1:
-            axes.setdefault(math.prod(shape), f"{math.prod(shape)}, the number of values of {name}")
-    for size, words in axes.items():
-        for value, form, guess in (
-            (float(size), "{}", "summed where a mean belongs"),
-            (1.0 / size, "1/{}", "a mean where a sum belongs"),
-            (math.sqrt(size), "√{}", "the scale 1/√ of it is forgotten"),
-            (1.0 / math.sqrt(size), "1/√{}", "scaled by 1/√ of it once too often"),
-        ):
-            if abs(factor - value) < _NEAR * value:
-                number, _, what = words.partition(", ")
-                return f"{form.format(number)} ({what}: {guess})", 1.6
-    return f"{factor:.6g}", 3.0
+            yield math.prod(shape), f"the number of values of {name}"
 
 
 def _passed_through(name: str, draw: Draw) -> Iterator[Explanation]:

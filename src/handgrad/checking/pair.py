@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +30,10 @@ class Pair:
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     #: The Python function in which backward's mathematics is written, if its source can be read.
     source: Callable[..., Any] | None = None
+    #: What that function is called with, from the inputs, dy and the cache; else (dy, cache).
+    source_arguments: Callable[[Sequence[Any], Nested, Any], tuple[Any, ...]] | None = None
+    #: A context in which that function computes as backward does, such as with 64 bits.
+    context: Callable[[], AbstractContextManager[Any]] = nullcontext
     #: The name of the op that this is, or is meant to be, if known.
     op: str | None = None
     #: False where only float32 goes in, as in a module that cannot be converted.

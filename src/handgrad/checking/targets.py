@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -68,7 +69,7 @@ def pair_of(
         return _layer_pair(target, options)
     foreign = interop.pair_of(target, arrays)
     if foreign is not None:
-        return foreign
+        return foreign if like is None else _meant_as(foreign, like)
     forward, backward = _functions(target, like)
     if like is not None:
         return _op_pair(like, forward, backward, arrays, options, source=backward)
@@ -136,6 +137,19 @@ def _op_pair(
         backward=_given(backward, stem, names),
         source=inspect.unwrap(backward),
         op=stem,
+    )
+
+
+def _meant_as(pair: Pair, op: ModuleType) -> Pair:
+    """A framework's pair that is meant to be an op, with the op's names for its inputs."""
+    stem = op.__name__.rpartition(".")[2]
+    names = dict(zip(pair.inputs, _input_names(op.forward, len(pair.inputs)), strict=True))
+    return replace(
+        pair,
+        op=stem,
+        inputs=tuple(names.values()),
+        gradients=tuple(names[name] for name in pair.gradients),
+        parameters={names[name]: array for name, array in pair.parameters.items()},
     )
 
 

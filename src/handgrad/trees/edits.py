@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, TypeGuard
-
-import numpy as np
+from typing import Any, Final, NamedTuple
 
 from handgrad.trees import nodes
 from handgrad.trees.evaluate import Environment, Trace, evaluate
@@ -63,37 +61,18 @@ def edits(function: Function, run: Trace) -> list[Edit]:
     found: list[Edit] = []
     known = run.arguments
     for step in run.steps:
-        for kind, part, node in _Editor(run, known).variants(step.statement.value):
+        for kind, part, node in Editor(run, known).variants(step.statement.value):
             changed = replace(step.statement, value=node)
-            found.append(_edit(function, kind, part, step.statement, changed))
+            found.append(edited(function, kind, part, step.statement, changed))
         known |= set(step.values)
-    editor = _Editor(run, known)
+    editor = Editor(run, known)
     for kind, part, node in (*editor.variants(run.returned.value), *_swapped(run)):
         returned = replace(run.returned, value=node)
-        found.append(_edit(function, kind, part, run.returned, returned))
+        found.append(edited(function, kind, part, run.returned, returned))
     return found
 
 
-def insertions(function: Function, run: Trace) -> list[Edit]:
-    """A factor more: every assigned value, and every term of a sum, times or over an array at hand.
-
-    With these a backward that lacks a factor can be put right; the kind is "factor inserted".
-    """
-    found: list[Edit] = []
-    known = run.arguments
-    for step in run.steps:
-        editor = _Editor(run, known)
-        for part, node in editor.multiplied(step.statement.value):
-            changed = replace(step.statement, value=node)
-            found.append(_edit(function, "factor inserted", part, step.statement, changed))
-        known |= set(step.values)
-    for part, node in _Editor(run, known).multiplied(run.returned.value):
-        returned = replace(run.returned, value=node)
-        found.append(_edit(function, "factor inserted", part, run.returned, returned))
-    return found
-
-
-def _edit(function: Function, kind: str, part: str, old: Any, new: Node) -> Edit:
+def edited(function: Function, kind: str, part: str, old: Any, new: Node) -> Edit:
     body = tuple(_replaced(statement, old, new) for statement in function.body)
     return Edit(kind, part, old.line, replace(function, body=body))
 
@@ -120,7 +99,7 @@ def _swapped(run: Trace) -> Iterator[Variant]:
                         yield Variant("gradients swapped", part, nodes.Sequence(form, tuple(order)))
 
 
-class _Editor:
+class Editor:
     """The variants of one statement's expression; `known` are the names set before it."""
 
     def __init__(self, run: Trace, known: frozenset[str]) -> None:
@@ -135,7 +114,7 @@ class _Editor:
             if isinstance(node, nodes.Call) and child is node.function:
                 continue  # not the name of the function
             for kind, part, changed in self.variants(child):
-                yield Variant(kind, part, _with_child(node, i, changed))
+                yield Variant(kind, part, with_child(node, i, changed))
 
     def words(self, node: Node) -> str:
         return text(node, self.run.definition)
@@ -160,7 +139,7 @@ class _Editor:
                 for i, side in enumerate((left, right)):
                     if not isinstance(side, nodes.Transpose):
                         turned = nodes.Transpose(side, "mT")
-                        yield Variant("transposed", self.words(side), _with_child(node, i, turned))
+                        yield Variant("transposed", self.words(side), with_child(node, i, turned))
             case nodes.Transpose(value):
                 yield Variant("transpose missing", self.words(node), value)
             case nodes.Reduce():
@@ -191,7 +170,7 @@ class _Editor:
         for i, factor in enumerate(factors):
             value = self.value(factor.value)
             part = ("1/" if factor.inverse else "") + self.words(factor.value)
-            scalar = not isinstance(value, np.ndarray) or value.ndim == 0
+            scalar = getattr(value, "ndim", 0) == 0
             kind = "scale missing" if scalar else "factor missing"
             yield Variant(kind, part, _product(factors[:i] + factors[i + 1 :]))
             if i > 0:
@@ -213,12 +192,16 @@ class _Editor:
         yield Variant("not reduced", self.words(node), node.value)
         for keywords in self.other_axes(node.keywords, node.value):
             yield Variant("wrong axis", self.words(node), replace(node, keywords=keywords))
+        for first in node.arguments[:1]:
+            for other in _other_axes(self.value(first), getattr(self.value(node.value), "ndim", 0)):
+                arguments = (Constant(other), *node.arguments[1:])
+                yield Variant("wrong axis", self.words(node), replace(node, arguments=arguments))
 
     def of_call(self, node: nodes.Call) -> Iterator[Variant]:
         name = called(node.function)
         for first in node.arguments[:1]:
             before, after = self.value(first), self.value(node)
-            if name not in SHAPING and _is_floats(before) and _is_floats(after):
+            if name not in SHAPING and is_floats(before) and is_floats(after):
                 if before.ndim != after.ndim:
                     continue
                 kind = "function missing"
@@ -230,69 +213,38 @@ class _Editor:
 
     def other_axes(self, keywords: tuple[Keyword, ...], of: Node) -> Iterator[tuple[Keyword, ...]]:
         """The keywords with another axis, or with axes moved on by one."""
-        value = self.value(of)
-        dimensions = value.ndim if isinstance(value, np.ndarray) else 0
+        dimensions = getattr(self.value(of), "ndim", 0)
         for i, (name, axis) in enumerate((each.name, each.value) for each in keywords):
-            if name != "axis" or dimensions < 2:
-                continue
-            now = self.value(axis)
-            if isinstance(now, int):
-                others: list[Any] = [
-                    other for other in range(dimensions) if other != now % dimensions
-                ]
-            elif isinstance(now, tuple) and len(now) < dimensions:
-                others = [tuple((each + 1) % dimensions for each in now)]
-            else:
-                continue
-            for other in others:
-                changed = Keyword(name, Constant(other))
-                yield (*keywords[:i], changed, *keywords[i + 1 :])
-
-    def multiplied(self, node: Node) -> Iterator[tuple[str, Node]]:
-        """The node, a term of it, or an item of a returned tuple, with one factor more."""
-        if isinstance(node, nodes.Sequence):
-            for i, item in enumerate(node.items):
-                for part, changed in self.multiplied(item):
-                    yield part, _with_child(node, i, changed)
-            return
-        if isinstance(node, nodes.Sum):
-            for i, term in enumerate(node.terms):
-                for part, value in self.multiplied(term.value):
-                    yield part, _with_child(node, i, Term(term.sign, value))
-        here = self.value(node)
-        if not _is_floats(here) or here.ndim == 0:
-            return
-        for other in sorted(self.known):
-            factor = self.environment.get(other)
-            if _is_array(factor) and _broadcasts(factor.shape, here.shape):
-                for inverse in (False, True) if factor.dtype.kind == "f" else (False,):
-                    factors = (Factor(False, node), Factor(inverse, Name(other)))
-                    part = ("1/" if inverse else "") + text(Name(other))
-                    yield part, nodes.Product(factors)
+            if name in ("axis", "dim"):
+                for other in _other_axes(self.value(axis), dimensions):
+                    changed = Keyword(name, Constant(other))
+                    yield (*keywords[:i], changed, *keywords[i + 1 :])
 
     def of_name(self, name: str) -> Iterator[Variant]:
-        here = self.environment.get(name)
-        if name not in self.known or not _is_floats(here):
+        here: Any = self.environment.get(name)
+        if name not in self.known or not is_floats(here):
             return
         for other in sorted(self.known - {name}):
-            value = self.environment.get(other)
-            if _is_floats(value) and value.shape == here.shape and value is not here:
+            value: Any = self.environment.get(other)
+            if is_floats(value) and value.shape == here.shape and value is not here:
                 part = f"{self.words(Name(other))} for {self.words(Name(name))}"
                 yield Variant("stale variable", part, Name(other))
 
 
-def _is_floats(value: Any) -> TypeGuard[np.ndarray]:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+def is_floats(value: Any) -> bool:
+    """Whether the value is an array of floats, of any library."""
+    return hasattr(value, "shape") and "float" in str(getattr(value, "dtype", ""))
 
 
-def _is_array(value: Any) -> TypeGuard[np.ndarray]:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fb" and value.ndim > 0
-
-
-def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of this shape broadcasts to the other one."""
-    pairs = zip(reversed(shape), reversed(to), strict=False)
-    return len(shape) <= len(to) and all(one in (1, other) for one, other in pairs)
+def _other_axes(now: Any, dimensions: int) -> list[Any]:
+    """Other values for an axis, or for a tuple of axes those moved on by one."""
+    if dimensions < 2 or isinstance(now, bool):
+        return []
+    if isinstance(now, int):
+        return [other for other in range(dimensions) if other != now % dimensions]
+    if isinstance(now, tuple) and len(now) < dimensions:
+        return [tuple((each + 1) % dimensions for each in now)]
+    return []
 
 
 def _is_size(value: Any) -> bool:
@@ -313,7 +265,7 @@ def _product(factors: tuple[Factor, ...]) -> Node:
     return nodes.Product(factors) if rest else first.value
 
 
-def _with_child(node: Node, position: int, new: Node) -> Node:
+def with_child(node: Node, position: int, new: Node) -> Node:
     """The node with its child number `position` replaced."""
     counted = iter(range(len(nodes.children(node))))
     return nodes.rebuilt(node, lambda child: new if next(counted) == position else child)

@@ -109,8 +109,9 @@ def computed(
     error = np.nan_to_num(error, nan=0.0, posinf=np.inf)
     size = np.abs(value) + error if size is None else size
     finite = np.isfinite(value)
-    own = np.where(finite & (size > 0), roundings * arithmetic.unit * size, 0.0)
-    flushed = (own > 0) & (np.abs(value) - error < arithmetic.smallest)
+    rounded = finite & (size > 0) & (roundings > 0)
+    own = np.where(rounded, roundings * arithmetic.unit * size, 0.0)
+    flushed = rounded & (np.abs(value) - error < arithmetic.smallest)
     total = error + own + np.where(flushed, arithmetic.smallest, 0.0)
     total = np.where(finite & (size > arithmetic.largest), np.inf, total)
     return Uncertain(np.asarray(value), np.array(np.broadcast_to(total, np.shape(value))))
