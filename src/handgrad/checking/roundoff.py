@@ -100,9 +100,9 @@ def perturbed_bound(
     element, and the largest change of a gradient, in float64, is what one rounding of everything
     does. It counts as often as there are roundings in a row: `_CHAIN` for the functions of a
     formula, and √n for sums of n terms, whose roundings add up like a random walk; n is at most the
-    size of the largest array. A gradient whose terms cancel whatever they are does not answer to that, so the
-    change is taken to be at least u times the largest of the gradient and of dy, the latter divided
-    among the elements where there are more of them than in dy.
+    size of the largest array. A gradient whose terms cancel whatever they are does not answer to
+    that, so the change is taken to be at least u times the largest of the gradient and of dy, the
+    latter divided among the elements where there are more of them than in dy.
 
     What the functions raise is passed on. Raises ArgumentError for a unit that no known format has.
     Source: Higham, Mary, A new approach to probabilistic rounding error analysis (2019), for √n.

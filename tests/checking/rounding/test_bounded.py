@@ -1,0 +1,122 @@
+"""Single steps on Bounded arrays: what each adds to the bound, and what has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad.checking.rounding.model import Arithmetic
+from handgrad.checking.roundoff import FLOAT32_UNIT, Bounded, Unbounded
+
+FLOAT32 = Arithmetic(FLOAT32_UNIT, 2.0**-126, 2.0**128)
+
+
+def _bounded(value: Any, error: Any = 0.0) -> Bounded:
+    value = np.asarray(value, dtype=np.float64)
+    return Bounded(value, np.array(np.broadcast_to(error, value.shape), dtype=float), FLOAT32)
+
+
+def test_exact_zeros_add_no_error() -> None:
+    x = _bounded([0.0, 1.0, 0.0])
+    assert np.sum(x).error == 0
+    assert (x * 0.1).error[0] == 0
+    assert (x + 0.0).error[1] == 0
+
+
+def test_constants_are_rounded_as_they_enter() -> None:
+    assert (_bounded(1.0) * 0.5).error <= FLOAT32_UNIT
+    assert (_bounded(1.0) * 0.1).error >= abs(0.1 - float(np.float32(0.1)))
+
+
+def test_errors_are_carried_on_by_every_rule() -> None:
+    """One step on values that are off by e gives results that are off by no more than the bound."""
+    rng = np.random.default_rng(0)
+    unary = ("exp", "tanh", "sin", "cos", "abs", "square", "expm1", "negative", "cumsum", "max")
+    positive = ("log", "sqrt", "log1p", "reciprocal", "mean", "var", "std", "sum", "min")
+    for name in (*unary, *positive):
+        function = getattr(np, name)
+        for _ in range(20):
+            x = rng.standard_normal(7)
+            x = np.abs(x) + 0.2 if name in positive else x
+            e = 10.0 ** rng.uniform(-6, -1, 7)
+            result = function(_bounded(x, e))
+            off = np.abs(function(x + e * rng.uniform(-1, 1, 7)) - function(x))
+            assert np.all(off <= result.error), name
+            np.testing.assert_allclose(result.value, function(x), rtol=1e-15)
+    for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "matmul"):
+        function = getattr(np, name)
+        for _ in range(20):
+            x, y = rng.standard_normal((2, 7))
+            e, f = 10.0 ** rng.uniform(-6, -2, (2, 7))
+            result = function(_bounded(x, e), _bounded(y, f))
+            moved = function(x + e * rng.uniform(-1, 1, 7), y + f * rng.uniform(-1, 1, 7))
+            assert np.all(np.abs(moved - function(x, y)) <= result.error), name
+
+
+def test_a_choice_in_doubt_covers_both_branches() -> None:
+    x = _bounded([1.0, 1e-9, -1.0], 1e-8)
+    positive = x > 0
+    assert isinstance(positive, Bounded)
+    np.testing.assert_array_equal(positive.error, [0, 1, 0])
+    chosen = np.where(positive, 5.0, 3.0)
+    np.testing.assert_array_equal(chosen.error, [0, 2, 0])
+    np.testing.assert_array_equal((5.0 * positive).error > 4, [False, True, False])
+    np.testing.assert_array_equal(np.logical_not(positive).error, positive.error)
+    assert type(x < 2) is np.ndarray
+
+
+def test_an_index_in_doubt() -> None:
+    sure = np.argmax(_bounded([1.0, 2.0, 0.0], 0.1))
+    assert not isinstance(sure, Bounded)
+    assert sure == 1
+    doubtful = np.argmax(_bounded([[1.0, 1.1], [0.0, 1.0]], 0.1), axis=1)
+    np.testing.assert_array_equal(doubtful.error, [np.inf, 0])
+    np.testing.assert_array_equal((doubtful == 1).error, [1, 0])
+    with pytest.raises(Unbounded, match="made of values in doubt"):
+        np.take(_bounded([1.0, 2.0]), doubtful)
+    assert np.argmax(_bounded([2.0, 2.0])) == 0  # a tie of exact values is no doubt
+
+
+def test_branches_and_numbers_need_certain_values() -> None:
+    assert bool(_bounded(1.0) > 0)
+    assert float(_bounded(1.5)) == 1.5
+    with pytest.raises(Unbounded, match="made of values in doubt"):
+        bool(_bounded(0.0, 0.1) > 0)
+    with pytest.raises(Unbounded, match="made of values in doubt"):
+        float(_bounded(1.5, 0.1))
+
+
+def test_an_unknown_function_is_named() -> None:
+    with pytest.raises(Unbounded, match="no bound of rounding errors is known for fft"):
+        np.fft.fft(_bounded([1.0, 2.0]))
+    with pytest.raises(Unbounded, match="known for floor"):
+        np.floor(_bounded([1.0, 2.0]))
+    with pytest.raises(Unbounded, match="a plain array"):
+        np.asarray(_bounded(1.0))
+    with pytest.raises(Unbounded, match="add into a plain array"):
+        np.add(np.ones(2), _bounded([1.0, 2.0]), out=np.zeros(2))
+
+
+def test_infinities_stay_what_they_are() -> None:
+    masked = _bounded([-np.inf, 1.0])
+    np.testing.assert_array_equal(np.exp(masked - 1.0).error[0], 0)
+    assert np.max(masked).error == 0
+    assert np.exp(_bounded(100.0)).error == np.inf  # overflows in float32
+    assert np.exp(_bounded(-100.0)).error > 0  # flushed to 0, perhaps
+    assert np.log(_bounded(1e-9, 1e-8)).error == np.inf
+    assert (1.0 / _bounded(1e-9, 1e-8)).error == np.inf
+
+
+def test_arrays_as_the_array_api_makes_them() -> None:
+    xp = _bounded([1.0]).__array_namespace__()
+    x = _bounded(np.arange(6.0).reshape(2, 3), 1e-3)
+    assert xp.astype(x > 10, x.dtype).error.max() == 0
+    assert xp.full((2,), 0.1, dtype=x.dtype, device=x.device).error.min() > 0
+    assert type(xp.arange(3)) is np.ndarray
+    assert xp.concat([x, xp.zeros_like(x)], axis=1).shape == (2, 6)
+    assert [part.shape for part in xp.unstack(x)] == [(3,), (3,)]
+    assert xp.permute_dims(x, (1, 0)).shape == x.T.shape == x.mT.shape == (3, 2)
+    np.testing.assert_array_equal(np.pad(x, 1, constant_values=7.0).error[0], 0)
+    assert xp.inf == np.inf
