@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -18,22 +17,23 @@ from handgrad.checking.localisation import parts
 from handgrad.checking.pair import Pair
 from handgrad.checking.precision import bounds, precision_faults
 from handgrad.checking.recognition import recognised
+from handgrad.checking.reference import KnownOp, by_kind
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
 from handgrad.checking.situations import Setup
-from handgrad.checking.targets import is_op, is_op_name, op_module, pair_of, takes
+from handgrad.checking.stability import other_cotangents, repeated
+from handgrad.checking.targets import in_float64, is_op, is_op_name, op_module, pair_of, takes
 from handgrad.checking.trial import (
     Run,
     TrialFault,
-    backward,
+    close,
     directional_row,
     leaves,
-    like_nested,
     malformed,
     numeric_gradient,
     random_like,
     run,
+    size_of,
 )
-from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 
@@ -55,7 +55,7 @@ class Checker:
         own_inputs: bool,
     ) -> None:
         self.target = target
-        self.op = op
+        self.op = None if op is None else KnownOp(op)
         self.wrt = wrt
         self.own_inputs = own_inputs
         self.seed = seed
@@ -70,9 +70,10 @@ class Checker:
         usual, *others = setups
         pair, arrays = self.pair(usual)
         if self.op is None:
-            self.op = op_module(recognised(pair, arrays))
+            module = op_module(recognised(pair, arrays))
+            self.op = None if module is None else KnownOp(module)
             pair, arrays = self.pair(usual)
-            others = [] if self.op is None else situations.of_op(self.op, self.rng)
+            others = [] if module is None else situations.of_op(module, self.rng)
         self.form = {name: np.ndim(array) for name, array in arrays.items()}
         try:
             self.usual(pair, arrays, usual)
@@ -123,11 +124,11 @@ class Checker:
 
     def pair(self, setup: Setup) -> tuple[Pair, dict[str, np.ndarray]]:
         """The target for these inputs, and its arrays by the names of its arguments."""
-        positional, keyword = _by_kind(self.op, setup)
+        positional, keyword = by_kind(self.op.module if self.op else None, setup)
         pair = pair_of(
             self.target,
             list(positional.values()),
-            like=self.op if not is_op(self.target) else None,
+            like=self.op.module if self.op and not is_op(self.target) else None,
             wrt=self.wrt,
             options={**setup.options, **keyword},
         )
@@ -138,12 +139,11 @@ class Checker:
                 f"for {', '.join(own)}"
             )
         arrays = dict(zip(own, positional.values(), strict=True))
-        wide = np.float64 if pair.takes_float64 else np.float32
         brought = {
-            name: np.array(array, dtype=wide if array.dtype.kind == "f" else None)
+            name: np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
             for name, array in pair.parameters.items()
         }
-        return pair, {**arrays, **brought}
+        return in_float64(pair), {**arrays, **brought}
 
     # The usual inputs
 
@@ -152,7 +152,7 @@ class Checker:
         malformed_faults = malformed(pair, done)
         self.faults += malformed_faults
         broken = {fault.gradient for fault in malformed_faults}
-        self.faults += self.different_forward(pair, arrays, done, setup)
+        self.faults += self.different_forward(pair, done, setup)
         self.rows += self.judged(pair, done, [n for n in pair.gradients if n not in broken])
         wrong = tuple(row.gradient for row in self.rows if row.verdict == "wrong")
         wrong += self.elementwise_wrong(pair, done, setup, {*wrong, *broken})
@@ -160,13 +160,17 @@ class Checker:
             self.wrong = set(wrong)
             self.faults += self.diagnosed(pair, done, wrong, setup)
         self.trials.append(TrialRow("usual", "wrong" if self.faults else "right", ""))
-        self.repeated(pair, done)
+        self.gather(repeated(pair, done, self.rng))
         if not self.faults:
-            self.other_cotangents(pair, done)
+            self.gather(other_cotangents(pair, done, self.rng))
             faults, rows = precision_faults(pair, arrays, self.rng)
             self.faults += faults
             self.rows += rows
             self.trials.append(TrialRow("float32", "wrong" if faults else "right", ""))
+
+    def gather(self, findings: tuple[list[Fault], list[TrialRow]]) -> None:
+        self.faults += findings[0]
+        self.trials += findings[1]
 
     def judged(self, pair: Pair, done: Run, names: Sequence[str]) -> list[GradientRow]:
         """One row per gradient. Before one is called wrong, its own float64 rounding is counted."""
@@ -182,16 +186,14 @@ class Checker:
             for row in rows
         ]
 
-    def different_forward(
-        self, pair: Pair, arrays: dict[str, np.ndarray], done: Run, setup: Setup
-    ) -> list[Fault]:
+    def different_forward(self, pair: Pair, done: Run, setup: Setup) -> list[Fault]:
         """Where the target is meant to be an op: a forward that gives something else."""
         if self.op is None or is_op(self.target) or callable(self.target):
             return []
-        y = self.right_forward(setup)[0]
+        y = self.op.forward(setup)[0]
         if np.shape(y) == np.shape(done.y) and np.allclose(y, done.y, rtol=1e-9, atol=1e-12):
             return []
-        stem = self.op.__name__.rpartition(".")[2]
+        stem = self.op.stem
         if np.shape(y) != np.shape(done.y):
             what = f"y has shape {np.shape(done.y)}, {stem}'s {np.shape(y)}"
         else:
@@ -199,40 +201,17 @@ class Checker:
         message = f"forward is not that of {stem}: {what}"
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
-    def right_forward(self, setup: Setup) -> tuple[Any, Any]:
-        assert self.op is not None
-        pair, arrays = self.reference(setup)
-        with engine("reference"):
-            result: tuple[Any, Any] = pair.forward(*arrays.values())
-        return result
-
-    def reference(self, setup: Setup) -> tuple[Pair, dict[str, np.ndarray]]:
-        """The op itself on these inputs."""
-        assert self.op is not None
-        positional, keyword = _by_kind(self.op, setup)
-        pair = pair_of(self.op, list(positional.values()), options={**setup.options, **keyword})
-        return pair, dict(zip(pair.inputs, positional.values(), strict=True))
-
-    def right_gradients(self, setup: Setup, dy: Any) -> tuple[dict[str, Any], Any]:
-        """The op's own gradients for this cotangent, and the trace of its backward."""
-        pair, _ = self.reference(setup)
-        _, cache = self.right_forward(setup)
-        with engine("reference"):
-            gradients = backward(pair, dy, cache)
-            tree = trees.read(self.op.backward)  # type: ignore[union-attr]
-            return gradients, trees.trace(tree, dy, cache)
-
     def elementwise_wrong(
         self, pair: Pair, done: Run, setup: Setup, known: set[str]
     ) -> tuple[str, ...]:
         """Gradients that differ from the op's own although their directional derivative agreed."""
         if self.op is None or any(fault.kind == "forward differs" for fault in self.faults):
             return ()
-        right, _ = self.right_gradients(setup, done.dy)
+        right, _ = self.op.gradients(setup, done.dy)
         return tuple(
             name
             for name in pair.gradients
-            if name not in known and not _close(done.gradients[name], right[name], done.dy)
+            if name not in known and not close(done.gradients[name], right[name], done.dy)
         )
 
     def diagnosed(self, pair: Pair, done: Run, wrong: tuple[str, ...], setup: Setup) -> list[Fault]:
@@ -240,7 +219,7 @@ class Checker:
         second = run(pair, done.arrays, self.rng)
         with pair.context():
             draws = tuple(self.draw(pair, each, wrong, setup) for each in (done, second))
-            op_tree = trees.read(self.op.backward) if self.op and draws[0].op_trace else None
+            op_tree = self.op.tree if self.op and draws[0].op_trace else None
             own_tree = _readable(pair) if draws[0].own_trace else None
             return diagnose(
                 wrong,
@@ -255,10 +234,13 @@ class Checker:
         right: dict[str, Any] = {}
         tolerances: dict[str, float] = {}
         op_trace = None
-        comparable = self.op is not None and setup.comparable
-        if comparable and not any(fault.kind == "forward differs" for fault in self.faults):
-            right, op_trace = self.right_gradients(setup, done.dy)
-            tolerances = {name: 1e-12 * _size(right[name]) for name in right}
+        if (
+            self.op is not None
+            and setup.comparable
+            and not any(fault.kind == "forward differs" for fault in self.faults)
+        ):
+            right, op_trace = self.op.gradients(setup, done.dy)
+            tolerances = {name: 1e-12 * size_of(right[name]) for name in right}
         else:
             for name in wrong:
                 right[name], tolerances[name] = numeric_gradient(
@@ -282,58 +264,6 @@ class Checker:
                 own_trace = None
         found = {name: done.gradients[name] for name in pair.gradients}
         return Draw(done.arrays, done.y, done.dy, found, right, tolerances, op_trace, own_trace)
-
-    # What must not change anything
-
-    def repeated(self, pair: Pair, done: Run) -> None:
-        """A second backward gives the same, and nothing has been written to."""
-        copies = {name: np.array(array) for name, array in done.arrays.items()}
-        fresh = run(pair, copies, self.rng)
-        kept = situations.kept_arrays(fresh)
-        before = {name: array.copy() for name, array in kept.items()}
-        first = {name: np.array(value) for name, value in fresh.gradients.items()}
-        arrays_before = {name: np.asarray(array).copy() for name, array in done.arrays.items()}
-        changed = situations.written(arrays_before, copies)
-        second = backward(pair, fresh.dy, fresh.cache)
-        changed += [n for n in situations.written(before, kept) if n not in changed]
-        for name in changed:
-            message = f"{name} is written to; allowed: reading it"
-            self.faults.append(Fault("", "written to", name, message, 1.0))
-        self.trials.append(TrialRow("read-only inputs", "wrong" if changed else "right", ""))
-        differing = [
-            name
-            for name in pair.gradients
-            if not np.array_equal(first[name], np.asarray(second[name]), equal_nan=True)
-        ]
-        for name in differing:
-            twice = np.allclose(2.0 * first[name], np.asarray(second[name]), rtol=1e-9)
-            what = "twice as large: it accumulates" if twice else "something else"
-            message = f"d{name}: a second call of backward with the same cache gives {what}"
-            self.faults.append(Fault(name, "not repeatable", "", message, 1.0))
-        self.trials.append(TrialRow("backward twice", "wrong" if differing else "right", ""))
-
-    def other_cotangents(self, pair: Pair, done: Run) -> None:
-        """The same values in another layout give the same gradients."""
-        for situation, dy, values_changed in situations.cotangents(done.y, done.dy):
-            values = dy if values_changed else done.dy
-            plain = like_nested(values, lambda array: np.array(array, order="C"))
-            try:
-                again = run(pair, done.arrays, self.rng, dy=plain)
-                other = run(pair, done.arrays, self.rng, dy=dy)
-            except TrialFault as found:
-                self.situation_fault(found.fault, situation)
-                continue
-            wrong = [
-                name
-                for name in pair.gradients
-                if not _close(other.gradients[name], again.gradients[name], dy)
-            ]
-            for name in wrong:
-                message = f"d{name}: wrong for a {situation}; right when dy is contiguous"
-                self.faults.append(
-                    Fault(name, "strided cotangent", situation, message, 1.0, situation)
-                )
-            self.trials.append(TrialRow(situation, "wrong" if wrong else "right", ""))
 
     def situation_fault(self, fault: Fault, situation: str) -> None:
         message = f"{situation}: {fault.message}"
@@ -389,10 +319,9 @@ class Checker:
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
             return
         if fault.kind == "raises" and self.op is not None and not forward_raised:
-            y, _ = self.right_forward(setup)
-            _, run = self.right_gradients(setup, random_like(y, self.rng))
-            tree = trees.read(self.op.backward)
-            if explanation := explained_exception(found.__cause__, tree, run):
+            y, _ = self.op.forward(setup)
+            _, run = self.op.gradients(setup, random_like(y, self.rng))
+            if explanation := explained_exception(found.__cause__, self.op.tree, run):
                 edit, words = explanation
                 message = f"{fault.message}; so it does where {words}"
                 alternatives = ((edit.kind, edit.part),)
@@ -401,16 +330,16 @@ class Checker:
 
     def wrong_here(self, pair: Pair, done: Run, setup: Setup) -> list[str]:
         if self.op is not None and setup.comparable:
-            y, _ = self.right_forward(setup)
+            y, _ = self.op.forward(setup)
             if np.shape(y) != np.shape(done.y) or not np.allclose(
                 y, done.y, rtol=1e-7, atol=1e-9, equal_nan=True
             ):
                 return []  # another forward there, by choice: not the same gradient either
-            right, _ = self.right_gradients(setup, done.dy)
+            right, _ = self.op.gradients(setup, done.dy)
             wrong = [
                 name
                 for name in pair.gradients
-                if not _close(done.gradients[name], right[name], done.dy)
+                if not close(done.gradients[name], right[name], done.dy)
             ]
             if wrong or not setup.smooth:
                 return wrong
@@ -425,21 +354,6 @@ def _where(setup: Setup, arrays: Mapping[str, np.ndarray]) -> str:
     return f"on {setup.title} ({first} of shape {np.shape(arrays[first])})"
 
 
-def _by_kind(
-    op: ModuleType | None, setup: Setup
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The arrays that go in by position, and those that forward takes by keyword only."""
-    if op is None:
-        return dict(setup.arrays), {}
-    parameters = inspect.signature(op.forward).parameters
-    keyword = {
-        name: array
-        for name, array in setup.arrays.items()
-        if name in parameters and parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
-    }
-    return {name: a for name, a in setup.arrays.items() if name not in keyword}, keyword
-
-
 def _readable(pair: Pair) -> trees.Function | None:
     if pair.source is None:
         return None
@@ -447,18 +361,3 @@ def _readable(pair: Pair) -> trees.Function | None:
         return trees.read(pair.source)
     except trees.TreeError:
         return None
-
-
-def _size(gradient: Any) -> float:
-    return float(np.max(np.abs(np.asarray(gradient)), initial=0.0))
-
-
-def _close(found: Any, right: Any, dy: Any) -> bool:
-    """Equal but for the order of float64 sums; 1e-9 of the gradient or, where it cancels, of dy."""
-    found, right = np.asarray(found), np.asarray(right)
-    if found.shape != right.shape:
-        return False
-    scale = max(_size(right), 1e-3 * max((_size(each) for each in leaves(dy)), default=0.0))
-    if not np.isfinite(scale):
-        return bool(np.allclose(found, right, rtol=1e-9, equal_nan=True))
-    return bool(np.all(np.abs(found - right) <= 1e-9 * scale))

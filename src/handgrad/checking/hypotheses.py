@@ -118,7 +118,8 @@ def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
         yield Explanation("gradient is zero", "", phrase, 2.0, zero)
         return
     shapes = {each: np.shape(draw.arrays[each]) for each in draw.arrays}
-    kind, term, phrase, cost = _named_factor(factor, shapes)
+    nearness = max(_NEAR, 4.0 * draw.tolerances[name] / float(np.max(np.abs(right[known]))))
+    kind, term, phrase, cost = _named_factor(factor, shapes, nearness)
     yield Explanation(kind, term, phrase, cost, lambda d: factor * d.right[name])
 
 
@@ -127,13 +128,13 @@ _NEAR: Final = 1e-6
 
 
 def _named_factor(
-    factor: float, shapes: Mapping[str, tuple[int, ...]]
+    factor: float, shapes: Mapping[str, tuple[int, ...]], nearness: float
 ) -> tuple[str, str, str, float]:
     """Kind, term and phrase for a gradient that is `factor` times the right one, and its cost."""
-    if _near(factor, -1.0):
+    if _near(factor, -1.0, nearness):
         return "wrong sign", "", "has the wrong sign", 1.15
     for value, words in ((2.0, "twice"), (0.5, "half"), (-2.0, "−2 times"), (-0.5, "−½ times")):
-        if _near(factor, value):
+        if _near(factor, value, nearness):
             return "scaled", "", f"is {words} what it should be", 1.5
     for size, where in _sizes(shapes):
         root = math.sqrt(size)
@@ -155,14 +156,14 @@ def _named_factor(
                 "it is scaled once too often",
             ),
         ):
-            if _near(factor, value):
+            if _near(factor, value, nearness):
                 phrase = f"is {times} what it should be: {cause} ({size} is {where})"
                 return kind, term, phrase, 1.6
     return "scaled", "", f"is {factor:.6g} times what it should be", 3.0
 
 
-def _near(factor: float, value: float) -> bool:
-    return abs(factor - value) < _NEAR * abs(value)
+def _near(factor: float, value: float, nearness: float) -> bool:
+    return abs(factor - value) < nearness * abs(value)
 
 
 def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[int, str]]:

@@ -94,7 +94,7 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """True if nothing is wrong and nothing was left undecided."""
+        """True if nothing that was tried is wrong."""
         return not self.faults
 
     def assert_ok(self) -> None:

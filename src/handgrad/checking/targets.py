@@ -89,6 +89,26 @@ def pair_of(
     )
 
 
+def in_float64(pair: Pair) -> Pair:
+    """A pair that takes float32 only, seen from float64: converted on the way in and out."""
+    if pair.takes_float64:
+        return pair
+
+    def converted(nested: Any, dtype: Any) -> Any:
+        if isinstance(nested, tuple | list):
+            return tuple(converted(part, dtype) for part in nested)
+        return nested.astype(dtype) if _is_floats(nested) else nested
+
+    def forward(*arrays: Any) -> tuple[Any, Any]:
+        y, cache = pair.forward(*converted(arrays, np.float32))
+        return converted(y, np.float64), cache
+
+    def backward(dy: Any, cache: Any) -> Any:
+        return converted(pair.backward(converted(dy, np.float32), cache), np.float64)
+
+    return replace(pair, forward=forward, backward=backward)
+
+
 def _functions(
     target: Any, like: ModuleType | None
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:

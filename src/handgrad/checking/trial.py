@@ -162,9 +162,10 @@ def magnitude(done: Run) -> float:
     return total if np.isfinite(total) else 0.0
 
 
-def noise(done: Run) -> float:
+def noise(pair: Pair, done: Run) -> float:
     """How far rounding in y alone moves the contraction, as its terms are large and cancel."""
-    return 4.0 * float(np.finfo(np.float64).eps) * magnitude(done)
+    unit = np.finfo(np.float64 if pair.takes_float64 else np.float32).eps
+    return 4.0 * float(unit) * magnitude(done)
 
 
 def directional_row(
@@ -187,7 +188,7 @@ def directional_row(
         return GradientRow(name, 0.0, 0.0, "right", "nothing in it")
     direction = np.asarray(rng.standard_normal(array.shape))
     value, point = contraction(pair, done), dict(done.arrays)
-    expected = directional(value, point, {name: direction}, noise=noise(done))
+    expected = directional(value, point, {name: direction}, noise=noise(pair, done))
     # Where forward takes complex numbers, their step has no truncation and hardly any rounding.
     expected = complex_step(value, point, {name: direction}, central=expected) or expected
     ours = float(np.sum(found * direction))
@@ -216,7 +217,26 @@ def numeric_gradient(
     size = np.asarray(done.arrays[name]).size
     positions = range(size) if size <= limit else sorted(rng.choice(size, limit, replace=False))
     gradient, bounds = elementwise(
-        contraction(pair, done), dict(done.arrays), name, positions=positions, noise=noise(done)
+        contraction(pair, done),
+        dict(done.arrays),
+        name,
+        positions=positions,
+        noise=noise(pair, done),
     )
     known = np.isfinite(gradient)
     return gradient, float(np.max(bounds[known], initial=0.0))
+
+
+def size_of(gradient: Any) -> float:
+    return float(np.max(np.abs(np.asarray(gradient)), initial=0.0))
+
+
+def close(found: Any, right: Any, dy: Any) -> bool:
+    """Equal but for the order of float64 sums; 1e-9 of the gradient or, where it cancels, of dy."""
+    found, right = np.asarray(found), np.asarray(right)
+    if found.shape != right.shape:
+        return False
+    scale = max(size_of(right), 1e-3 * max((size_of(each) for each in leaves(dy)), default=0.0))
+    if not np.isfinite(scale):
+        return bool(np.allclose(found, right, rtol=1e-9, equal_nan=True))
+    return bool(np.all(np.abs(found - right) <= 1e-9 * scale))

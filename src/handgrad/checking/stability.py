@@ -1,0 +1,72 @@
+"""What must not change anything: a second call, and a cotangent that lies otherwise in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from handgrad.checking import situations
+from handgrad.checking.pair import Pair
+from handgrad.checking.report import Fault, TrialRow
+from handgrad.checking.trial import Run, TrialFault, backward, close, like_nested, run
+
+Findings = tuple[list[Fault], list[TrialRow]]
+
+
+def repeated(pair: Pair, done: Run, rng: np.random.Generator) -> Findings:
+    """Nothing has been written to, and a second backward gives the same bits."""
+    inputs = {name: np.array(array) for name, array in done.arrays.items()}
+    originals = {name: array.copy() for name, array in inputs.items()}
+    fresh = run(pair, inputs, rng)
+    kept = situations.kept_arrays(fresh)
+    before = {name: array.copy() for name, array in kept.items()}
+    first = {name: np.array(value) for name, value in fresh.gradients.items()}
+    second = backward(pair, fresh.dy, fresh.cache)
+    changed = situations.written(originals, inputs)
+    changed += [name for name in situations.written(before, kept) if name not in changed]
+    faults = [
+        Fault("", "written to", name, f"{name} is written to; allowed: reading it", 1.0)
+        for name in changed
+    ]
+    trials = [TrialRow("read-only inputs", "wrong" if changed else "right", "")]
+    differing = [
+        name
+        for name in pair.gradients
+        if not np.array_equal(first[name], np.asarray(second[name]), equal_nan=True)
+    ]
+    for name in differing:
+        twice = np.allclose(2.0 * first[name], np.asarray(second[name]), rtol=1e-9)
+        what = "twice as large: it accumulates" if twice else "something else"
+        message = f"d{name}: a second call of backward with the same cache gives {what}"
+        faults.append(Fault(name, "not repeatable", "", message, 1.0))
+    trials.append(TrialRow("backward twice", "wrong" if differing else "right", ""))
+    return faults, trials
+
+
+def other_cotangents(pair: Pair, done: Run, rng: np.random.Generator) -> Findings:
+    """The same values in another layout give the same gradients."""
+    faults: list[Fault] = []
+    trials: list[TrialRow] = []
+    for situation, dy, values_changed in situations.cotangents(done.y, done.dy):
+        values = dy if values_changed else done.dy
+        plain = like_nested(values, lambda array: np.array(array, order="C"))
+        try:
+            again = run(pair, done.arrays, rng, dy=plain)
+            other = run(pair, done.arrays, rng, dy=dy)
+        except TrialFault as found:
+            fault = found.fault
+            message = f"{situation}: {fault.message}"
+            faults.append(replace(fault, message=message, situation=situation))
+            trials.append(TrialRow(situation, "wrong", fault.kind))
+            continue
+        wrong = [
+            name
+            for name in pair.gradients
+            if not close(other.gradients[name], again.gradients[name], dy)
+        ]
+        for name in wrong:
+            message = f"d{name}: wrong for a {situation}; right when dy is contiguous"
+            faults.append(Fault(name, "strided cotangent", situation, message, 1.0, situation))
+        trials.append(TrialRow(situation, "wrong" if wrong else "right", ""))
+    return faults, trials
