@@ -153,14 +153,15 @@ class Checker:
         self.faults += malformed_faults
         broken = {fault.gradient for fault in malformed_faults}
         self.faults += self.different_forward(pair, done, setup)
-        self.rows += self.judged(pair, done, [n for n in pair.gradients if n not in broken])
+        sound = [name for name in pair.gradients if name not in broken]
+        self.rows += self.judged(pair, done, sound)
         wrong = tuple(row.gradient for row in self.rows if row.verdict == "wrong")
         wrong += self.elementwise_wrong(pair, done, setup, {*wrong, *broken})
         if wrong:
             self.wrong = set(wrong)
             self.faults += self.diagnosed(pair, done, wrong, setup)
         self.trials.append(TrialRow("usual", "wrong" if self.faults else "right", ""))
-        self.gather(repeated(pair, done, self.rng))
+        self.gather(repeated(pair, done, sound, self.rng))
         if not self.faults:
             self.gather(other_cotangents(pair, done, self.rng))
             faults, rows = precision_faults(pair, arrays, self.rng)
