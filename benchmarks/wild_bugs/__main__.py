@@ -3,8 +3,8 @@
     python -m benchmarks.wild_bugs [--only attention,softmax] [--missed]
 
 A bug is caught if its report is not ok. It is named rightly if a fault of a wrong gradient has a
-kind, and where the label has one a term, of the label that was written with the bug, and if no
-gradient is blamed that is right.
+kind, and where the label has one a term, of its handwritten label, and if no gradient is blamed
+that is right.
 """
 
 from __future__ import annotations

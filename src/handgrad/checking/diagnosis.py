@@ -8,6 +8,7 @@ must hold on every draw; of those that do, the simplest is told.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
@@ -90,6 +91,8 @@ _OPPOSITES: Final = {
 }
 #: A fitted coefficient this close to a whole number or a half is meant to be it.
 _NEAR: Final = 1e-6
+#: Explanations tried of one gradient; the contrived ones come last.
+_MOST: Final = 2000
 
 
 def diagnose(
@@ -122,7 +125,7 @@ def explained_exception(
     error: BaseException | None, function: trees.Function, run: trees.Trace
 ) -> tuple[trees.Edit, str] | None:
     """The one edit of the right backward that raises just this, and what it does in words."""
-    arguments = [run.environment[each.name] for each in function.parameters[:2]]
+    arguments = [run.environment[each.name] for each in function.parameters]
     for edit in sorted(trees.edits(function, run), key=lambda each: _COSTS.get(each.kind, 2.0)):
         try:
             trees.run(edit.function, *arguments)
@@ -137,11 +140,15 @@ def _told(
 ) -> Fault:
     """The simplest explanation that holds, and how sure it is."""
     holding: list[Explanation] = []
-    for candidate in sorted(candidates, key=lambda each: each.cost):
+    for candidate in sorted(candidates, key=lambda each: each.cost)[:_MOST]:
         if holding and candidate.cost > holding[0].cost + 0.5:
             break
         if explains(candidate, name, draws):
             holding.append(candidate)
+    if not holding and np.shape(draws[0].found[name]) != draws[0].right[name].shape:
+        shapes = np.shape(draws[0].found[name]), draws[0].right[name].shape
+        message = f"d{name} has shape {shapes[0]}; allowed: {shapes[1]}, the shape of {name}"
+        return Fault(name, "wrong shape", "", message, 1.0, situation)
     if not holding:
         error = _relative_error(draws[0], name)
         message = f"d{name}: wrong by {error:.2g} of its size; no explanation that was tried fits"
@@ -187,6 +194,9 @@ def _edited(
 ) -> Callable[[int], Iterator[Explanation]]:
     """The explanations by one edit of this backward, for the gradient at a position."""
     repairs = which == "own_trace"
+    stores = any(
+        isinstance(part, trees.Store) for each in function.body for part in trees.walk(each)
+    )
     first = getattr(draws[0], which)
     found = trees.edits(function, first)
     if repairs:
@@ -195,7 +205,9 @@ def _edited(
     @cache
     def results(number: int, draw_number: int) -> tuple[Any, ...]:
         run = getattr(draws[draw_number], which)
-        arguments = [run.environment[each.name] for each in function.parameters[:2]]
+        arguments = [run.environment[each.name] for each in function.parameters]
+        if stores:
+            arguments = copy.deepcopy(arguments)  # so that every edit starts from the same values
         result = trees.run(found[number].function, *arguments)
         return result if isinstance(result, tuple) else (result,)
 
@@ -283,7 +295,7 @@ def _fit_explanations(
     changed = [i for i, value in enumerate(rounded) if abs(value - 1.0) > _NEAR]
     if not changed or len(changed) == len(terms):
         return  # nothing, or everything: the whole is scaled
-    fit = ", ".join(f"{value:.2f}".replace("-", "−") for value in rounded)
+    fit = ", ".join(f"{value + 0.0:.2f}".replace("-", "−") for value in rounded)
     words = [_became(terms[i].label, float(rounded[i]), repairs) for i in changed]
     kinds = {kind for kind, _ in words}
     kind = kinds.pop() if len(kinds) == 1 else "term scaled"

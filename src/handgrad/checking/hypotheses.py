@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.trees import symbol
+
 Array = np.ndarray
 
 
@@ -98,9 +100,18 @@ def general(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
         yield from _passed_through(name, draw)
         yield from _offset(name, draw, found, right)
         yield from _confined(name, draws)
+        yield from _elementwise_factor(name, draw, found, right)
+    if found.squeeze().shape == right.squeeze().shape != () and found.shape != right.shape:
+        phrase = f"has shape {found.shape}; allowed: {right.shape}, the shape of {name}"
+        yield Explanation("wrong shape", "", phrase, 1.0, _reshaped(name))
     yield from _permuted(name, found, right)
     yield from _not_reduced(name, found, right)
     yield from _swapped(name, draw)
+
+
+def _reshaped(name: str) -> Callable[[Draw], Any]:
+    """The right values in the shape that was found."""
+    return lambda draw: draw.right[name].reshape(np.shape(draw.found[name]))
 
 
 def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Explanation]:
@@ -227,7 +238,11 @@ def _swapped(name: str, draw: Draw) -> Iterator[Explanation]:
             continue
         if draw.agrees(other, draw.right[name]):
             phrase = f"is the gradient of {other}: the two come back in each other's place"
-            kind, term, cost = "gradients swapped", f"d{name} and d{other}", 1.1
+            kind, term, cost = (
+                "gradients swapped",
+                f"{symbol('d' + name)} and {symbol('d' + other)}",
+                1.1,
+            )
         else:
             phrase = f"is the gradient of {other}"
             kind, term, cost = "stale variable", f"d{other} for d{name}", 1.6
@@ -273,6 +288,40 @@ def _offset(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
         )
 
 
+def _elementwise_factor(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Explanation]:
+    """found = right · f(A) or right / f(A), element by element, for an array A at hand."""
+    for other, value in _pool(draw):
+        shape = np.shape(value(draw))
+        if other == "dy" or shape == () or not _broadcasts(shape, right.shape):
+            continue
+        for said, slope in _slopes(other):
+
+            def missing(d: Draw, value: Any = value, slope: Any = slope) -> Any:
+                return d.right[name] / slope(value(d))
+
+            def extra(d: Draw, value: Any = value, slope: Any = slope) -> Any:
+                return d.right[name] * slope(value(d))
+
+            yield Explanation("factor missing", said, f"lacks the factor {said}", 2.1, missing)
+            phrase = f"has the factor {said} once too often"
+            yield Explanation("extra factor", said, phrase, 2.1, extra)
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
+
+
+def _slopes(name: str) -> Iterator[tuple[str, Callable[[Array], Array]]]:
+    """An array itself, and the derivatives that are written in an output of that name."""
+    yield name, lambda a: a
+    yield f"{name} (1 − {name})", lambda a: a * (1.0 - a)
+    yield f"1 − {name}²", lambda a: 1.0 - a * a
+    yield f"1 − {name}", lambda a: 1.0 - a
+
+
 def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
     """Right but for some rows, for the places a mask leaves out, or for one sign of an input."""
     wrong = np.zeros(np.shape(draws[0].right[name]), dtype=bool)
@@ -287,11 +336,12 @@ def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
         return d.found[name]
 
     for words, kind, mask in _masks(draws[0], wrong.shape):
-        if mask.any() and not mask.all() and not (wrong & ~mask).any():
+        # Places that the mask leaves right must be many, or it explains nothing.
+        if wrong.sum() >= 0.5 * mask.sum() and (~mask).sum() >= 2 and not (wrong & ~mask).any():
             yield Explanation(kind, words, f"is right except {words}", 2.2, same)
     for axis in range(wrong.ndim):
         rows = np.flatnonzero(wrong.any(axis=tuple(i for i in range(wrong.ndim) if i != axis)))
-        if len(rows) <= max(1, wrong.shape[axis] // 2):
+        if len(rows) <= wrong.shape[axis] // 2:
             what = "row" if axis == 0 and wrong.ndim > 1 else "index"
             listed = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
             place = f"on {what} {listed} of axis {axis}"

@@ -10,8 +10,13 @@ import numpy as np
 from handgrad.checking.pair import Pair
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.checking.roundoff import bound_of_backward, perturbed_bound
-from handgrad.checking.trial import TrialFault, like_nested, malformed, run
+from handgrad.checking.trial import Run, TrialFault, leaves, like_nested, malformed, run
 from handgrad.dispatch import engine
+
+#: How many times the condition of the problem an error must be to be blamed on the computation,
+#: and how large it must be to matter.
+_LOST: Final = 16.0
+_SEEN: Final = 1e-4
 
 #: Half the distance from 1 to the next float32.
 UNIT: Final = 2.0**-24
@@ -32,6 +37,10 @@ def precision_faults(
     except TrialFault as refused:
         fault = refused.fault
         return [Fault("", fault.kind, "", f"in float32: {fault.message}", 1.0, "float32")], []
+    for y in leaves(done.y):
+        if y.dtype == np.float64:
+            message = "in float32: forward gives y in float64; allowed: float32, as its inputs"
+            return [Fault("", "wrong type", "", message, 1.0, "float32")], []
     faults = [
         Fault(each.gradient, each.kind, "", f"in float32: {each.message}", 1.0, "float32")
         for each in malformed(pair, done)
@@ -63,7 +72,30 @@ def precision_faults(
                 f"{int(excess.sum())} of {excess.size} places beyond what rounding explains"
             )
             faults.append(Fault(name, "inaccurate", "", message, 0.9, "float32"))
+    if method == COUNTED and not faults:
+        faults = _lost_digits(pair, narrow, done)
     return faults, rows
+
+
+def _lost_digits(pair: Pair, arrays: Mapping[str, np.ndarray], done: Run) -> list[Fault]:
+    """Errors that the target's own steps explain, but no rounding of what goes in: cancellation."""
+    wide = [_float64(arrays[name]) for name in pair.inputs]
+    dy = like_nested(done.dy, _float64)
+    values = perturbed_bound(pair.forward, pair.backward, wide, dy, unit=UNIT)
+    faults = []
+    for name, known in zip(pair.gradients, values, strict=True):
+        if known is None:
+            continue
+        right, bound = known
+        error = np.abs(np.asarray(done.gradients[name], dtype=np.float64) - right)
+        size = float(np.max(np.abs(right), initial=0.0))
+        if np.any(error > _LOST * bound) and float(np.max(error, initial=0.0)) > _SEEN * size:
+            message = (
+                f"d{name}: in float32 off by {np.max(error) / size:.1g} of its size, where "
+                f"rounding of the inputs explains {np.max(bound) / size:.1g}: a difference cancels"
+            )
+            faults.append(Fault(name, "inaccurate", "", message, 0.9, "float32"))
+    return faults
 
 
 def _float32(array: np.ndarray) -> np.ndarray:

@@ -32,14 +32,15 @@ class KnownOp:
             result: tuple[Any, Any] = pair.forward(*inputs)
         return result
 
-    def gradients(self, setup: Setup, dy: Any) -> tuple[dict[str, Any], trees.Trace]:
-        """The gradients for this cotangent by name, and the trace of the backward."""
+    def gradients(self, setup: Setup, dy: Any) -> tuple[list[Any], trees.Trace]:
+        """The gradients for this cotangent, in order, and the trace of the backward."""
         positional, keyword = by_kind(self.module, setup)
         options = {**setup.options, **keyword}
         pair = pair_of(self.module, list(positional.values()), options=options)
         _, cache = self.forward(setup)
         with engine("reference"):
-            return backward(pair, dy, cache), trees.trace(self.tree, dy, cache)
+            found = list(backward(pair, dy, cache).values())
+            return found, trees.trace(self.tree, dy, cache)
 
 
 def by_kind(

@@ -29,6 +29,7 @@ KINDS: Final = {
     "some rows": "right except on the rows named",
     "masked rows": "right except where the mask is off",
     "strided cotangent": "right only if dy is contiguous in memory",
+    "not linear": "the gradient is not proportional to the cotangent",
     "written to": "an argument was written to",
     "not repeatable": "a second call with the same cache gives something else",
     "inaccurate": "further from float64 than rounding explains",
@@ -94,11 +95,17 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """True if nothing that was tried is wrong."""
-        return not self.faults
+        """True if nothing that was tried is wrong, and every gradient could be judged."""
+        return not self.faults and not self.undecided
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Gradients that could not be judged, because the bound of the differences is too wide."""
+        return tuple(row.gradient for row in self.gradients if row.verdict == "undecided")
 
     def assert_ok(self) -> None:
         """Raise CheckError, with the report as its text, unless `ok`."""
+        __tracebackhide__ = True  # pytest shows the caller's line
         if not self.ok:
             raise CheckError(f"\n{self}")
 
@@ -112,7 +119,7 @@ class CheckReport:
     def __str__(self) -> str:
         text = StringIO()
         Console(file=text, width=100, no_color=True).print(self)
-        return text.getvalue().rstrip()
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         like = f" against {self.like}" if self.like and self.like != self.target else ""
@@ -129,22 +136,25 @@ class CheckReport:
                 _coloured(row.verdict),
                 row.method,
             )
-        yield table
+        yield table if self.gradients else table.title or ""
         yield from self._situations()
         for fault in self.faults:
             sure = f"sure to {fault.confidence:.0%}" if fault.confidence else "no cause found"
             yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
+        for name in self.undecided:
+            yield f"[yellow]?[/yellow] d{name}: no verdict, forward is not smooth at these inputs"
         if self.ok:
             yield "[green]✓[/green] every gradient is right"
 
     def _situations(self) -> RenderResult:
-        for verdict in ("right", "wrong", "undecided", "does not apply"):
+        for verdict in ("wrong", "right", "undecided", "does not apply"):
             found = [row for row in self.trials if row.verdict == verdict]
             if found:
                 listed = dict.fromkeys(
                     row.situation + (f" ({row.detail})" if row.detail else "") for row in found
                 )
-                yield f"{_coloured(verdict)}: {_literal(', '.join(listed))}"
+                elsewhere = " otherwise" if verdict == "right" and self.faults else ""
+                yield f"{_coloured(verdict)}{elsewhere}: {_literal(', '.join(listed))}"
 
 
 def _coloured(verdict: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from handgrad.checking.pair import Pair
 from handgrad.checking.samples import samples
-from handgrad.checking.trial import Run, like_nested
+from handgrad.checking.trial import like_nested
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -41,9 +41,20 @@ def of_op(op: ModuleType, rng: np.random.Generator) -> list[Setup]:
     """Every situation and setting of a known op; the usual one first."""
     stem = op.__name__.rpartition(".")[2]
     return [
-        Setup(each.situation, each.label, each.arrays, each.options, each.smooth)
+        Setup(
+            each.situation,
+            "usual sizes" if each.label == "usual" else each.label,
+            each.arrays,
+            each.options,
+            each.smooth,
+        )
         for each in samples(stem, rng)
     ]
+
+
+def _label(label: str) -> str:
+    """So that the op's own usual sample is not taken for the user's inputs."""
+    return "usual sizes" if label == "usual" else label
 
 
 def of_arrays(
@@ -111,11 +122,11 @@ def written(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -
     return [name for name in before if before[name].tobytes() != after[name].tobytes()]
 
 
-def kept_arrays(done: Run) -> dict[str, np.ndarray]:
-    """Every array that the pair could write to: the inputs, the cotangent, the cache."""
-    found = {name: np.asarray(array) for name, array in done.arrays.items()}
-    found.update(_named("dy", done.dy))
-    found.update(_named("cache", done.cache))
+def kept_arrays(arrays: Arrays, dy: Any, cache: Any) -> dict[str, np.ndarray]:
+    """Every array that a pair could write to: the inputs, the cotangent, the cache."""
+    found = {name: np.asarray(array) for name, array in arrays.items()}
+    found.update(_named("dy", dy))
+    found.update(_named("cache", cache))
     return found
 
 

@@ -67,6 +67,11 @@ def pair_of(
         return _op_pair(target, target.forward, target.backward, arrays, options, source=target)
     if isinstance(target, Layer):
         return _layer_pair(target, options)
+    if isinstance(target, type) and issubclass(target, Layer):
+        raise ArgumentError(
+            f"check: target is the class {target.__name__}; allowed: a layer, such as "
+            f"{target.__name__}(...)"
+        )
     foreign = interop.pair_of(target, arrays)
     if foreign is not None:
         return foreign if like is None else _meant_as(foreign, like)
@@ -145,32 +150,27 @@ def _op_pair(
 ) -> Pair:
     """An op, or functions that are meant to be that op."""
     stem = op.__name__.rpartition(".")[2]
-    names = _input_names(op.forward, len(arrays))
+    op_names = _input_names(op.forward, len(arrays))
     own = source is op
     if not own and forward is op.forward.reference:
         forward = _on_reference(op)
+    names = _input_names(forward, len(arrays))
+    named = dict(zip(op_names, names, strict=True))
     return Pair(
         name=stem if own else _name(source, backward),
         inputs=names,
-        gradients=tuple(name for name in gradient_names(stem) if name in names),
+        gradients=tuple(named[name] for name in gradient_names(stem) if name in named),
         forward=_with_options(forward, options if own else _accepted(forward, options)),
-        backward=_given(backward, stem, names),
+        backward=_given(backward, stem, op_names),
         source=inspect.unwrap(backward),
         op=stem,
     )
 
 
 def _meant_as(pair: Pair, op: ModuleType) -> Pair:
-    """A framework's pair that is meant to be an op, with the op's names for its inputs."""
+    """A framework's pair that is meant to be an op."""
     stem = op.__name__.rpartition(".")[2]
-    names = dict(zip(pair.inputs, _input_names(op.forward, len(pair.inputs)), strict=True))
-    return replace(
-        pair,
-        op=stem,
-        inputs=tuple(names.values()),
-        gradients=tuple(names[name] for name in pair.gradients),
-        parameters={names[name]: array for name, array in pair.parameters.items()},
-    )
+    return replace(pair, op=stem)
 
 
 def _with_options(forward: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
@@ -251,6 +251,22 @@ def _accepted(forward: Callable[..., Any], options: Mapping[str, Any]) -> dict[s
     if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
         return dict(options)
     return {name: value for name, value in options.items() if name in parameters}
+
+
+def check_options(target: Any, like: ModuleType | None, options: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for a setting that the target's forward does not take."""
+    if is_op_name(target):
+        target = op_module(target)
+    forward = target[0] if isinstance(target, tuple) and target else target
+    forward = getattr(forward, "forward", forward if isinstance(target, tuple) else None)
+    if not callable(forward):
+        forward = None if like is None else like.forward
+    for name in options if forward is not None else ():
+        if not takes(forward, {name: options[name]}):
+            raise ArgumentError(
+                f"check: forward takes no argument {name!r}; allowed: forward"
+                f"{inspect.signature(forward)}"
+            )
 
 
 def takes(forward: Callable[..., Any], options: Mapping[str, Any]) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,7 +65,8 @@ def run(
     """
     y, cache = forward(pair, arrays)
     dy = random_like(y, rng) if dy is None else dy
-    return Run(arrays, y, cache, dy, backward(pair, dy, cache))
+    kept = like_nested(dy, np.array)  # should backward write into it
+    return Run(arrays, y, cache, kept, backward(pair, dy, cache))
 
 
 def random_like(y: Any, rng: np.random.Generator) -> Any:
@@ -77,9 +80,15 @@ def random_like(y: Any, rng: np.random.Generator) -> Any:
 
 
 def forward(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
+    """Forward on copies of the arrays, in case the target writes into them."""
+    return forward_on(pair, {name: np.array(arrays[name]) for name in pair.inputs})
+
+
+def forward_on(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
+    """Forward on these very arrays."""
     try:
         result = pair.forward(*(arrays[name] for name in pair.inputs))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _raised("forward", error) from error
     if not isinstance(result, tuple) or len(result) != 2:
         raise TrialFault(
@@ -93,7 +102,7 @@ def forward(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
 def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
     try:
         found = pair.backward(dy, cache)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _raised("backward", error) from error
     names = pair.gradients
     several = found if isinstance(found, tuple | list) else (found,)
@@ -107,16 +116,40 @@ def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
     return dict(zip(names, several, strict=True))
 
 
-def _raised(what: str, error: Exception) -> TrialFault:
+def _raised(what: str, error: BaseException) -> TrialFault:
     first = (str(error).splitlines() or ["no message"])[0]
-    message = f"{what} raises {type(error).__name__}: {first}"
+    message = f"{what} raises {type(error).__name__}: {first}{_place(error)}"
     return TrialFault(Fault("", "raises", "", message, 1.0))
+
+
+def _place(error: BaseException) -> str:
+    """The line of the user's code that was reached last; "" if there is none but ours."""
+    ours = str(Path(__file__).parents[1])
+    places = [
+        f" (line {frame.lineno} of {Path(frame.filename).name})"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(ours)
+        and "site-packages" not in frame.filename
+        and Path(frame.filename).is_file()
+    ]
+    return places[-1] if places else ""
 
 
 def _form(value: Any) -> str:
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
     return f"a {type(value).__name__}"
+
+
+def not_finite(done: Run) -> list[Fault]:
+    """A forward that gives NaN or infinity on finite inputs: its gradient means nothing."""
+    finite_inputs = all(np.isfinite(array).all() for array in done.arrays.values())
+    for y in leaves(done.y):
+        bad = int(y.size - np.isfinite(y).sum()) if y.dtype.kind == "f" else 0
+        if bad and finite_inputs:
+            message = f"forward gives NaN or infinity at {bad} of {y.size} places of y"
+            return [Fault("", "not finite", "", message, 1.0)]
+    return []
 
 
 def malformed(pair: Pair, done: Run) -> list[Fault]:
@@ -148,7 +181,7 @@ def contraction(pair: Pair, done: Run) -> Callable[[Mapping[str, np.ndarray]], A
     """The number <y, dy> as a function of the inputs: what the gradients are gradients of."""
 
     def value(point: Mapping[str, np.ndarray]) -> Any:
-        y, _ = pair.forward(*(point[name] for name in pair.inputs))
+        y, _ = pair.forward(*(np.array(point[name]) for name in pair.inputs))
         total = sum(np.sum(a * b) for a, b in zip(leaves(y), leaves(done.dy), strict=True))
         return total if np.iscomplexobj(total) else float(total)
 

@@ -7,6 +7,7 @@ gradients = trees.run(tree, dy, cache)        # the op's own result, bit for bit
 from handgrad.trees.edits import KINDS, Edit, edits
 from handgrad.trees.evaluate import Step, Trace, evaluate, run, trace
 from handgrad.trees.insertions import INSERTIONS, insertions
+from handgrad.trees.nodes import Store, walk
 from handgrad.trees.reader import Function, Parameter, TreeError, read
 from handgrad.trees.terms import AdditiveTerm, additive_terms, gradient_expressions
 from handgrad.trees.text import symbol, text
@@ -19,6 +20,7 @@ __all__ = [
     "Function",
     "Parameter",
     "Step",
+    "Store",
     "Trace",
     "TreeError",
     "additive_terms",
@@ -31,4 +33,5 @@ __all__ = [
     "symbol",
     "text",
     "trace",
+    "walk",
 ]

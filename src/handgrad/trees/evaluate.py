@@ -33,9 +33,9 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True)
 class Step:
-    """One assignment as it was executed, with the value of every name it set."""
+    """One assignment as it was executed, with every name it set; a store sets none."""
 
-    statement: nodes.Assign
+    statement: nodes.Assign | nodes.Store
     values: dict[str, Any]
 
 
@@ -48,6 +48,11 @@ class Trace:
     returned: nodes.Return
     result: Any
     environment: Environment
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The arguments and every name that was set."""
+        return self.arguments.union(*(step.values for step in self.steps))
 
     def definition(self, name: str) -> Node | None:
         """The expression assigned to a name alone.
@@ -90,6 +95,11 @@ def _run(
                 _bind(target, evaluate(value, environment), found)
                 environment.update(found)
                 steps.append(Step(statement, found))
+            case nodes.Store(nodes.Index(array, index), value):
+                evaluate(array, environment)[evaluate(index, environment)] = evaluate(
+                    value, environment
+                )
+                steps.append(Step(statement, {}))
             case nodes.Branch(test, yes, no):
                 taken = yes if evaluate(test, environment) else no
                 if (returned := _run(taken, environment, steps)) is not None:
@@ -158,6 +168,8 @@ def evaluate(node: Node, names: Environment) -> Any:
             return of(function)(of(condition), of(yes), of(no))
         case nodes.Call(function, arguments, keywords):
             return of(function)(*_items(arguments, of), **_named(keywords, of))
+        case nodes.Method(value, name, arguments, keywords):
+            return getattr(of(value), name)(*_items(arguments, of), **_named(keywords, of))
         case nodes.Attribute(value, name):
             return getattr(of(value), name)
         case nodes.Index(value, index):

@@ -130,6 +130,16 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Method(Node):
+    """`value.name(...)`, where the value is no array library."""
+
+    value: Node
+    name: str
+    arguments: tuple[Node, ...]
+    keywords: tuple[Keyword, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute(Node):
     value: Node
     name: str
@@ -211,6 +221,15 @@ class Loop(Node):
 @dataclass(frozen=True, slots=True)
 class Assign(Node):
     """target = value; the target is a Name, or a Sequence of targets. `line` is the source's."""
+
+    target: Node
+    value: Node
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Node):
+    """array[index] = value, in a user's function; an op never writes into an array."""
 
     target: Node
     value: Node

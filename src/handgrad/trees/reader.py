@@ -53,8 +53,10 @@ class Function:
         return inspect.signature(self.source)
 
 
-def read(function: Callable[..., Any]) -> Function:
+def read(function: Callable[..., Any], *, stores: bool = False) -> Function:
     """The tree of a Python function; a dispatched op is read as its reference.
+
+    With `stores`, writing into the elements of an array is read too, as users' code does it.
 
     Raises TreeError where the source is not to be had or holds what a tree cannot say.
     """
@@ -74,7 +76,7 @@ def read(function: Callable[..., Any]) -> Function:
     return Function(
         name,
         _parameters(definition.args),
-        _Reader(name, first - 1).block(definition.body),
+        _Reader(name, first - 1, stores).block(definition.body),
         inspect.getdoc(function) or "",
         function,
         {**function.__globals__, **closure},
@@ -120,9 +122,10 @@ _COMPARISONS: Final = {
 class _Reader:
     """Reads one function; `offset` turns line numbers of the snippet into those of the file."""
 
-    def __init__(self, function: str, offset: int) -> None:
+    def __init__(self, function: str, offset: int, stores: bool) -> None:
         self.function = function
         self.offset = offset
+        self.stores = stores
 
     def refuse(self, part: ast.AST, what: str) -> TreeError:
         line = getattr(part, "lineno", 0) + self.offset
@@ -140,10 +143,15 @@ class _Reader:
         match part:
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Assert():
                 return None
+            case ast.Assign(targets=[ast.Subscript() as target], value=value) if self.stores:
+                return nodes.Store(self.expression(target), self.expression(value), line)
             case ast.Assign(targets=[target], value=value):
                 return nodes.Assign(self.target(target), self.expression(value), line)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 return nodes.Assign(self.target(target), self.expression(value), line)
+            case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value) if self.stores:
+                both = ast.copy_location(ast.BinOp(target, op, value), part)
+                return nodes.Store(self.expression(target), self.expression(both), line)
             case ast.AugAssign(target=ast.Name() as target, op=op, value=value):
                 left = ast.Name(target.id, ast.Load())
                 both = ast.copy_location(ast.BinOp(left, op, value), part)
@@ -264,6 +272,8 @@ class _Reader:
                 return nodes.Transpose(arguments[0], "matrix_transpose", function)
             if name == "matmul" and library and len(arguments) == 2 and not keywords:
                 return nodes.MatMul(*arguments)
+            if not library and not isinstance(owner, nodes.Attribute):
+                return nodes.Method(owner, name, arguments, tuple(keywords))
             return nodes.Call(function, arguments, tuple(keywords))
         return nodes.Call(self.expression(part.func), arguments, tuple(keywords))
 

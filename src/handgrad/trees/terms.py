@@ -76,6 +76,9 @@ def _expanded(node: Node, run: Trace, depth: int) -> Expansion:
         case nodes.Call(function, (first, *rest)) if called(function) in SHAPING:
             for sign, label, whole in _expanded(first, run, depth):
                 yield sign, label, replace(node, arguments=(whole, *rest))
+        case nodes.Method(value, name) if name in SHAPING:
+            for sign, label, whole in _expanded(value, run, depth):
+                yield sign, label, replace(node, value=whole)
         case _:
             yield 1, node, node
 

@@ -109,6 +109,11 @@ class _Writer:
             case nodes.Call(function, arguments, _):
                 inner = ", ".join(self.write(each, 0) for each in arguments)
                 return f"{called(function)}({inner})", _ATOM
+            case nodes.Method(value, name, _, _) if name in SHAPING:
+                return self.parts(value)
+            case nodes.Method(value, name, arguments, _):
+                inner = ", ".join(self.write(each, 0) for each in arguments)
+                return f"{self.write(value, _ATOM)}.{name}({inner})", _ATOM
             case nodes.Attribute(value, name):
                 return f"{self.write(value, _ATOM)}.{name}", _ATOM
             case nodes.Index(value, index):

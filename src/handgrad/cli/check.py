@@ -1,0 +1,136 @@
+"""`handgrad check`: is every gradient right, and if not, which term is wrong?"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+import handgrad as hg
+from handgrad.cli.inputs import arrays_for
+from handgrad.cli.targets import resolve
+from handgrad.errors import ArgumentError
+from handgrad.ops import OPS
+
+#: Keywords of `hg.check` that are options of the command, not settings of forward.
+_RESERVED: Final = ("target", "like", "wrt", "seed")
+#: Where the output is no terminal.
+_WIDTH: Final = 100
+
+
+def command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="An op, a recipe, a run's folder, module:object or file.py:object; all: every op.",
+            metavar="TARGET",
+        ),
+    ],
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="OP", help="The op that it is meant to be."),
+    ] = None,
+    wrt: Annotated[
+        str | None,
+        typer.Option(
+            "--wrt",
+            metavar="A,B",
+            help="The inputs backward returns gradients for. Otherwise all of floats.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 0,
+    shapes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shape",
+            metavar="NAME=2,3",
+            help="Shape of an input; NAME=int10:2,3 for whole numbers below 10, NAME=bool:2,3 for "
+            "a mask; may be repeated.",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option("--inputs", metavar="FILE.npz", help="The inputs, by name or in order."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="NAME=VALUE", help="A setting for forward; may be repeated."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print everything found as JSON.")
+    ] = False,
+) -> None:
+    """Check every gradient, and say which term is wrong. Exit code 1 where one is."""
+    options = dict(map(_setting, settings or ()))
+    if target == "all":
+        _refuse_beside_all(like=like, wrt=wrt, shape=shapes, inputs=inputs, option=settings)
+        raise typer.Exit(_check_all(seed, as_json=as_json))
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no part of the report
+        found = resolve(target)
+        arrays = arrays_for(
+            found, like=like, shapes=shapes or (), file=inputs, options=options, seed=seed
+        )
+        report = hg.check(
+            found.value,
+            *arrays,
+            like=like,
+            wrt=None if wrt is None else [name.strip() for name in wrt.split(",")],
+            seed=seed,
+            **options,
+        )
+    if report.target != report.like:
+        report = replace(report, target=target)
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
+        console.print(report)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """`eps=1e-3` as its name and value; the value is read as TOML, otherwise as a string."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name.isidentifier():
+        raise ArgumentError(f"check: --option {text}: found no name and value; allowed: NAME=VALUE")
+    if name in _RESERVED:
+        raise ArgumentError(
+            f"check: --option {name} is a setting of the check; allowed: settings of forward"
+        )
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name, value
+
+
+def _refuse_beside_all(**given: Sequence[str] | Path | None) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ArgumentError(f"check: --{name} is given with all; allowed: --seed, --json")
+
+
+def _check_all(seed: int, *, as_json: bool) -> int:
+    """Every op, a line each; the exit code."""
+    reports = {}
+    for name in OPS:
+        report = reports[name] = hg.check(name, seed=seed)
+        if not as_json:
+            right = len(report.trials)
+            verdict = f"right in {right} situations" if report.ok else "wrong"
+            typer.echo(f"{name:<22} {verdict}")
+            for fault in report.faults:
+                typer.echo(f"{'':<22} {fault.message}")
+    if as_json:
+        found = {name: report.to_dict() for name, report in reports.items()}
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    return 0 if all(report.ok for report in reports.values()) else 1

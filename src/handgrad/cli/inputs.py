@@ -1,0 +1,221 @@
+"""Arrays to check a target with: from a file, from shapes, or from forward's annotations."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.cli.targets import Target
+from handgrad.errors import ArgumentError
+from handgrad.ops import OPS
+
+#: A batch for the model of a recipe or a run.
+_EXAMPLES: Final = 5
+#: Sizes for the letters of annotations: distinct, so that a transpose shows.
+_PRIMES: Final = (5, 3, 7, 2, 11, 13, 17, 19)
+
+_SHAPE: Final = re.compile(r"(?:(?:int(?P<below>\d+)|(?P<bool>bool)):)?(?P<sizes>[\d, ]*)")
+_ANNOTATION: Final = re.compile(r"""\w*Float\w*\[.+,\s*["'](?P<shape>[^"']*)["']\]""")
+
+Draw = Callable[[np.random.Generator], np.ndarray]
+
+
+def arrays_for(
+    target: Target,
+    *,
+    like: str | None,
+    shapes: Sequence[str],
+    file: Path | None,
+    options: Iterable[str],
+    seed: int,
+) -> list[np.ndarray]:
+    """The inputs in the order of forward; none where `hg.check` has its own.
+
+    `shapes` are `NAME=2,3` (standard normal), `NAME=int10:2,3` (whole numbers below 10) and
+    `NAME=bool:2,3`; a `file` without names has the inputs in order. Raises ArgumentError for both
+    together, for anything that does not fit forward, and where there is nothing to go by.
+    """
+    if inspect.isfunction(target.value) and like is None:
+        raise ArgumentError(
+            f"check: {target.name} is one function; allowed: two, MODULE:FORWARD,BACKWARD, or "
+            "--like with the op whose backward it is meant to be"
+        )
+    parameters = _parameters(target.value, like)
+    rng = np.random.default_rng(seed)
+    if file is not None:
+        if shapes:
+            raise ArgumentError("check: --inputs and --shape are given; allowed: one of them")
+        arrays = _read(file)
+        unnamed = [f"arr_{i}" for i in range(len(arrays))]
+        if set(arrays) == set(unnamed):
+            return [arrays[name] for name in unnamed]
+        return _ordered(arrays, parameters, options, str(file))
+    if shapes:
+        drawn = {name: draw(rng) for name, draw in map(_described, shapes)}
+        return _ordered(drawn, parameters, options, "--shape")
+    if like is not None or _is_op(target.value):
+        return []
+    if target.example_shape is not None:
+        return [rng.standard_normal((_EXAMPLES, *target.example_shape))]
+    return _annotated(target, parameters, options, rng)
+
+
+def _is_op(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.startswith("handgrad.ops.")
+
+
+def _parameters(value: Any, like: str | None) -> dict[str, inspect.Parameter]:
+    """The positional parameters of forward by name; none where it cannot be asked."""
+    try:
+        signature = inspect.signature(_forward(value, like))
+    except (TypeError, ValueError):
+        return {}
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return {name: each for name, each in signature.parameters.items() if each.kind in kinds}
+
+
+def _forward(value: Any, like: str | None) -> Any:
+    """The function that the inputs go to."""
+    if isinstance(value, tuple) and value:
+        return value[0]
+    function = value.__self__ if getattr(value, "__name__", None) == "apply" else value
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and _is_class(function, torch.autograd.Function):
+        takes_context = function.setup_context is torch.autograd.Function.setup_context
+        return partial(function.forward, None) if takes_context else function.forward
+    if callable(getattr(value, "forward", None)):
+        return value.forward
+    if like in OPS:  # of a backward alone
+        return import_module(f"handgrad.ops.{like}").forward
+    return value
+
+
+def _is_class(value: Any, base: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, base)
+
+
+def _ordered(
+    arrays: Mapping[str, np.ndarray],
+    parameters: Mapping[str, inspect.Parameter],
+    options: Iterable[str],
+    source: str,
+) -> list[np.ndarray]:
+    """The arrays in the order of forward's arguments, which go in by position."""
+    if not parameters:
+        return list(arrays.values())
+    allowed = ", ".join(parameters)
+    for name in arrays:
+        if name not in parameters:
+            raise ArgumentError(f"check: {source} has {name!r}; allowed: {allowed}")
+    last = max((list(parameters).index(name) for name in arrays), default=-1)
+    for i, (name, parameter) in enumerate(parameters.items()):
+        required = parameter.default is inspect.Parameter.empty and name not in options
+        if name not in arrays and (required or i < last):
+            raise ArgumentError(f"check: {source} lacks {name!r}; allowed: {allowed}")
+    return [arrays[name] for name in parameters if name in arrays]
+
+
+# -- a file ----------------------------------------------------------------------------------------
+
+
+def _read(file: Path) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file by name."""
+    try:
+        opened = np.load(file, allow_pickle=False)
+        if isinstance(opened, np.lib.npyio.NpzFile):
+            with opened:
+                return {name: opened[name] for name in opened.files}
+    except FileNotFoundError:
+        raise ArgumentError(f"check: {file} does not exist; allowed: a .npz file") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        pass
+    raise ArgumentError(
+        f"check: {file} is no .npz file of arrays of numbers; allowed: what np.savez writes"
+    )
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def _described(text: str) -> tuple[str, Draw]:
+    """`--shape` as the name of an input and how to draw it."""
+    name, equals, described = (part.strip() for part in text.partition("="))
+    match = _SHAPE.fullmatch(described)
+    sizes = [each.strip() for each in match["sizes"].split(",")] if match else [""]
+    if sizes[-1] == "":  # a scalar, or a comma at the end as in (3,)
+        sizes.pop()
+    if not name or not equals or match is None or not all(map(str.isdigit, sizes)):
+        raise ArgumentError(
+            f"check: --shape {text}: found no name and sizes; allowed: NAME=2,3, or "
+            "NAME=int10:2,3 for whole numbers below 10, or NAME=bool:2,3"
+        )
+    shape = tuple(map(int, sizes))
+    if match["bool"]:
+        return name, lambda rng: rng.integers(0, 2, shape).astype(bool)
+    if match["below"]:
+        below = int(match["below"])
+        if below == 0:
+            raise ArgumentError(f"check: --shape {text}: nothing is below 0; allowed: int1 and up")
+        return name, lambda rng: np.asarray(rng.integers(0, below, shape))
+    return name, lambda rng: np.asarray(rng.standard_normal(shape))
+
+
+# -- annotations -----------------------------------------------------------------------------------
+
+
+def _annotated(
+    target: Target,
+    parameters: Mapping[str, inspect.Parameter],
+    options: Iterable[str],
+    rng: np.random.Generator,
+) -> list[np.ndarray]:
+    """Arrays in the shapes that forward's annotations say, `x: Float[Array, "N D"]`."""
+    required = [
+        each
+        for each in parameters.values()
+        if each.default is inspect.Parameter.empty and each.name not in options
+    ]
+    shapes = [_shape_of(each) for each in required]
+    if not shapes or None in shapes:
+        names = " ".join(f"--shape {each.name}=..." for each in required) or "--shape x=..."
+        raise ArgumentError(
+            f"check: no inputs are given for {target.name}; allowed: {names}, or --inputs FILE.npz,"
+            " or --like with the op that it is meant to be, or shapes in forward's annotations, "
+            'x: Float[Array, "N D"]'
+        )
+    sizes: dict[str, int] = {}
+    return [
+        rng.standard_normal([_size(axis, sizes) for axis in shape if axis != "..."])
+        for shape in shapes
+        if shape is not None
+    ]
+
+
+def _shape_of(parameter: inspect.Parameter) -> list[str] | None:
+    """The axes of `Float[Array, "N D"]`; None for any other annotation."""
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    match = _ANNOTATION.fullmatch(text.strip())
+    return match["shape"].split() if match else None
+
+
+def _size(axis: str, sizes: dict[str, int]) -> int:
+    """A number as it is, and a prime for every letter."""
+    name = axis.lstrip("*#")
+    if name.isdigit():
+        return int(name)
+    if not name.isidentifier() or (name not in sizes and len(sizes) == len(_PRIMES)):
+        raise ArgumentError(
+            f"check: the axis {axis!r} in forward's annotations gets no size; allowed: --shape"
+        )
+    return sizes.setdefault(name, _PRIMES[len(sizes)])

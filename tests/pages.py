@@ -1,0 +1,131 @@
+"""The pages of docs/ that show commands and what they print, run as a reader would.
+
+    ```python name.py     a file that the reader writes
+    ```diff name.py       lines of it that the reader changes
+    ```console            `$ command` and its output
+
+In an output `...` stands for any text, and a line of its own for any lines.
+`python -m tests.pages docs/PAGE.md` writes the outputs anew, except those with `...`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+_BLOCK = re.compile(
+    r"^```(?P<kind>python|diff|console)(?: (?P<name>\S+))?\n(?P<text>.*?)^```$", re.M | re.S
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block, with the heading it stands under."""
+
+    section: str
+    kind: str
+    name: str | None
+    text: str
+
+    @property
+    def command(self) -> str:
+        return self.text.partition("\n")[0].removeprefix("$ ")
+
+    @property
+    def output(self) -> str:
+        return self.text.partition("\n")[2]
+
+
+def blocks(page: str) -> list[Block]:
+    found = []
+    for match in _BLOCK.finditer(page):
+        section = re.findall(r"^#+ (.*)$", page[: match.start()], re.M)[-1]
+        found.append(Block(section, match["kind"], match["name"], match["text"]))
+    return found
+
+
+def write(block: Block, folder: Path) -> None:
+    """The file of a block, or the change to it."""
+    assert block.name is not None
+    path = folder / block.name
+    if block.kind == "python":
+        path.write_text(block.text, "utf-8")
+        return
+    before = "".join(line[1:] + "\n" for line in block.text.splitlines() if line[0] in " -")
+    after = "".join(line[1:] + "\n" for line in block.text.splitlines() if line[0] in " +")
+    text = path.read_text("utf-8")
+    assert text.count(before) == 1, f"{block.name} has no\n{before}"
+    path.write_text(text.replace(before, after), "utf-8")
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints."""
+    program, *arguments = shlex.split(command)
+    programs = {
+        "handgrad": ["-P", "-m", "handgrad"],
+        "pytest": ["-m", "pytest", "-p", "no:cacheprovider", "-p", "handgrad.pytest_plugin"],
+        "python": [],
+    }
+    result = subprocess.run(
+        [sys.executable, *programs[program], *arguments],
+        cwd=folder,
+        env={
+            **{name: value for name, value in os.environ.items() if "PYTEST" not in name},
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the same whether handgrad is installed or not
+            "COLUMNS": "80",
+            "NO_COLOR": "1",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return result.stdout
+
+
+def shows(output: str, printed: str) -> bool:
+    """Whether a page's output is what was printed, but for rounding errors and widths."""
+    pattern = "".join(_pattern(_plain(line)) for line in output.splitlines())
+    found = "".join(_plain(line) + "\n" for line in printed.splitlines())
+    return re.fullmatch(pattern, found) is not None
+
+
+def _pattern(line: str) -> str:
+    if line == "...":
+        return r"(?:.*\n)*?"
+    return re.escape(line).replace(re.escape("..."), ".*") + r"\n"
+
+
+def _plain(line: str) -> str:
+    line = re.sub(r"\d(\.\d+)?e[+-]\d+", "#", line)
+    return re.sub(r"━+", "━", re.sub(r" +", " ", line)).rstrip()
+
+
+def renewed(page: str) -> str:
+    """The page with what its commands print now."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def renew(match: re.Match[str]) -> str:
+            block = Block("", match["kind"], match["name"], match["text"])
+            if block.kind != "console":
+                write(block, Path(folder))
+            elif "..." not in block.output:
+                lines = run(block.command, Path(folder)).splitlines()
+                output = "".join(line.rstrip() + "\n" for line in lines)
+                return f"```console\n$ {block.command}\n{output}```"
+            return match[0]
+
+        return _BLOCK.sub(renew, page)
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        Path(argument).write_text(renewed(Path(argument).read_text("utf-8")), "utf-8")
