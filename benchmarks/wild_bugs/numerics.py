@@ -33,7 +33,8 @@ ROWS = Exercise(
     "standardised rows with a large mean",
     rows_forward,
     rows_backward,
-    lambda rng: (rng.normal(50.0, 1.0, (4, 6)),),
+    # At 50, rounding of the inputs themselves explains nearly as much.
+    lambda rng: (rng.normal(300.0, 1.0, (4, 6)),),
     (
         Bug(
             rows_variance_by_moments,

@@ -22,6 +22,7 @@ from handgrad.checking.reference import KnownOp, by_kind
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
 from handgrad.checking.situations import Setup
 from handgrad.checking.stability import other_cotangents, repeated
+from handgrad.checking.stepwise import explained, stepwise
 from handgrad.checking.targets import in_float64, is_op, is_op_name, op_module, pair_of, takes
 from handgrad.checking.trial import (
     Run,
@@ -252,7 +253,26 @@ class Checker:
                 own=own_tree,
                 situation=setup.situation,
             )
+            if any(fault.kind == "unknown" for fault in faults):
+                faults = self.line_by_line(pair, done, second, faults)
         return [self.not_linear(pair, done, fault) for fault in faults]
+
+    def line_by_line(self, pair: Pair, done: Run, second: Run, faults: list[Fault]) -> list[Fault]:
+        """What no single cause explains: every line of the target's own backward by itself."""
+        forward, backward = _read(pair.forward_source), _readable(pair)
+        inputs = [done.arrays[name] for name in pair.inputs]
+        small = sum(array.size for array in inputs) <= _ELEMENTS
+        if forward is None or backward is None or not small or pair.source_arguments is not None:
+            return faults
+        positions = dict(enumerate(pair.gradients))
+        dys = [done.dy, second.dy]
+        steps = stepwise(forward, backward, inputs, dys, positions, self.rng, pair.forward_options)
+        wrong = [fault.gradient for fault in faults]
+        found = explained(steps, wrong, done.arrays, done.y)
+        reached = {name for step in steps if step.verdict == "wrong" for name in step.reaches}
+        if not found:
+            return faults
+        return [*(f for f in faults if f.kind != "unknown" or f.gradient not in reached), *found]
 
     def not_linear(self, pair: Pair, done: Run, fault: Fault) -> Fault:
         """An unexplained gradient that does not turn with dy: it depends on dy in another way."""
@@ -393,9 +413,14 @@ def _where(setup: Setup, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _readable(pair: Pair) -> trees.Function | None:
-    if pair.source is None:
+    return _read(pair.source)
+
+
+def _read(function: Any) -> trees.Function | None:
+    """The tree of a user's function; None where there is none to be had."""
+    if function is None:
         return None
     try:
-        return trees.read(pair.source, stores=True)
+        return trees.read(function, stores=True)
     except trees.TreeError:
         return None

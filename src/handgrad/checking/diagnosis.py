@@ -117,7 +117,7 @@ def diagnose(
         if own_edits is not None:
             candidates += _fits(name, position, draws, "own_trace")
             candidates += own_edits(position)
-        faults.append(_told(name, candidates, draws, situation))
+        faults.append(told(name, candidates, draws, situation))
     return faults
 
 
@@ -135,7 +135,7 @@ def explained_exception(
     return None
 
 
-def _told(
+def told(
     name: str, candidates: list[Explanation], draws: tuple[Draw, ...], situation: str
 ) -> Fault:
     """The simplest explanation that holds, and how sure it is."""

@@ -91,6 +91,8 @@ def pair_of(
         forward=_with_options(forward, _accepted(forward, options)),
         backward=backward,
         source=inspect.unwrap(backward),
+        forward_source=inspect.unwrap(forward),
+        forward_options=_accepted(forward, options),
     )
 
 

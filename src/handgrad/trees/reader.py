@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -217,6 +217,8 @@ class _Reader:
                 return nodes.Slice(*parts)
             case ast.Tuple(elts=items):
                 return nodes.Sequence("tuple", tuple(map(self.expression, items)))
+            case ast.Dict(keys=keys, values=values):
+                return nodes.Call(nodes.Name("dict"), (), self.entries(part, keys, values))
             case ast.List(elts=items):
                 return nodes.Sequence("list", tuple(map(self.expression, items)))
             case ast.Starred(value=value):
@@ -276,6 +278,17 @@ class _Reader:
                 return nodes.Method(owner, name, arguments, tuple(keywords))
             return nodes.Call(function, arguments, tuple(keywords))
         return nodes.Call(self.expression(part.func), arguments, tuple(keywords))
+
+    def entries(
+        self, part: ast.expr, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]
+    ) -> tuple[Keyword, ...]:
+        """A dict with words for keys, as keywords of `dict`."""
+        found = []
+        for key, value in zip(keys, values, strict=True):
+            if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                raise self.refuse(part, f"`{ast.unparse(part)}`")
+            found.append(Keyword(key.value, self.expression(value)))
+        return tuple(found)
 
     def loop(self, form: str, element: ast.expr, clauses: list[ast.comprehension]) -> Node:
         return nodes.Loop(

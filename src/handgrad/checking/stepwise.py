@@ -1,0 +1,109 @@
+"""Which line of a backward is wrong? Every intermediate gradient judged by itself.
+
+A line such as `dscores = ...` makes the gradient of a place in the forward out of gradients of
+later places. It is right if it is the derivative of <later places, the gradients that it was made
+from>, whatever is wrong with those. So faults in several lines do not hide one another.
+
+Which place that is, is found by numbers: a random direction tells the gradients of two places
+apart. A name like `dscores` for `scores` only says what to try first, because names lie: `dz` is
+often the gradient of what goes into the sigmoid that makes z. A line that is the gradient of no
+place is wrong if it stands for one certainly (it is returned), if lines made from it are right once
+it is taken for one, or else if its name says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from handgrad import trees
+from handgrad.checking.backward_lines import Lines
+from handgrad.checking.diagnosis import diagnose, told
+from handgrad.checking.hypotheses import Draw
+from handgrad.checking.local_hypotheses import of_lines
+from handgrad.checking.report import Fault
+from handgrad.checking.steps import Search, Step
+from handgrad.checking.straight import Straight
+
+
+def stepwise(
+    forward: trees.Function,
+    backward: trees.Function,
+    arrays: Sequence[Any],
+    dys: Sequence[Any],
+    gradients: Mapping[int, str],
+    rng: np.random.Generator,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Step]:
+    """The intermediate gradients of a backward, in the order in which it makes them.
+
+    `arrays` are forward's positional arguments, `options` its settings. `dys` are cotangents of y,
+    one run each; the first finds what is wrong. `gradients` maps positions of backward's result to
+    names of forward's arguments. Empty where one of the two is no straight line (TreeError, or a
+    loop in backward).
+    """
+    try:
+        run = Straight(forward, arrays, options)
+        lines = [Lines(backward, dy, run.cache) for dy in dys]
+        if any(len(each.steps) != len(lines[0].steps) for each in lines):
+            return []
+    except Exception:  # a function we know nothing of: it cannot be read, or runs only as it stands
+        return []
+    return list(Search(run, lines, dys, gradients, rng).steps())
+
+
+def explained(
+    steps: Iterable[Step], wrong: Container[str], arrays: Mapping[str, np.ndarray], y: Any
+) -> list[Fault]:
+    """A fault for every wrong step that has an explanation and reaches a gradient of `wrong`.
+
+    Its `gradient` is the first of these; the message names the others, and the line.
+    """
+    found: dict[tuple[str, str, str], tuple[Fault, list[str], list[str]]] = {}
+    for step in steps:
+        reaches = [each for each in step.reaches if each in wrong]
+        fault = _explained(step, arrays, y) if step.verdict == "wrong" and reaches else None
+        if fault is not None:
+            line = fault.message.rpartition("(line ")[2]
+            # One line that several are made from is told once.
+            _, variables, inputs = found.setdefault((fault.kind, fault.term, line), (fault, [], []))
+            variables.append(step.variable)
+            inputs += [each for each in reaches if each not in inputs]
+    return [_told_once(*each) for each in found.values()]
+
+
+def _explained(step: Step, arrays: Mapping[str, np.ndarray], y: Any) -> Fault | None:
+    """The fault of one wrong step, with its line in the message; None if nothing explains it."""
+    if step.function is None:
+        return None
+    name = step.variable.removeprefix("d")
+    draws = tuple(
+        Draw(arrays, y, dy, {name: found}, {name: right}, {name: bound}, own_trace=trace)
+        for found, right, bound, trace, dy in zip(
+            step.found, step.expected, step.bounds, step.runs, step.cotangents, strict=True
+        )
+    )
+    (fault,) = diagnose((name,), draws, gradients=(name,), op=None, own=step.function)
+    if fault.kind in ("unknown", "some rows"):
+        more = [*step.paths, *of_lines(step.function, draws, name)]
+        better = told(name, more, draws, "usual")
+        fault = fault if better.kind == "unknown" else better
+    if fault.kind == "unknown":
+        return None
+    words = fault.message.removeprefix(f"d{name}: ")
+    place = "" if "(line " in words else f" (line {step.line})"
+    return replace(fault, message=words + place)
+
+
+def _told_once(fault: Fault, variables: list[str], inputs: list[str]) -> Fault:
+    """The fault with the variables it shows in and the gradients that are made from them."""
+    message = f"{' and '.join(variables)}: {fault.message}"
+    results = [f"d{each}" for each in inputs]
+    if results != variables:
+        verb = "is" if len(results) == 1 else "are"
+        message += f"; {' and '.join(results)} {verb} made from it"
+    return replace(fault, gradient=inputs[0], message=message)

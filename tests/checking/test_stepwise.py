@@ -1,0 +1,366 @@
+"""Backwards with two faults each: every one is found, on its own line, and named."""
+
+# mypy: ignore-errors
+# ruff: noqa: RUF059  (people unpack the whole cache)
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from handgrad import trees
+from handgrad.checking.stepwise import explained, stepwise
+
+
+def sigmoid(z):
+    return 0.5 * (1 + np.tanh(0.5 * z))
+
+
+def attention(q, k, v):
+    scale = 1 / np.sqrt(q.shape[-1])
+    scores = q @ k.T * scale
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ v, (q, k, v, weights, scale)
+
+
+def attention_right(dy, cache):
+    q, k, v, p, scale = cache
+    dv = p.T @ dy
+    dp = dy @ v.T
+    dscores = p * (dp - (p * dp).sum(axis=-1, keepdims=True))
+    return dscores @ k * scale, dscores.T @ q * scale, dv
+
+
+def attention_no_sum_no_transpose(dy, cache):
+    q, k, v, weights, scale = cache
+    dv = weights @ dy
+    dweights = dy @ v.T
+    dscores = weights * dweights
+    return dscores @ k * scale, dscores.T @ q * scale, dv
+
+
+def attention_no_scale_other_axis(dy, cache):
+    q, k, v, weights, scale = cache
+    dv = weights.T @ dy
+    dweights = dy @ v.T
+    dscores = weights * (dweights - (weights * dweights).sum(axis=0, keepdims=True))
+    dq = dscores @ k
+    dk = dscores.T @ q * scale
+    return dq, dk, dv
+
+
+def attention_sign_and_untransposed_keys(dy, cache):
+    q, k, v, weights, scale = cache
+    dv = weights.T @ dy
+    dweights = dy @ v.T
+    grad_scores = weights * (dweights + (weights * dweights).sum(axis=-1, keepdims=True))
+    dq = grad_scores @ k * scale
+    dk = grad_scores @ q * scale
+    return dq, dk, dv
+
+
+def layer_norm(x, gamma, beta):
+    mu = x.mean(axis=-1, keepdims=True)
+    centred = x - mu
+    std = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
+    x_hat = centred / std
+    return gamma * x_hat + beta, (x, x_hat, std, gamma)
+
+
+def layer_norm_right(dy, cache):
+    x, x_hat, std, gamma = cache
+    dxhat = dy * gamma
+    dx = dxhat - dxhat.mean(axis=-1, keepdims=True)
+    dx -= x_hat * (dxhat * x_hat).mean(axis=-1, keepdims=True)
+    dx /= std
+    return dx, (dy * x_hat).sum(axis=0), dy.sum(axis=0)
+
+
+def layer_norm_no_gamma_no_mean(dy, cache):
+    x, x_hat, std, gamma = cache
+    dx_hat = dy
+    m = (dx_hat * x_hat).mean(axis=-1, keepdims=True)
+    dx = (dx_hat - x_hat * m) / std
+    dgamma = (dy * x_hat).sum(axis=0)
+    dbeta = dy.sum(axis=0)
+    return dx, dgamma, dbeta
+
+
+def layer_norm_sum_and_stale_x(dy, cache):
+    x, x_hat, std, gamma = cache
+    dx_hat = dy * gamma
+    m = dx_hat.sum(axis=-1, keepdims=True)
+    dx = (dx_hat - m - x_hat * (dx_hat * x_hat).mean(axis=-1, keepdims=True)) / std
+    dgamma = np.sum(dy * x, axis=0)
+    dbeta = dy.sum(axis=0)
+    return dx, dgamma, dbeta
+
+
+def layer_norm_sign_and_mean(dy, cache):
+    x, x_hat, std, gamma = cache
+    dx_hat = dy * gamma
+    a = dx_hat.mean(axis=-1, keepdims=True)
+    b = (dx_hat * x_hat).mean(axis=-1, keepdims=True)
+    dx = (dx_hat - a + x_hat * b) / std
+    return dx, (dy * x_hat).sum(axis=0), dy.mean(axis=0)
+
+
+def two_layers(x, W1, b1, W2, b2):
+    a = x @ W1 + b1
+    h = np.tanh(a)
+    y = h @ W2 + b2
+    return y, (x, W1, W2, h)
+
+
+def two_layers_right(dy, cache):
+    x, W1, W2, h = cache
+    dh = dy @ W2.T
+    da = dh * (1 - h * h)
+    return da @ W1.T, x.T @ da, da.sum(axis=0), h.T @ dy, dy.sum(axis=0)
+
+
+def two_layers_no_tanh_no_transpose(dy, cache):
+    x, W1, W2, h = cache
+    dh = dy @ W2
+    da = dh
+    return da @ W1.T, x.T @ da, da.sum(axis=0), h.T @ dy, dy.sum(axis=0)
+
+
+def two_layers_mean_and_stale_input(dy, cache):
+    x, W1, W2, h = cache
+    dh = dy @ W2.T
+    da = dh * (1 - h * h)
+    return da @ W1.T, x.T @ da, da.mean(axis=0), x.T @ dy, dy.sum(axis=0)
+
+
+def two_layers_sign_and_no_transpose(dy, cache):
+    x, W1, W2, h = cache
+    h_grad = dy @ W2.T
+    a_grad = h_grad * (1 + h * h)
+    return a_grad @ W1, x.T @ a_grad, a_grad.sum(axis=0), h.T @ dy, dy.sum(axis=0)
+
+
+def gru(x, h, Wz, Wr, Wn, Uz, Ur, Un):
+    z = sigmoid(x @ Wz + h @ Uz)
+    r = sigmoid(x @ Wr + h @ Ur)
+    n = np.tanh(x @ Wn + (r * h) @ Un)
+    return (1 - z) * n + z * h, (x, h, Wz, Wr, Wn, Uz, Ur, Un, z, r, n)
+
+
+def gru_right(dy, cache):
+    x, h, Wz, Wr, Wn, Uz, Ur, Un, z, r, n = cache
+    dn = dy * (1 - z) * (1 - n * n)
+    dz = dy * (h - n) * z * (1 - z)
+    drh = dn @ Un.T
+    dr = drh * h * r * (1 - r)
+    dx = dn @ Wn.T + dz @ Wz.T + dr @ Wr.T
+    dh = dy * z + dz @ Uz.T + dr @ Ur.T + drh * r
+    return dx, dh, x.T @ dz, x.T @ dr, x.T @ dn, h.T @ dz, h.T @ dr, (r * h).T @ dn
+
+
+def gru_sign_and_no_direct_path(dy, cache):
+    x, h, Wz, Wr, Wn, Uz, Ur, Un, z, r, n = cache
+    dn = dy * (1 - z) * (1 - n * n)
+    dz = dy * (h + n) * z * (1 - z)
+    drh = dn @ Un.T
+    dr = drh * h * r * (1 - r)
+    dx = dn @ Wn.T + dz @ Wz.T + dr @ Wr.T
+    dh = dz @ Uz.T + dr @ Ur.T + drh * r
+    return dx, dh, x.T @ dz, x.T @ dr, x.T @ dn, h.T @ dz, h.T @ dr, (r * h).T @ dn
+
+
+def gru_no_one_minus_z_no_h(dy, cache):
+    x, h, Wz, Wr, Wn, Uz, Ur, Un, z, r, n = cache
+    dn = dy * (1 - z) * (1 - n * n)
+    dz = dy * (h - n) * z
+    drh = dn @ Un.T
+    dr = drh * r * (1 - r)
+    dx = dn @ Wn.T + dz @ Wz.T + dr @ Wr.T
+    dh = dy * z + dz @ Uz.T + dr @ Ur.T + drh * r
+    return dx, dh, x.T @ dz, x.T @ dr, x.T @ dn, h.T @ dz, h.T @ dr, (r * h).T @ dn
+
+
+def gru_untransposed_and_other_state(dy, cache):
+    x, h, Wz, Wr, Wn, Uz, Ur, Un, z, r, n = cache
+    dn = dy * (1 - z) * (1 - n * n)
+    dz = dy * (h - n) * z * (1 - z)
+    drh = dn @ Un
+    dr = drh * h * r * (1 - r)
+    dx = dn @ Wn.T + dz @ Wz.T + dr @ Wr.T
+    dh = dy * z + dz @ Uz.T + dr @ Ur.T + drh * r
+    return dx, dh, x.T @ dz, x.T @ dr, x.T @ dn, h.T @ dz, h.T @ dr, h.T @ dn
+
+
+def two_layers_in_place(dy, cache):
+    x, W1, W2, h = cache
+    da = dy @ W2.T
+    da[h <= 0] = 0
+    return da @ W1.T, x.T @ da, da.sum(axis=0), h.T @ dy, dy.sum(axis=0)
+
+
+SHAPES = {
+    attention: [(5, 5)] * 3,
+    layer_norm: [(6, 5), (5,), (5,)],
+    two_layers: [(6, 4), (4, 4), (4,), (4, 4), (4,)],
+    gru: [(4, 4), (4, 4), *[(4, 4)] * 6],
+}
+RIGHT = {
+    attention: attention_right,
+    layer_norm: layer_norm_right,
+    two_layers: two_layers_right,
+    gru: gru_right,
+}
+#: A backward with two faults, and of each: what it is told of, its kinds, a word that must be told.
+CASES = [
+    (
+        attention,
+        attention_no_sum_no_transpose,
+        ("dv", "transpose missing", "weights"),
+        ("dscores", "term missing", "sum(weights dweights)"),
+    ),
+    (
+        attention,
+        attention_no_scale_other_axis,
+        ("dscores", "wrong axis", "sum"),
+        ("dq", "scale missing", "scale"),
+    ),
+    (
+        attention,
+        attention_sign_and_untransposed_keys,
+        ("grad_scores", "wrong sign", "sum"),
+        ("dk", "transpose missing", "grad_scores"),
+    ),
+    (
+        layer_norm,
+        layer_norm_no_gamma_no_mean,
+        ("dx_hat", "factor missing", "γ"),
+        ("dx", "term missing", "mean"),
+    ),
+    (
+        layer_norm,
+        layer_norm_sum_and_stale_x,
+        ("dx", "sum for mean", "sum(dx̂)"),
+        ("dgamma", "stale variable", "x̂ for x"),
+    ),
+    (
+        layer_norm,
+        layer_norm_sign_and_mean,
+        ("dx", "wrong sign", "mean"),
+        ("dbeta", "mean for sum", "mean(dy)"),
+    ),
+    (
+        two_layers,
+        two_layers_no_tanh_no_transpose,
+        ("dh", "transpose missing", "W2"),
+        ("da", "activation derivative forgotten", "1 − h²"),
+    ),
+    (
+        two_layers,
+        two_layers_mean_and_stale_input,
+        ("db1", "mean for sum", "mean(da)"),
+        ("dW2", "stale variable", "h for x"),
+    ),
+    (
+        two_layers,
+        two_layers_sign_and_no_transpose,
+        ("a_grad", "wrong sign", "h h"),
+        ("dx", "transpose missing", "W1"),
+    ),
+    (
+        gru,
+        gru_sign_and_no_direct_path,
+        ("dz", "wrong sign", "n"),
+        ("dh", "term missing", "z h"),
+    ),
+    (
+        gru,
+        gru_no_one_minus_z_no_h,
+        ("dz", "factor missing", "1 − z"),
+        ("dr", "factor missing", "h"),
+    ),
+    (
+        gru,
+        gru_untransposed_and_other_state,
+        ("drh", "transpose missing", "Un"),
+        ("dUn", "factor missing", "r"),
+    ),
+]
+
+
+def found(forward, backward, shapes):
+    rng = np.random.default_rng(7)
+    arrays = [rng.normal(size=shape) for shape in shapes]
+    names = list(inspect.signature(forward).parameters)
+    y, _ = forward(*arrays)
+    dys = [rng.normal(size=y.shape) for _ in range(2)]
+    steps = stepwise(
+        trees.read(forward), trees.read(backward), arrays, dys, dict(enumerate(names)), rng
+    )
+    return steps, explained(steps, names, dict(zip(names, arrays, strict=True)), y)
+
+
+def line_of(function, start):
+    """The line on which an assignment or the return stands."""
+    lines, first = inspect.getsourcelines(function)
+    return next(
+        (first + i for i, line in enumerate(lines) if line.strip().startswith(start + " =")),
+        first + len(lines) - 1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "faults"), [(case[0], case[1], case[2:]) for case in CASES]
+)
+def test_both_faults_are_named(forward, backward, faults):
+    _, told = found(forward, backward, SHAPES[forward])
+    assert len(told) == len(faults), [each.message for each in told]
+    for variable, kind, words in faults:
+        (fault,) = [each for each in told if each.message.startswith(variable + ":")]
+        heard = [(fault.kind, fault.message), *fault.alternatives]
+        assert any(kind == each for each, _ in heard), fault.message
+        assert words in fault.message
+        assert f"(line {line_of(backward, variable)})" in fault.message or variable == "dx"
+
+
+@pytest.mark.parametrize("forward", RIGHT)
+def test_nothing_is_wrong_with_a_right_backward(forward):
+    steps, told = found(forward, RIGHT[forward], SHAPES[forward])
+    assert {each.verdict for each in steps} == {"right"}
+    assert not told
+
+
+def test_every_intermediate_gradient_is_a_step():
+    steps, _ = found(attention, attention_right, SHAPES[attention])
+    assert [(each.variable, each.place) for each in steps] == [
+        ("dv", "v"),
+        ("dp", "weights"),
+        ("dscores", "scores"),
+        ("dq", "q"),
+        ("dk", "k"),
+    ]
+
+
+def test_names_that_stand_for_something_else_are_no_fault():
+    """dz and dn of the GRU are gradients of what goes into the sigmoid and the tanh."""
+    steps, _ = found(gru, gru_right, SHAPES[gru])
+    assert {each.variable for each in steps if not each.place} >= {"dz", "dn", "dr"}
+
+
+def recurrent(dy, cache):
+    x, W1, W2, h = cache
+    dh = dy
+    for _ in range(3):
+        dh = dh @ W2.T
+    return dh @ W1.T, x.T @ dh, dh.sum(axis=0), h.T @ dy, dy.sum(axis=0)
+
+
+def test_a_loop_gives_no_steps():
+    assert found(two_layers, recurrent, SHAPES[two_layers]) == ([], [])
+
+
+def test_writing_into_an_array_cannot_be_read():
+    with pytest.raises(trees.TreeError, match="assigning to"):
+        trees.read(two_layers_in_place)
