@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from handgrad import data, initializers, layers, losses, ops, optimizers, training
     from handgrad.checking import CheckReport, check
+    from handgrad.derivation.notes import Notes, notes
     from handgrad.dispatch import SKIP, engine, get_engine, set_engine
     from handgrad.layers import (
         Activation,
@@ -62,6 +63,7 @@ __all__ = [
     "Flatten",
     "LayerNorm",
     "MaxPool2d",
+    "Notes",
     "RMSNorm",
     "Residual",
     "Sequential",
@@ -76,6 +78,7 @@ __all__ = [
     "layers",
     "losses",
     "matmul",
+    "notes",
     "ops",
     "optimizers",
     "set_engine",
@@ -91,6 +94,8 @@ _HOMES: Final = {
     "CheckReport": "handgrad.checking",
     "Trainer": "handgrad.training",
     "check": "handgrad.checking",
+    "Notes": "handgrad.derivation.notes",
+    "notes": "handgrad.derivation.notes",
     "get_threads": "handgrad.threads",
     "set_threads": "handgrad.threads",
     **dict.fromkeys(("SKIP", "engine", "get_engine", "set_engine"), "handgrad.dispatch"),

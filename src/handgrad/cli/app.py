@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from handgrad.cli import evaluate, info, predict, recipes, train
+from handgrad.cli import check, evaluate, info, notes, predict, recipes, train
 from handgrad.errors import HandgradError
 from handgrad.training.results import versions
 
@@ -33,7 +33,7 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
             typer.echo(f"handgrad: {error}", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt as error:
-            typer.echo(f"\nhandgrad: {error or 'interrupted'}", err=True)
+            typer.echo(f"\nhandgrad: {str(error) or 'interrupted'}", err=True)
             raise typer.Exit(130) from None
 
     return run
@@ -55,5 +55,5 @@ def options(
     """Neural networks with every gradient written out."""
 
 
-for module in (train, evaluate, predict, info, recipes):
+for module in (train, evaluate, predict, check, notes, info, recipes):
     app.command(module.__name__.rpartition(".")[2])(_reported(module.command))

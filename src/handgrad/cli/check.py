@@ -16,9 +16,9 @@ from rich.console import Console
 
 import handgrad as hg
 from handgrad.cli.inputs import arrays_for
-from handgrad.cli.targets import resolve
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
+from handgrad.resolve import resolve
 
 #: Keywords of `hg.check` that are options of the command, not settings of forward.
 _RESERVED: Final = ("target", "like", "wrt", "seed")

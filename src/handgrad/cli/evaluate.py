@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from handgrad import recipes, training
-from handgrad.cli.runs import load_model, read_recipe
+from handgrad.recipes.runs import load_model, read_recipe
 
 
 def command(

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.cli.targets import Target
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
+from handgrad.resolve import Target
 
 #: A batch for the model of a recipe or a run.
 _EXAMPLES: Final = 5

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from handgrad.cli.runs import load_model, read_recipe
 from handgrad.data.examples import read_examples
 from handgrad.ops import softmax
+from handgrad.recipes.runs import load_model, read_recipe
 
 
 def command(

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from handgrad import recipes, training
-from handgrad.cli.runs import read_recipe
 from handgrad.errors import RecipeError
+from handgrad.recipes.runs import read_recipe
 from handgrad.training.folder import Run
 
 

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import handgrad
 from handgrad import recipes
-from handgrad.cli.runs import load_model, read_recipe
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
+from handgrad.recipes.runs import load_model, read_recipe
 
 #: One example of each data set known by name, so that a model needs no data. All have 10 classes.
 _EXAMPLES: Final[dict[str, tuple[int, ...]]] = {

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from handgrad.errors import HandgradError, RunError
 from handgrad.layers import Layer
-from handgrad.recipes import Recipe, build_model
+from handgrad.recipes.building import build_model
+from handgrad.recipes.recipe import Recipe
 from handgrad.training import read_config
 from handgrad.training.checkpoint import load_arrays
 from handgrad.training.folder import Run

@@ -1,0 +1,230 @@
+"""The fixed words of the notes, one table for each language.
+
+A new word is a new line in every table, under the same key; a test asserts that none is missing.
+"""
+
+from __future__ import annotations
+
+from handgrad.errors import ArgumentError
+
+LABELS = {
+    "en": {
+        "activation": "activation",
+        "again": "again, as in",
+        "backward": "Backward",
+        "board": "Given",
+        "bound": "bound",
+        "bytes_cached": "bytes cached",
+        "cached": "Kept for the backward pass",
+        "central differences": "central differences",
+        "code": "Code",
+        "complex step": "complex step",
+        "default": "{} unless given",
+        "definition": "Definition",
+        "dtype": "type",
+        "elementwise": (
+            "Functions, powers and ⊙ act element by element; [condition] is 1 where the "
+            "condition holds and 0 elsewhere; ⟨z⟩ is a mean of z. Sums run over what their "
+            "index counts, and leave every other axis as it is."
+        ),
+        "equation": "Equation",
+        "error": "error",
+        "example": "Example with numbers",
+        "figure": "Figure",
+        "figure_elsewhere": "The drawing is in the HTML and PDF versions.",
+        "finite_differences": "Checked against finite differences",
+        "flops": "FLOPs",
+        "flops_backward": "FLOPs backward",
+        "flops_forward": "FLOPs forward",
+        "for_every": "For",
+        "forward": "Forward",
+        "from_code": "Sentences from the code are in English.",
+        "gradient": "gradient",
+        "if": "if",
+        "in_code": "in the code",
+        "incoming": "What comes in from the next node has the shape of what went out:",
+        "input": "input",
+        "kept_nothing": "Nothing.",
+        "kinks": "At kinks and edges",
+        "last_node": "The output is the loss itself, so ∂L/∂L = 1 is not written.",
+        "layer": "layer",
+        "layers": "Layers",
+        "learning_rate": "The learning rate is",
+        "loss": "loss",
+        "meaning": "meaning",
+        "measured": (
+            "Along a random direction, with a random gradient coming in, each gradient differs "
+            "from the derivative of the forward pass by no more than the bound that the "
+            "difference formula's own error allows."
+        ),
+        "method": "method",
+        "model": "Model",
+        "model_batch": "N is the number of examples in a batch.",
+        "model_cached": (
+            "Bytes cached: what the caches of a forward pass in training hold for {} examples, "
+            "measured. An array that several layers keep counts at the first of them; "
+            "parameters count nowhere."
+        ),
+        "model_drawing": "Data flow",
+        "model_flops": (
+            "FLOPs are for one example; a multiplication and an addition are 2. Backward is "
+            "counted from forward: a layer with parameters does its work once for the gradient "
+            "of its input and once for those of its parameters, any other layer once. Where a "
+            "value forks, adding its gradients counts at the sum that ends the fork. Gradients "
+            "of values that no parameter has gone into, such as the data, are not computed."
+        ),
+        "model_fork": "{} forks: its gradients add up",
+        "model_lines": (
+            "Values go down along solid lines, each with the shape of one example; gradients "
+            "come back up along dashed lines; ⊕ adds."
+        ),
+        "model_opaque": "This layer is no op of handgrad, so its own equations are not known.",
+        "model_passed": "{} goes into a sum, which passes its gradient on",
+        "model_stops": (
+            "No parameter has gone into {}, so training needs no gradient there and computes none."
+        ),
+        "model_symbols": "{} is the input and {} what layer {} gives.",
+        "model_too_large": "The numbers are left out, because they would fill pages:",
+        "model_update": "{} stands for each of {}; {}.",
+        "name": "name",
+        "not finite": "not finite",
+        "note": "Note",
+        "number": "number",
+        "numbers": "Numbers",
+        "one-sided, at a kink": "one-sided, at a kink",
+        "otherwise": "otherwise",
+        "output": "output",
+        "parameters": "parameters",
+        "shape": "shape",
+        "shape_or_meaning": "shape or meaning",
+        "shapes": "Shapes",
+        "source": "Source",
+        "step": "Step",
+        "symbol": "symbol",
+        "symbols": "Symbols",
+        "table": "Table",
+        "the direction is zero": "the direction is zero",
+        "total": "total",
+        "update": "Update",
+        "value": "value",
+        "variants": "With other settings",
+        "verdict": "verdict",
+        "why": "why",
+        "without": "without {}",
+    },
+    "ro": {
+        "activation": "activare",
+        "again": "din nou, ca în",
+        "backward": "Înapoi",
+        "board": "Date",
+        "bound": "limită",
+        "bytes_cached": "octeți păstrați",
+        "cached": "Ce se păstrează pentru pasul înapoi",
+        "central differences": "diferențe centrale",
+        "code": "Cod",
+        "complex step": "pas complex",
+        "default": "{} dacă nu se dă altul",
+        "definition": "Definiție",
+        "dtype": "tip",
+        "elementwise": (
+            "Funcțiile, puterile și ⊙ se aplică element cu element; [condiție] este 1 unde "
+            "condiția este îndeplinită și 0 în rest; ⟨z⟩ este o medie a lui z. Sumele merg "
+            "peste ce numără indicele lor și lasă celelalte axe cum sunt."
+        ),
+        "equation": "Ecuația",
+        "error": "eroare",
+        "example": "Exemplu cu numere",
+        "figure": "Figura",
+        "figure_elsewhere": "Desenul se află în versiunile HTML și PDF.",
+        "finite_differences": "Verificare prin diferențe finite",
+        "flops": "operații",
+        "flops_backward": "operații înapoi",
+        "flops_forward": "operații înainte",
+        "for_every": "Pentru",
+        "forward": "Înainte",
+        "from_code": "Textele preluate din cod sunt în engleză.",
+        "gradient": "gradient",
+        "if": "dacă",
+        "in_code": "în cod",
+        "incoming": "Ce vine de la nodul următor are forma a ceea ce a ieșit:",
+        "input": "intrare",
+        "kept_nothing": "Nimic.",
+        "kinks": "În punctele de frângere și la margini",
+        "last_node": "Ieșirea este chiar pierderea, deci ∂L/∂L = 1 nu se scrie.",
+        "layer": "strat",
+        "layers": "Straturi",
+        "learning_rate": "Rata de învățare este",
+        "loss": "pierdere",
+        "meaning": "semnificație",
+        "measured": (
+            "Pe o direcție aleatoare, cu un gradient aleator la intrare, fiecare gradient "
+            "diferă de derivata pasului înainte cu cel mult cât permite eroarea proprie a "
+            "formulei cu diferențe."
+        ),
+        "method": "metodă",
+        "model": "Model",
+        "model_batch": "N este numărul de exemple dintr-un lot.",
+        "model_cached": (
+            "Octeți păstrați: cât ocupă, măsurat, ce se păstrează după un pas înainte, în "
+            "antrenare, cu {} exemple. Un tablou păstrat de mai multe straturi se numără la "
+            "primul dintre ele; parametrii nu se numără."
+        ),
+        "model_drawing": "Fluxul datelor",
+        "model_flops": (
+            "Operațiile sunt pentru un exemplu; o înmulțire și o adunare sunt 2. Înapoi se "
+            "numără din înainte: un strat cu parametri face munca o dată pentru gradientul "
+            "intrării și o dată pentru cele ale parametrilor, orice alt strat o dată. Unde o "
+            "valoare se ramifică, adunarea gradienților ei se numără la suma care încheie "
+            "ramificația. Gradienții valorilor în care nu a intrat niciun parametru, cum sunt "
+            "datele, nu se calculează."
+        ),
+        "model_fork": "{} se ramifică: gradienții se adună",
+        "model_lines": (
+            "Valorile coboară pe linii pline, fiecare cu forma unui exemplu; gradienții urcă pe "
+            "linii întrerupte; ⊕ adună."
+        ),
+        "model_opaque": (
+            "Acest strat nu este o operație din handgrad, deci ecuațiile lui nu se cunosc."
+        ),
+        "model_passed": "{} intră într-o sumă, care îi transmite gradientul",
+        "model_stops": (
+            "Niciun parametru nu a intrat în {}, deci antrenarea nu are nevoie de gradient "
+            "acolo și nu îl calculează."
+        ),
+        "model_symbols": "{} este intrarea și {} ce dă stratul {}.",
+        "model_too_large": "Numerele lipsesc, fiindcă ar umple pagini:",
+        "model_update": "{} stă pentru fiecare dintre {}; {}.",
+        "name": "nume",
+        "not finite": "nu este finit",
+        "note": "Notă",
+        "number": "număr",
+        "numbers": "Numere",
+        "one-sided, at a kink": "unilateral, într-un punct de frângere",
+        "otherwise": "altfel",
+        "output": "ieșire",
+        "parameters": "parametri",
+        "shape": "formă",
+        "shape_or_meaning": "formă sau sens",
+        "shapes": "Forme",
+        "source": "Sursă",
+        "step": "Pasul",
+        "symbol": "simbol",
+        "symbols": "Simboluri",
+        "table": "Tabelul",
+        "the direction is zero": "direcția este zero",
+        "total": "total",
+        "update": "Actualizare",
+        "value": "valoare",
+        "variants": "Cu alte setări",
+        "verdict": "rezultat",
+        "why": "de ce",
+        "without": "fără {}",
+    },
+}
+
+
+def label(lang: str, key: str) -> str:
+    """The word for `key`. Raises ArgumentError for a language that has no table."""
+    if lang not in LABELS:
+        raise ArgumentError(f"notes: lang {lang!r} is not known; allowed: {', '.join(LABELS)}")
+    return LABELS[lang][key]

@@ -1,0 +1,73 @@
+"""The finite-difference result that notes show, taken when they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.checking.differences import directional
+from handgrad.derivation.execution import Subject
+from handgrad.errors import ArgumentError
+
+
+class Measured(NamedTuple):
+    """How far one gradient is from a difference, by how far it may be, and how it was taken."""
+
+    gradient: str
+    error: float
+    bound: float
+    method: str
+
+
+Measure = Callable[[Subject], Sequence[Measured]]
+
+
+def measure(subject: Subject) -> list[Measured]:
+    """Every gradient along a random direction, with a random cotangent, in float64.
+
+    Raises ArgumentError where a gradient has not the shape of what it belongs to.
+    """
+    rng = np.random.default_rng(0)
+    arrays = {name: _as_float(value) for name, value in subject.arrays.items()}
+    y, cache = subject.forward(**arrays, **subject.fresh_options())
+    cotangent = _random_like(y, rng)
+    gradients = subject.backward(cotangent, cache)
+    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+
+    def contracted(point: dict[str, Any]) -> float:
+        found, _ = subject.forward(**{**arrays, **point}, **subject.fresh_options())
+        return _contracted(found, cotangent)
+
+    rows = []
+    for name, gradient in zip(subject.gradients or (), gradients, strict=False):
+        if gradient is None or name not in arrays or arrays[name].dtype.kind != "f":
+            continue
+        if np.shape(gradient) != np.shape(arrays[name]):
+            raise ArgumentError(
+                f"notes: the gradient of {name} has shape {np.shape(gradient)}; allowed: "
+                f"{np.shape(arrays[name])}, the shape of {name}"
+            )
+        direction = rng.standard_normal(np.shape(arrays[name]))
+        found = directional(contracted, arrays, {name: direction})
+        error = abs(found.value - float(np.sum(np.asarray(gradient) * direction)))
+        rows.append(Measured(name, error, found.bound, found.method))
+    return rows
+
+
+def _as_float(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _random_like(y: Any, rng: np.random.Generator) -> Any:
+    if isinstance(y, tuple | list):
+        return tuple(_random_like(part, rng) for part in y)
+    return np.asarray(rng.standard_normal(np.shape(y)))
+
+
+def _contracted(y: Any, cotangent: Any) -> float:
+    if isinstance(y, tuple | list):
+        return sum(_contracted(one, other) for one, other in zip(y, cotangent, strict=True))
+    return float(np.sum(np.asarray(y) * cotangent))

@@ -1,0 +1,197 @@
+"""`hg.notes`: the derivation of an op or of a user's own pair, printed from the code that runs."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from handgrad.derivation import html, markdown, pdf, tex
+from handgrad.derivation.document import Document, Equation
+from handgrad.derivation.labels import LABELS
+from handgrad.derivation.latex import to_latex
+from handgrad.derivation.measured import Measure, measure
+from handgrad.derivation.operation import document
+from handgrad.derivation.topics import Topic, op_topic, pair_topic, worked_topic
+from handgrad.derivation.worked import WORKED
+from handgrad.errors import ArgumentError
+from handgrad.layers import Layer
+from handgrad.ops import OPS
+
+#: The format of each suffix.
+_SUFFIXES: Final = {
+    ".html": "html",
+    ".htm": "html",
+    ".tex": "tex",
+    ".md": "md",
+    ".markdown": "md",
+    ".pdf": "pdf",
+}
+FORMATS: Final = ("html", "tex", "md", "pdf")
+
+
+class Notes:
+    """Notes in every format; a notebook shows them as they are."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    def to_html(self) -> str:
+        """One file that needs nothing else, with MathML."""
+        return html.page(self.document)
+
+    def to_latex(self) -> str:
+        """A LaTeX article that compiles as it is."""
+        return tex.render(self.document)
+
+    def to_markdown(self) -> str:
+        """Markdown with its mathematics between dollar signs."""
+        return markdown.render(self.document)
+
+    def to_pdf(self) -> bytes:
+        """A4 pages. Raises HandgradError where the package typst is missing."""
+        return pdf.render(self.document)
+
+    def rendered(self, format: str) -> bytes:
+        """The notes in one of FORMATS. Raises ArgumentError for another."""
+        match format:
+            case "html":
+                return self.to_html().encode()
+            case "tex":
+                return self.to_latex().encode()
+            case "md":
+                return self.to_markdown().encode()
+            case "pdf":
+                return self.to_pdf()
+        raise ArgumentError(f"notes: format is {format!r}; allowed: {', '.join(FORMATS)}")
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
+        """Write the notes in the format of the file's suffix, unless one is given.
+
+        The file is there whole or not at all. Raises ArgumentError for an unknown format, or where
+        the file cannot be written.
+        """
+        file = Path(path)
+        content = self.rendered(format_of(file) if format is None else format)
+        try:
+            _write(file, content)
+        except OSError as error:
+            raise ArgumentError(
+                f"notes: {file} cannot be written ({error.strerror}); allowed: a file in a folder "
+                "that exists and can be written to"
+            ) from None
+        return file
+
+    def __repr__(self) -> str:
+        return f"Notes({self.document.title!r})"
+
+    def _repr_html_(self) -> str:
+        return html.fragment(self.document)
+
+    def _repr_latex_(self) -> str:
+        equations = (each for each in self.document.blocks if isinstance(each, Equation))
+        return "\n\n".join(f"$$ {to_latex(each.formula)} $$" for each in equations)
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+
+def notes(
+    target: Any,
+    *inputs: Any,
+    numbers: bool = False,
+    lang: str = "en",
+    eta: float = 0.1,
+    measure: Measure | None = measure,
+    **options: Any,
+) -> Notes:
+    """The notes of a forward and its backward: symbols, equations, shapes, with `numbers` values.
+
+    `target` is an op (`hg.ops.layer_norm` or its name), a worked example by name, a pair of
+    functions `(forward, backward)` in the op contract, a module or class with both, or
+    "module:object" for one of these. `inputs` are arrays for forward, in its order; an op and a
+    worked example have their own, and a pair may have `INPUTS` beside it, or shapes in forward's
+    annotations. `options` are settings of forward. `lang` is en or ro. `eta` is the learning rate
+    of the updates that `numbers` shows. `measure` gives the finite-difference result; None leaves
+    it out.
+
+    Raises ArgumentError for a target, inputs or language that is none of these, and TreeError where
+    the source of a function cannot be read.
+    """
+    if lang not in LABELS:
+        raise ArgumentError(f"notes: lang is {lang!r}; allowed: {', '.join(LABELS)}")
+    if not (isinstance(eta, int | float) and math.isfinite(eta)):
+        raise ArgumentError(f"notes: eta is {eta!r}; allowed: a number")
+    topic = _topic(target, inputs, options, lang)
+    return Notes(document(topic, numbers=numbers, lang=lang, eta=eta, measure=measure))
+
+
+def _topic(target: Any, inputs: tuple[Any, ...], options: dict[str, Any], lang: str) -> Topic:
+    name = target if isinstance(target, str) else _name(target)
+    if isinstance(target, str):
+        if target in WORKED:
+            return worked_topic(target, lang)
+        target = _named(target)
+    if isinstance(target, ModuleType) and target.__name__.startswith("handgrad.ops."):
+        return op_topic(target.__name__.rpartition(".")[2], inputs, options, lang)
+    if isinstance(target, Layer):
+        raise ArgumentError(
+            f"notes: {name} is a layer or model; allowed: an op, a worked example "
+            f"({', '.join(WORKED)}), a pair (forward, backward), module:object"
+        )
+    return pair_topic(target, name, inputs, options)
+
+
+def _named(text: str) -> Any:
+    """What a string names. Raises ArgumentError where it names nothing."""
+    from handgrad.resolve import resolve  # which knows recipes, runs, modules and files
+
+    near = difflib.get_close_matches(text, (*WORKED, *OPS), n=1)
+    try:
+        return resolve(text).value
+    except ArgumentError as error:
+        if near and near[0] in WORKED:
+            raise ArgumentError(
+                f"notes: {text} is no target; allowed: a worked example ({', '.join(WORKED)}), an "
+                f"op, module:object; did you mean {near[0]}?"
+            ) from None
+        raise ArgumentError(f"notes: {error}") from None
+
+
+def _name(target: Any) -> str:
+    if isinstance(target, tuple) and target:
+        target = target[-1]
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    return name or type(target).__name__
+
+
+def format_of(file: Path) -> str:
+    """The format of a file by its suffix. Raises ArgumentError for an unknown one."""
+    if file.suffix not in _SUFFIXES:
+        raise ArgumentError(
+            f"notes: {file} has no suffix of a format; allowed: {', '.join(_SUFFIXES)}, or format="
+        )
+    return _SUFFIXES[file.suffix]
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Into a file beside it first, so that no half of it ever stands there."""
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(content)
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, file)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

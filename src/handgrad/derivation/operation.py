@@ -1,0 +1,349 @@
+"""The notes of a forward and a backward, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from handgrad.derivation import docstrings
+from handgrad.derivation.document import (
+    Block,
+    Content,
+    Document,
+    Equation,
+    Heading,
+    Link,
+    List,
+    Mono,
+    Paragraph,
+    Span,
+    Table,
+    spans,
+)
+from handgrad.derivation.equations import Derivation, Meaning, derive
+from handgrad.derivation.equations import Equation as Derived
+from handgrad.derivation.expression import is_array
+from handgrad.derivation.formula import (
+    Fenced,
+    Formula,
+    Lines,
+    Row,
+    Script,
+    Sign,
+    Symbol,
+    Text,
+    equals,
+    row,
+)
+from handgrad.derivation.glossary import is_parameter
+from handgrad.derivation.labels import label
+from handgrad.derivation.measured import Measure
+from handgrad.derivation.numbers import matrix, number
+from handgrad.derivation.parts import constant
+from handgrad.derivation.topics import Topic
+
+_NOTHING = Row(())
+
+
+def document(
+    topic: Topic,
+    *,
+    numbers: bool = False,
+    lang: str = "en",
+    eta: float = 0.1,
+    measure: Measure | None = None,
+) -> Document:
+    """What it is, its symbols, both passes, the cache, the edges, and how well it is checked.
+
+    With `numbers` every equation goes on with the values of the example, and the parameters are
+    updated with the learning rate `eta`. Raises TreeError where the source cannot be read.
+    """
+    return Document(topic.title, lang, tuple(_Notes(topic, numbers, lang, eta).blocks(measure)))
+
+
+class _Notes:
+    """The blocks of one document; equations are numbered through."""
+
+    def __init__(self, topic: Topic, numbers: bool, lang: str, eta: float) -> None:
+        self.topic = topic
+        self.numbers = numbers
+        self.lang = lang
+        self.eta = eta
+        self.derivation = derive(topic.subject, lang)
+        self.numbered: dict[tuple[Formula, Formula], str] = {}
+
+    def say(self, key: str) -> str:
+        return label(self.lang, key)
+
+    def blocks(self, measure: Measure | None) -> Iterator[Block]:
+        yield from self._introduction()
+        yield from self._symbols()
+        if self.numbers:
+            yield from self._given()
+        yield Heading(self.say("forward"), anchor="forward")
+        yield from self._equations(self.derivation.forward)
+        yield from self._cache()
+        yield Heading(self.say("backward"), anchor="backward")
+        yield from self._incoming()
+        yield from self._equations(self.derivation.backward)
+        if self.numbers:
+            yield from self._updates()
+        yield from self._variants()
+        yield from self._conventions()
+        if measure is not None:
+            yield from self._measured(measure)
+
+    def _introduction(self) -> Iterator[Block]:
+        doc = self.topic.doc
+        if self.lang != "en" and not self.topic.translated:
+            yield Paragraph(self.say("from_code"))
+        if self.topic.introduction:
+            for paragraph in self.topic.introduction.split("\n\n"):
+                yield Paragraph(docstrings.prose(" ".join(paragraph.split())))
+        if doc.summary and doc.summary != self.topic.introduction:
+            yield Paragraph(docstrings.prose(doc.summary))
+        if doc.source:
+            yield Paragraph((f"{self.say('source')}: ", *spans(docstrings.prose(doc.source))))
+
+    # Symbols
+
+    def _symbols(self) -> Iterator[Block]:
+        yield Heading(self.say("symbols"), anchor="symbols")
+        header = (self.say("symbol"), self.say("in_code"), self.say("shape_or_meaning"))
+        rows = [
+            (each.symbol, Mono(each.name), self._meaning(each)) for each in self.derivation.symbols
+        ]
+        yield Table(header, tuple(rows))
+        if self.topic.doc.shapes:
+            shapes = docstrings.prose(self.topic.doc.shapes)
+            yield Paragraph((f"{self.say('shapes')}: ", *spans(shapes)))
+        yield Paragraph(self.say("elementwise"))
+
+    def _meaning(self, meaning: Meaning) -> Content:
+        """A shape, a definition, a value or words, whichever there is."""
+        if meaning.shape is not None:
+            return meaning.shape
+        if meaning.definition is not None:
+            return row(Sign("="), meaning.definition)
+        if meaning.words:
+            return docstrings.prose(meaning.words)
+        return _value(meaning.value)
+
+    # Equations
+
+    def _equations(self, equations: Iterable[Derived]) -> Iterator[Block]:
+        loop = None
+        for equation in equations:
+            both = equation.left, equation.right
+            if equation.loop is not None and equation.loop != loop and not equation.again:
+                yield Paragraph((f"{self.say('for_every')} ", equation.loop, ":"))
+            loop = equation.loop
+            if equation.says_nothing and not self.numbers:
+                continue
+            if both in self.numbered and not equation.again:
+                number = self.numbered[both]
+                again: tuple[Span, ...] = (equation.left, f" {self.say('again')} ")
+                yield Paragraph((*again, Link(f"({number})", f"#eq-{number}"), "."))
+            elif not equation.again or self.numbers:
+                yield self._equation(equation)
+
+    def _equation(self, equation: Derived) -> Equation:
+        both = equation.left, equation.right
+        number = self.numbered.setdefault(both, str(len(self.numbered) + 1))
+        formula = self._with_numbers(equation) if self.numbers else _stated(equation)
+        shown = "" if equation.again else number
+        return Equation(formula, shown, equation.shape)
+
+    def _with_numbers(self, equation: Derived) -> Formula:
+        """name = formula = the formula with its numbers = the matrix, a line for each."""
+        right = [] if equation.says_nothing else [equation.right]
+        if equation.figures is not None:
+            right.append(equation.figures)
+        first_sign = Sign("←" if equation.updates else "=")
+        lines = [row(Sign("=") if i else first_sign, each) for i, each in enumerate(right)]
+        slices: list[tuple[Formula, Formula]] = []
+        for part, value in equation.parts:
+            written = matrix(_without_leading(value), name=_indexable(part))
+            if isinstance(written, Lines):
+                slices += written.rows
+            elif len(equation.parts) > 1:
+                slices.append((part, row(Sign("="), written)))
+            elif written != equation.figures:
+                lines.append(row(Sign("="), written))
+        if not lines:
+            return Lines(tuple(slices))
+        first, *rest = lines
+        if not rest and not slices:
+            return row(equation.left, first)
+        return Lines(((equation.left, first), *((_NOTHING, each) for each in rest), *slices))
+
+    # Numbers
+
+    def _given(self) -> Iterator[Block]:
+        yield Heading(self.say("board"), anchor="given")
+        symbol = self.derivation.glossary.symbol
+        for name, value in self.topic.subject.arrays.items():
+            yield Equation(_assigned(symbol(name), value))
+        for name, value in self.topic.subject.options.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                yield Equation(equals(symbol(name), number(value)))
+
+    def _incoming(self) -> Iterator[Block]:
+        if self.topic.subject.cotangent is None:
+            yield Paragraph(self.say("last_node"))
+            return
+        arriving = self.derivation.incoming
+        if self.numbers:
+            yield Paragraph(self.say("incoming"))
+            for symbol, value in arriving:
+                yield Equation(_assigned(symbol, value))
+
+    def _updates(self) -> Iterator[Block]:
+        arrays = self.topic.subject.arrays
+        found = {
+            name: gradient
+            for name, gradient in self.derivation.gradients.items()
+            if name in arrays and gradient is not None and is_parameter(name, np.ndim(arrays[name]))
+        }
+        if not found:
+            return
+        yield Heading(self.say("update"), anchor="update")
+        rate = Symbol("eta")
+        yield Paragraph((f"{self.say('learning_rate')} ", equals(rate, number(self.eta)), "."))
+        for name, gradient in found.items():
+            yield self._update(name, arrays[name], gradient)
+
+    def _update(self, name: str, value: Any, gradient: Any) -> Equation:
+        """W ← W − η ∂L/∂W, with both matrices and what comes out."""
+        symbol = self.derivation.glossary.symbol(name)
+        rate = Symbol("eta")
+        slope = self.derivation.glossary.gradient(name)
+        rule = row(symbol, Sign("−"), rate, slope)
+        value, gradient = _without_leading(value), _without_leading(gradient)
+        new = matrix(value - self.eta * gradient, name=_indexable(symbol))
+        arrow = Sign("←")
+        if isinstance(new, Lines):
+            return Equation(Lines(((symbol, row(arrow, rule)), *new.rows)))
+        put_in = row(matrix(value), Sign("−"), number(self.eta), matrix(gradient))
+        lines = (
+            (symbol, row(arrow, rule)),
+            (_NOTHING, row(Sign("="), put_in)),
+            (_NOTHING, row(Sign("="), new)),
+        )
+        return Equation(Lines(lines))
+
+    # What is kept, edges, other settings, the check
+
+    def _cache(self) -> Iterator[Block]:
+        words = [" ".join(each.split()) for each in self.topic.cache.split("\n\n") if each.strip()]
+        kept = self.derivation.kept
+        if not words and not kept:
+            return
+        yield Heading(self.say("cached"), anchor="cache")
+        for paragraph in words:
+            yield Paragraph(docstrings.prose(paragraph))
+        if kept:
+            header = (self.say("symbol"), self.say("in_code"), self.say("shape_or_meaning"))
+            rows = [
+                (
+                    "" if each.shape is None and isinstance(each.symbol, Text) else each.symbol,
+                    Mono(each.name),
+                    self._meaning(each),
+                )
+                for each in kept
+            ]
+            yield Table(header, tuple(rows))
+
+    def _conventions(self) -> Iterator[Block]:
+        if self.topic.doc.conventions:
+            yield Heading(self.say("kinks"), anchor="edges")
+        for paragraph in self.topic.doc.conventions:
+            yield Paragraph(docstrings.prose(paragraph))
+
+    def _variants(self) -> list[Block]:
+        """Only what is not computed so above."""
+        found: list[Block] = []
+        known = [each.computed for each in (*self.derivation.forward, *self.derivation.backward)]
+        kept = self.numbers
+        self.numbers = False
+        for words, subject in self.topic.variants:
+            derivation = derive(subject, self.lang, letters=self.derivation.glossary.letters)
+            new = []
+            for each in (*derivation.forward, *derivation.backward):
+                if each.computed not in known and not each.says_nothing:
+                    known.append(each.computed)
+                    new.append(each)
+            if new and not any(isinstance(block, Heading) for block in found):
+                found.append(Heading(self.say("variants"), anchor="variants"))
+            if new:
+                found.append(Heading(Mono(words), level=2))
+                found += self._equations(new)
+                found += self._new_symbols(derivation)
+        self.numbers = kept
+        return found
+
+    def _new_symbols(self, derivation: Derivation) -> Iterator[Block]:
+        known = {each.name for each in self.derivation.symbols}
+        items: list[Content] = [
+            (each.symbol, " ", Mono(each.name), " ", *spans(self._meaning(each)))
+            for each in derivation.symbols
+            if each.name not in known
+        ]
+        if items:
+            yield List(tuple(items))
+
+    def _measured(self, measure: Measure) -> Iterator[Block]:
+        found = measure(self.topic.measured)
+        if not found:
+            return
+        yield Heading(self.say("finite_differences"), anchor="check")
+        yield Paragraph(self.say("measured"))
+        header = tuple(map(self.say, ("gradient", "error", "bound", "method")))
+        rows: Sequence[tuple[Content, ...]] = [
+            (
+                self.derivation.glossary.gradient(each.gradient),
+                _magnitude(each.error),
+                _magnitude(each.bound),
+                self.say(each.method),
+            )
+            for each in found
+        ]
+        yield Table(header, tuple(rows), align="lrrl")
+
+
+def _assigned(symbol: Formula, value: Any) -> Formula:
+    written = matrix(_without_leading(value), name=_indexable(symbol))
+    return written if isinstance(written, Lines) else equals(symbol, written)
+
+
+def _indexable(symbol: Formula) -> Formula:
+    """A symbol that can take the index of a slice."""
+    return symbol if isinstance(symbol, Symbol | Script) else Fenced(symbol)
+
+
+def _without_leading(value: Any) -> Any:
+    """An image of one example and one channel is a matrix."""
+    value = np.asarray(value)
+    leading = value.shape[:-2]
+    return value.reshape(value.shape[-2:]) if set(leading) == {1} else value
+
+
+def _stated(equation: Derived) -> Formula:
+    return row(equation.left, Sign("←" if equation.updates else "="), equation.right)
+
+
+def _value(value: Any) -> Content:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return Mono(repr(value))
+    if isinstance(value, int | float):
+        return row(Sign("="), constant(value).formula)
+    if is_array(value):
+        return Mono(str(tuple(value.shape)))
+    return Mono(repr(value))
+
+
+def _magnitude(value: float) -> Formula:
+    """Two digits and a power of ten."""
+    return number(float(f"{value:.1e}"), digits=2)

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from handgrad import ops
+from handgrad.checking import samples
+from handgrad.derivation.dimensions import Dimensions
+from handgrad.derivation.equations import derive
+from handgrad.derivation.execution import Subject
+from handgrad.derivation.latex import to_latex
+from handgrad.derivation.typst import to_typst
+from handgrad.errors import ArgumentError
+from handgrad.trees import evaluate
+from tests.derivation.formulas import indices, letters
+
+#: Letters of every formula: ∂L, the numbers π and ∞, what a size is called, and words of cases.
+ALWAYS = {"partial", "L", "pi", "infinity", "if", "otherwise"}
+
+
+def subject_of(op: str, sample: samples.Sample, dy: np.ndarray) -> Subject:
+    module = getattr(ops, op)
+    options = {
+        name: np.random.default_rng(value.number) if isinstance(value, samples.Seed) else value
+        for name, value in sample.options.items()
+    }
+    gradients = samples.gradient_names(op)
+    return Subject(op, module.forward, module.backward, sample.arrays, options, dy, gradients)
+
+
+def small(op: str) -> Subject:
+    return subject_of(op, samples.small_example(op), samples.small_cotangent(op))
+
+
+def every_sample(op: str) -> list[Subject]:
+    rng = np.random.default_rng(0)
+    found = []
+    for sample in samples.samples(op, rng):
+        args, kwargs = samples.forward_arguments(op, sample)
+        y, _ = getattr(ops, op).forward.reference(*args, **kwargs)
+        found.append(subject_of(op, sample, rng.standard_normal(np.shape(y))))
+    return found
+
+
+def written(equations: tuple) -> list[str]:
+    return [f"{to_latex(each.left)} = {to_latex(each.right)}" for each in equations]
+
+
+@pytest.mark.parametrize("op", ops.OPS)
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_every_op_is_written_for_every_sample(op):
+    for subject in every_sample(op):
+        derivation = derive(subject, dimensions=Dimensions())
+        equations = (*derivation.forward, *derivation.backward)
+        assert derivation.forward
+        assert derivation.backward
+        known = set().union(*(letters(each.symbol) for each in derivation.symbols))
+        for equation in equations:
+            for side in (equation.left, equation.right):
+                to_latex(side)
+                to_typst(side)
+                unknown = letters(side) - known - indices(side) - ALWAYS
+                assert not unknown, f"{op}: {to_latex(side)}"
+
+
+@pytest.mark.parametrize("op", ops.OPS)
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_what_is_written_is_what_runs(op):
+    for subject in every_sample(op):
+        derivation = derive(subject, dimensions=Dimensions())
+        for equation in (*derivation.forward, *derivation.backward):
+            if any(isinstance(each, np.random.Generator) for each in equation.names.values()):
+                continue  # a mask is drawn anew
+            found = evaluate(equation.tree, equation.names)
+            if isinstance(equation.value, list):
+                for one, other in zip(found, equation.value, strict=True):
+                    np.testing.assert_array_equal(one, other)
+            else:
+                shape = np.shape(equation.value)
+                np.testing.assert_array_equal(np.reshape(found, shape), equation.value)
+
+
+@pytest.mark.parametrize("op", ops.OPS)
+def test_every_gradient_has_an_equation(op):
+    derivation = derive(small(op))
+    lefts = [each.left for each in derivation.backward]
+    for name in samples.gradient_names(op):
+        assert derivation.glossary.gradient(name) in lefts
+
+
+@pytest.mark.parametrize("op", ops.OPS)
+def test_every_shape_has_the_letters_of_the_annotations(op):
+    derivation = derive(small(op))
+    for equation in (*derivation.forward, *derivation.backward):
+        digits = {part for part in to_latex(equation.shape).split() if part.strip("(),").isdigit()}
+        assert {part.strip("(),") for part in digits} <= {"1"}, to_latex(equation.shape)
+
+
+def test_layer_norm_reads_like_its_derivation():
+    derivation = derive(small("layer_norm"))
+    assert written(derivation.forward) == [
+        r"\mu = \frac{1}{D} \sum_{d = 1}^{D} x_{d}",
+        r"\tilde{x} = x - \mu",
+        r"\sigma^{2} = \frac{1}{D} \sum_{d = 1}^{D} {\tilde{x}}_{d}^{2}",
+        r"\frac{1}{\sigma_{\varepsilon}} = \frac{1}{\sqrt{\sigma^{2} + \varepsilon}}",
+        r"\hat{x} = \frac{\tilde{x}}{\sigma_{\varepsilon}}",
+        r"y = \gamma \odot \hat{x} + \beta",
+    ]
+    assert [to_latex(each.shape) for each in derivation.forward][:2] == ["(N, 1)", "(N, D)"]
+    assert written(derivation.backward)[0] == (
+        r"\frac{\partial L}{\partial \gamma} = "
+        r"\sum_{n = 1}^{N} \frac{\partial L}{\partial y_{n}} \odot {\hat{x}}_{n}"
+    )
+    assert written(derivation.backward)[-1] == (
+        r"\frac{\partial L}{\partial x} = \frac{1}{\sigma_{\varepsilon}} \left( "
+        r"\frac{\partial L}{\partial \hat{x}} - "
+        r"\left\langle \frac{\partial L}{\partial \hat{x}} \right\rangle - \hat{x} "
+        r"\left\langle \frac{\partial L}{\partial \hat{x}} \hat{x} \right\rangle \right)"
+    )
+
+
+def test_a_convolution_is_a_sum_over_taps():
+    derivation = derive(small("conv2d"))
+    assert written(derivation.forward)[1] == (
+        r"a = \sum_{m, n} W_{m, n} V_{m d : : s, n d : : s} + b"
+    )
+    lefts = [to_latex(each.left) for each in derivation.backward]
+    assert r"\frac{\partial L}{\partial W_{m, n}}" in lefts
+    shapes = {each.name: to_latex(each.shape) for each in derivation.backward}
+    assert shapes["dweight"] == "(O, C, K_{H}, K_{W})"
+    assert shapes["dbias"] == "(O ,)"
+
+
+def test_matrices_are_capitals():
+    derivation = derive(small("matmul"))
+    assert written(derivation.forward) == ["C = A B"]
+    assert written(derivation.backward) == [
+        r"\frac{\partial L}{\partial A} = \frac{\partial L}{\partial C} B^{\top}",
+        r"\frac{\partial L}{\partial B} = A^{\top} \frac{\partial L}{\partial C}",
+    ]
+
+
+def test_a_derivative_that_is_no_gradient_is_primed():
+    sample = next(
+        each
+        for each in samples.samples("gelu", np.random.default_rng(0))
+        if each.options.get("approximate") == "tanh"
+    )
+    derivation = derive(subject_of("gelu", sample, np.ones_like(sample.arrays["x"])))
+    assert r"u^{\prime} = \sqrt{\frac{2}{\pi}} (1 + 3 \cdot 0.044715 x^{2})" in written(
+        derivation.backward
+    )
+
+
+def test_a_name_set_anew_has_a_symbol_of_its_own():
+    derivation = derive(small("softmax"))
+    assert written(derivation.forward)[:2] == [
+        r"m = \operatorname*{max}_{i} x_{i}",
+        r"m^{\prime} = \begin{cases} 0 & \text{if } \left\lvert m \right\rvert = \infty \wedge "
+        r"m < 0 \\ m & \text{otherwise} \end{cases}",
+    ]
+
+
+def test_the_biggest_of_stacked_arrays_is_taken_over_their_index():
+    derivation = derive(small("max_pool2d"))
+    assert r"y = \operatorname*{max}_{\tau} V_{\tau}" in written(derivation.forward)
+
+
+def test_words_of_another_language():
+    (equation,) = derive(small("relu"), "ro").forward
+    assert to_latex(equation.right) == (
+        r"\begin{cases} 0 & \text{dacă } x \leq 0 \\ x & \text{altfel} \end{cases}"
+    )
+
+
+# Users' own functions
+
+
+def affine(x, w, b):
+    out = x.reshape(x.shape[0], -1) @ w + b
+    cache = (x, w, b)
+    return out, cache
+
+
+def affine_backward(dout, cache):
+    x, w, _ = cache
+    dx = (dout @ w.T).reshape(x.shape)
+    dw = x.reshape(x.shape[0], -1).T.dot(dout)
+    db = np.sum(dout, axis=0)
+    return dx, dw, db
+
+
+def attention(Q, K, V):
+    d = Q.shape[-1]
+    S = Q @ K.T / np.sqrt(d)
+    A = np.exp(S - S.max(axis=-1, keepdims=True))
+    A = A / A.sum(axis=-1, keepdims=True)
+    return A @ V, (Q, K, V, A)
+
+
+def attention_backward(dY, cache):
+    Q, K, V, A = cache
+    d = Q.shape[-1]
+    dV = A.T @ dY
+    dA = dY @ V.T
+    dS = A * (dA - (dA * A).sum(axis=-1, keepdims=True))
+    return dS @ K / np.sqrt(d), dS.T @ Q / np.sqrt(d), dV
+
+
+def recurrence(x, h0, W):
+    h = h0
+    hs = [h0]
+    for t in range(x.shape[0]):
+        h = np.tanh(x[t] + h @ W)
+        hs = [*hs, h]
+    return h, (hs, W)
+
+
+def recurrence_backward(dh, cache):
+    hs, W = cache
+    dW = np.zeros_like(W)
+    for t in reversed(range(len(hs) - 1)):
+        da = dh * (1 - hs[t + 1] ** 2)
+        dW = dW + np.outer(hs[t], da)
+        dh = da @ W.T
+    return None, dh, dW
+
+
+def arrays(**shapes):
+    rng = np.random.default_rng(0)
+    return {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+
+
+def test_functions_as_courses_write_them():
+    inputs = arrays(x=(2, 3), w=(3, 4), b=(4,))
+    derivation = derive(Subject("affine", affine, affine_backward, inputs, {}, np.ones((2, 4))))
+    assert written(derivation.forward) == [r"\text{out} = x W + b"]
+    assert written(derivation.backward) == [
+        r"\frac{\partial L}{\partial x} = \frac{\partial L}{\partial \text{out}} W^{\top}",
+        r"\frac{\partial L}{\partial W} = x^{\top} \frac{\partial L}{\partial \text{out}}",
+        r"\frac{\partial L}{\partial b} = "
+        r"\sum_{i = 1}^{2} \frac{\partial L}{\partial \text{out}_{i}}",
+    ]
+    assert list(derivation.gradients) == ["x", "w", "b"]
+
+
+def test_the_gradient_of_a_name_set_anew_is_that_of_its_last_value():
+    inputs = arrays(Q=(2, 3), K=(4, 3), V=(4, 5))
+    subject = Subject("attention", attention, attention_backward, inputs, {}, np.ones((2, 5)))
+    derivation = derive(subject)
+    assert written(derivation.forward)[-1] == r"Y = A^{\prime} V"
+    assert (
+        r"\frac{\partial L}{\partial A^{\prime}} = \frac{\partial L}{\partial Y} V^{\top}"
+        in written(derivation.backward)
+    )
+    assert r"\frac{\partial L}{\partial K} =" in written(derivation.backward)[-1]
+
+
+def test_a_loop_is_written_once_and_updates_its_names():
+    inputs = arrays(x=(3, 2), h0=(2,), W=(2, 2))
+    subject = Subject("rnn", recurrence, recurrence_backward, inputs, {}, np.ones(2))
+    derivation = derive(subject)
+    once = [each for each in derivation.forward if not each.again]
+    assert written(tuple(once)) == ["h = h_{0}", r"h = \tanh (x_{t} + h W)"]
+    assert [each.updates for each in once] == [False, True]
+    assert to_latex(once[1].loop) == r"t = 0, \cdots, 3 - 1"
+    assert len(derivation.forward) == 4
+
+
+def no_cache(x):
+    return x
+
+
+def one_argument(dy):
+    return dy
+
+
+def fails(dy, cache):
+    return dy @ dy
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "message"),
+    [
+        (no_cache, fails, r"no_cache returns a ndarray; allowed: two things, y and a cache"),
+        (affine, one_argument, r"one_argument takes 1 arguments; allowed: two"),
+        (affine, fails, r"fails fails on these inputs: ValueError: "),
+    ],
+)
+def test_functions_that_are_no_pair_are_refused(forward, backward, message):
+    inputs = arrays(x=(2, 3)) if forward is no_cache else arrays(x=(2, 3), w=(3, 4), b=(4,))
+    with pytest.raises(ArgumentError, match=message):
+        derive(Subject("pair", forward, backward, inputs, {}, np.ones((2, 4))))
+
+
+def test_letters_taken_by_others_are_no_indices():
+    usual = derive(small("cross_entropy"))
+    other = derive(small("cross_entropy"), letters=frozenset("n"))
+    assert r"\sum_{n = 1}^{N}" in written(usual.forward)[-1]
+    assert r"\sum_{n = 1}^{N}" not in written(other.forward)[-1]
+
+
+def test_a_class_will_do():
+    pair = SimpleNamespace(forward=affine, backward=affine_backward)
+    inputs = arrays(x=(2, 3), w=(3, 4), b=(4,))
+    derivation = derive(Subject("pair", pair.forward, pair.backward, inputs, {}, np.ones((2, 4))))
+    assert len(derivation.backward) == 3

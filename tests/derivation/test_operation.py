@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from handgrad.checking import samples
+from handgrad.derivation import docstrings
+from handgrad.derivation.document import (
+    Document,
+    Equation,
+    Heading,
+    Mono,
+    Paragraph,
+    Table,
+    spans,
+)
+from handgrad.derivation.html import page
+from handgrad.derivation.labels import label
+from handgrad.derivation.latex import to_latex
+from handgrad.derivation.markdown import render as to_markdown
+from handgrad.derivation.measured import Measured, measure
+from handgrad.derivation.notes import notes
+from handgrad.derivation.numbers import matrix
+from handgrad.derivation.tex import render as to_tex
+from handgrad.ops import OPS
+from tests.derivation.formulas import contains
+
+
+def said(content) -> str:
+    """The words of a text."""
+    return "".join(
+        span if isinstance(span, str) else getattr(span, "text", "$") for span in spans(content)
+    )
+
+
+def headings(document: Document) -> list[str]:
+    return [said(b.content) for b in document.blocks if isinstance(b, Heading) and b.level == 1]
+
+
+def under(document: Document, anchor: str) -> list:
+    """The blocks of one part."""
+    blocks = list(document.blocks)
+    starts = [i for i, b in enumerate(blocks) if isinstance(b, Heading) and b.level == 1]
+    (start,) = (i for i in starts if blocks[i].anchor == anchor)
+    end = next((i for i in starts if i > start), len(blocks))
+    return blocks[start + 1 : end]
+
+
+def equations(blocks) -> list[str]:
+    return [to_latex(block.formula) for block in blocks if isinstance(block, Equation)]
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_every_op_has_notes_in_every_format(op, numbers):
+    pytest.importorskip("latex2mathml")
+    for lang in ("en", "ro"):
+        document = notes(op, numbers=numbers, lang=lang).document
+        assert "<math" in page(document)
+        assert r"\begin{document}" in to_tex(document)
+        assert "$$" in to_markdown(document)
+
+
+def test_the_parts_of_an_op():
+    document = notes("layer_norm").document
+    assert document.title == "layer_norm"
+    assert headings(document) == [
+        "Symbols",
+        "Forward",
+        "Kept for the backward pass",
+        "Backward",
+        "At kinks and edges",
+        "Checked against finite differences",
+    ]
+    words = [said(block.content) for block in document.blocks if isinstance(block, Paragraph)]
+    assert words[0].startswith("Layer normalisation: every row to mean 0")
+    assert any(each.startswith("Source: Gulino") for each in words)
+    assert any(each.startswith("Shapes: x, y (..., D)") for each in words)
+    assert said(under(document, "edges")[0].content) == (
+        "A constant row gives β as long as eps > 0."
+    )
+    assert said(under(document, "cache")[0].content).startswith("The normalised rows and 1/√")
+
+
+def test_equations_are_numbered_through():
+    document = notes("layer_norm").document
+    numbers = [block.number for block in document.blocks if isinstance(block, Equation)]
+    assert numbers == [str(i + 1) for i in range(12)]
+
+
+def test_every_symbol_has_its_name_in_the_code_and_its_shape():
+    (table,) = (b for b in under(notes("layer_norm").document, "symbols") if isinstance(b, Table))
+    rows = {said(row[1]): row for row in table.rows}
+    assert {"x", "gamma", "beta", "inv_std", "dx_hat", "mean_dx_hat_x_hat", "dx"} <= set(rows)
+    assert to_latex(rows["gamma"][2]) == "(D ,)"
+    assert to_latex(rows["eps"][2]) == "= 10^{-5}"
+
+
+def test_what_is_computed_again_is_not_written_again():
+    blocks = under(notes("silu").document, "backward")
+    assert said(blocks[0].content) == "$ again, as in (1)."
+    assert len(equations(blocks)) == 2
+
+
+def test_other_settings_show_what_differs():
+    blocks = under(notes("gelu").document, "variants")
+    titles = [said(block.content) for block in blocks if isinstance(block, Heading)]
+    assert titles == ["approximate='tanh'"]
+    assert equations(blocks)[0] == r"u = \sqrt{\frac{2}{\pi}} (x + 0.044715 x^{3})"
+    assert r"y = x \odot \Phi" not in equations(blocks)
+
+
+def test_other_settings_of_every_loss():
+    blocks = under(notes("cross_entropy").document, "variants")
+    titles = [said(block.content) for block in blocks if isinstance(block, Heading)]
+    assert {"reduction='sum'", "reduction='none'", "weight", "target.dtype=float64"} <= set(titles)
+    assert r"q^{\prime} = w \odot q" in equations(blocks)
+
+
+def test_inference_uses_the_running_statistics():
+    blocks = under(notes("batch_norm").document, "variants")
+    assert r"\tilde{x} = x - \mu_{\text{run}}" in equations(blocks)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_values_stand_behind_their_equations(op):
+    document = notes(op, numbers=True).document
+    example = samples.small_example(op)
+    given = [block.formula for block in under(document, "given") if isinstance(block, Equation)]
+    for name, array in example.arrays.items():
+        value = np.asarray(array)
+        last = value.reshape(-1, *value.shape[-2:])[0] if value.ndim > 2 else value
+        assert any(contains(formula, matrix(last)) for formula in given), name
+
+
+def test_matrices_are_put_in_for_names():
+    document = notes("linear", numbers=True).document
+    (forward,) = (b.formula for b in under(document, "forward") if isinstance(b, Equation))
+    arrays = samples.small_example("linear").arrays
+    for array in (arrays["x"], arrays["weight"].T, arrays["bias"]):
+        assert contains(forward, matrix(array))
+    assert contains(forward, matrix(arrays["x"] @ arrays["weight"].T + arrays["bias"]))
+
+
+def test_parameters_are_updated():
+    document = notes("linear", numbers=True, eta=0.5).document
+    lefts = [each.split("&")[0] for each in equations(under(document, "update"))]
+    assert lefts == [r"\begin{aligned} W ", r"\begin{aligned} b "]
+    assert "Update" not in headings(notes("tanh", numbers=True).document)
+
+
+def test_what_was_measured_is_shown():
+    found = [Measured("x", 3e-9, 4e-8, "central differences")]
+    document = notes("tanh", measure=lambda subject: found).document
+    (table,) = (block for block in under(document, "check") if isinstance(block, Table))
+    ((gradient, error, bound, method),) = table.rows
+    assert to_latex(gradient) == r"\frac{\partial L}{\partial x}"
+    assert to_latex(error).startswith("3")
+    assert to_latex(bound).startswith("4")
+    assert method == "central differences"
+    assert label("en", "finite_differences") not in headings(notes("tanh", measure=None).document)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_gradient_is_within_its_bound(op):
+    measured: list[Measured] = []
+
+    def remember(subject):
+        measured.extend(measure(subject))
+        return measured
+
+    notes(op, measure=remember)
+    assert {each.gradient for each in measured} == set(samples.gradient_names(op))
+    for each in measured:
+        assert each.error <= each.bound, each
+
+
+def test_own_inputs_and_settings():
+    x = [[1.0, 2.0], [3.0, 5.0]]
+    document = notes("layer_norm", x, [1.0, 1.0], [0.0, 0.0], eps=0.25, numbers=True).document
+    given = [block.formula for block in under(document, "given") if isinstance(block, Equation)]
+    assert contains(given[0], matrix(np.array(x)))
+    assert to_latex(given[-1]) == r"\varepsilon = \frac{1}{4}"
+
+
+def test_a_loss_of_own_inputs_is_the_last_node():
+    document = notes("squared_error", [1.0, 2.0], [0.0, 4.0], reduction="sum").document
+    last = equations(under(document, "forward"))[-1]
+    assert last == r"L = \sum_{n = 1}^{N} \Delta_{n}^{2}"
+    (paragraph, *_) = under(document, "backward")
+    assert said(paragraph.content) == label("en", "last_node")
+
+
+def test_romanian_words():
+    document = notes("relu", lang="ro").document
+    assert "Înainte" in headings(document)
+    assert "Înapoi" in headings(document)
+    assert said(document.blocks[0].content) == label("ro", "from_code")
+
+
+def test_the_parts_of_a_docstring():
+    found = docstrings.parse(
+        """One sentence.
+
+        Forward:  y = x
+        Backward: dx = dy
+
+        An edge with `code` in it.
+
+        Shapes: x any, and
+        y too.
+        Raises ShapeError where it must.
+        Source: somewhere.
+        """
+    )
+    assert found.summary == "One sentence."
+    assert found.conventions == ("An edge with `code` in it.",)
+    assert found.shapes == "x any, and y too."
+    assert found.source == "somewhere."
+    assert docstrings.prose(found.conventions[0]) == ("An edge with ", Mono("code"), " in it.")
+    assert docstrings.parse("") == docstrings.DocString()
