@@ -40,11 +40,12 @@ _LIBRARIES: Final = tuple(
 
 @dataclass(frozen=True)
 class Target:
-    """What was asked for. `example_shape` is that of one example, for a recipe's or run's model."""
+    """What was asked for; for the model of a recipe or run also its recipe and an example shape."""
 
     name: str
     value: Any
     example_shape: tuple[int, ...] | None = None
+    recipe: recipes.Recipe | None = None
 
 
 def resolve(text: str) -> Target:
@@ -97,12 +98,12 @@ def _recipe_model(text: str) -> Target:
     else:
         data = recipes.load_data(recipe)
         shape, classes = data.input_shape, len(data.classes)
-    return Target(text, recipes.build_model(recipe, shape, classes), shape)
+    return Target(text, recipes.build_model(recipe, shape, classes), shape, recipe)
 
 
 def _run_model(folder: Path) -> Target:
     recipe = read_recipe(folder)
-    return Target(str(folder), load_model(folder, recipe), tuple(recipe.data["shape"]))
+    return Target(str(folder), load_model(folder, recipe), tuple(recipe.data["shape"]), recipe)
 
 
 # -- a user's module -------------------------------------------------------------------------------

@@ -93,7 +93,6 @@ def test_what_only_leads_to_the_gradient_of_the_data_is_left_out(rng):
     first = steps[-1][1]
     assert [equation.name for equation in first.backward] == [
         "v",
-        "da",
         "dbias",
         "dw_taps",
         "dweight",

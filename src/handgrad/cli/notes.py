@@ -1,24 +1,26 @@
-"""`handgrad notes`: the derivation of an op, printed from the code that runs."""
+"""`handgrad notes`: the derivation of an op or a model, printed from the code that runs."""
 
 from __future__ import annotations
 
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from handgrad.cli.inputs import arrays_for
 from handgrad.derivation.notes import FORMATS, format_of, notes
 from handgrad.errors import ArgumentError
+from handgrad.resolve import resolve
 
 
 def command(
     target: Annotated[
         str,
         typer.Argument(
-            help="An op, a worked example (ffn, head_split, tiles), module:object or "
-            "file.py:object.",
+            help="An op, a worked example (ffn, head_split, tiles), a recipe, a run's folder, "
+            "module:object or file.py:object.",
             metavar="TARGET",
         ),
     ],
@@ -48,14 +50,31 @@ def command(
     eta: Annotated[
         float, typer.Option("--eta", help="The learning rate of the updates with --numbers.")
     ] = 0.1,
+    shapes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shape",
+            metavar="NAME=2,3",
+            help="Shape of an input of your functions, as for `handgrad check`; may be repeated.",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option("--inputs", metavar="FILE.npz", help="Its inputs, by name or in order."),
+    ] = None,
 ) -> None:
-    """Write the notes of an op or of your own pair of functions."""
+    """Write the notes of an op, of a model, or of your own pair of functions."""
     if format is not None and format not in FORMATS:
         raise ArgumentError(f"notes: format is {format!r}; allowed: {', '.join(FORMATS)}")
     if out not in (None, "-") and format is None:
         format = format_of(Path(str(out)))
     chosen = format or "html"
-    written = notes(target, numbers=numbers, lang=lang, eta=eta)
+    arrays: list[Any] = []
+    if shapes or inputs is not None:
+        arrays = arrays_for(
+            resolve(target), like=None, shapes=shapes or (), file=inputs, options=(), seed=0
+        )
+    written = notes(target, *arrays, numbers=numbers, lang=lang, eta=eta)
     if out == "-":
         sys.stdout.buffer.write(written.rendered(chosen))
         return
@@ -66,4 +85,4 @@ def command(
 
 def _stem(target: str) -> str:
     """A file's name for a target: `functions_norm` for `functions.py:norm`."""
-    return re.sub(r"\W+", "_", target.replace(".py:", ":")).strip("_")
+    return re.sub(r"\W+", "_", target.replace(".py:", ":").removesuffix(".py")).strip("_")

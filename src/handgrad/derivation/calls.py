@@ -38,6 +38,8 @@ _SHAPING: Final = SHAPING | frozenset(
 )
 #: Functions of one array by their own name, as in exp(x).
 _OF_ONE: Final = ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sign")
+#: Fused activations; the identity is one.
+_ACTIVATIONS: Final = frozenset({"activate", "activation_gradient"})
 
 
 def shaped(writer: Writer, name: str, node: nodes.Call) -> Node | None:
@@ -58,6 +60,8 @@ def shaped(writer: Writer, name: str, node: nodes.Call) -> Node | None:
         value, limit = node.arguments
         if isinstance(limit, nodes.Constant) and writer.value(node) == writer.value(value):
             return value
+    if name in _ACTIVATIONS and writer.value(node) is writer.value(node.arguments[0]):
+        return node.arguments[0]  # the identity
     if name == "sum_to" and writer.shape(node) == writer.shape(node.arguments[0]):
         return node.arguments[0]
     return None

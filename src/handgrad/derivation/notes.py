@@ -15,12 +15,14 @@ from handgrad.derivation.document import Document, Equation
 from handgrad.derivation.labels import LABELS
 from handgrad.derivation.latex import to_latex
 from handgrad.derivation.measured import Measure, measure
+from handgrad.derivation.model import model_document, recipe_document
 from handgrad.derivation.operation import document
 from handgrad.derivation.topics import Topic, op_topic, pair_topic, worked_topic
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.ops import OPS
+from handgrad.resolve import Target, resolve
 
 #: The format of each suffix.
 _SUFFIXES: Final = {
@@ -32,6 +34,8 @@ _SUFFIXES: Final = {
     ".pdf": "pdf",
 }
 FORMATS: Final = ("html", "tex", "md", "pdf")
+#: What `notes` takes beside a model.
+_MODEL_OPTIONS: Final = frozenset({"loss", "target", "optimizer", "input_shape"})
 
 
 class Notes:
@@ -112,10 +116,12 @@ def notes(
     """The notes of a forward and its backward: symbols, equations, shapes, with `numbers` values.
 
     `target` is an op (`hg.ops.layer_norm` or its name), a worked example by name, a pair of
-    functions `(forward, backward)` in the op contract, a module or class with both, or
-    "module:object" for one of these. `inputs` are arrays for forward, in its order; an op and a
-    worked example have their own, and a pair may have `INPUTS` beside it, or shapes in forward's
-    annotations. `options` are settings of forward. `lang` is en or ro. `eta` is the learning rate
+    functions `(forward, backward)` in the op contract, a module or class with both,
+    "module:object" for one of these, a layer or model, or the name of a recipe or run. `inputs` are
+    arrays for forward, in its order; an op and a worked example have their own, a pair may have
+    `INPUTS` beside it or shapes in forward's annotations, and a model takes one batch or none.
+    `options` are settings of forward; for a model `loss`, `target`, `optimizer` and `input_shape`,
+    the shape of one example. `lang` is en or ro. `eta` is the learning rate
     of the updates that `numbers` shows. `measure` gives the finite-difference result; None leaves
     it out.
 
@@ -126,33 +132,55 @@ def notes(
         raise ArgumentError(f"notes: lang is {lang!r}; allowed: {', '.join(LABELS)}")
     if not (isinstance(eta, int | float) and math.isfinite(eta)):
         raise ArgumentError(f"notes: eta is {eta!r}; allowed: a number")
-    topic = _topic(target, inputs, options, lang)
+    found = target
+    if isinstance(target, str) and target not in WORKED:
+        named = _resolved(target)
+        if named.recipe is not None and named.example_shape is not None:
+            shape, chosen = named.example_shape, named.recipe
+            return Notes(
+                recipe_document(
+                    chosen, named.value, shape, title=target, lang=lang, numbers=numbers
+                )
+            )
+        found = named.value
+    if isinstance(found, Layer):
+        title = target if isinstance(target, str) else _name(target)
+        return Notes(
+            _model(found, inputs, options, title=title, lang=lang, numbers=numbers, eta=eta)
+        )
+    topic = _topic(target, found, inputs, options, lang)
     return Notes(document(topic, numbers=numbers, lang=lang, eta=eta, measure=measure))
 
 
-def _topic(target: Any, inputs: tuple[Any, ...], options: dict[str, Any], lang: str) -> Topic:
-    name = target if isinstance(target, str) else _name(target)
-    if isinstance(target, str):
-        if target in WORKED:
-            return worked_topic(target, lang)
-        target = _named(target)
-    if isinstance(target, ModuleType) and target.__name__.startswith("handgrad.ops."):
-        return op_topic(target.__name__.rpartition(".")[2], inputs, options, lang)
-    if isinstance(target, Layer):
-        raise ArgumentError(
-            f"notes: {name} is a layer or model; allowed: an op, a worked example "
-            f"({', '.join(WORKED)}), a pair (forward, backward), module:object"
-        )
-    return pair_topic(target, name, inputs, options)
+def _model(
+    model: Layer, inputs: tuple[Any, ...], options: dict[str, Any], **settings: Any
+) -> Document:
+    """The notes of a layer or model, on the batch that is given, if one is."""
+    unknown = sorted(options.keys() - _MODEL_OPTIONS)
+    if unknown or len(inputs) > 1:
+        given = f"{len(inputs)} inputs" if len(inputs) > 1 else ", ".join(unknown)
+        allowed = ", ".join(sorted(_MODEL_OPTIONS))
+        raise ArgumentError(f"notes: {given} for a model; allowed: one batch, and {allowed}")
+    x = inputs[0] if inputs else None
+    return model_document(model, x, **settings, **options)
 
 
-def _named(text: str) -> Any:
+def _topic(
+    target: Any, found: Any, inputs: tuple[Any, ...], options: dict[str, Any], lang: str
+) -> Topic:
+    """What is written about an op, a worked example, or `found`, a pair of functions."""
+    if isinstance(target, str) and target in WORKED:
+        return worked_topic(target, lang)
+    if isinstance(found, ModuleType) and found.__name__.startswith("handgrad.ops."):
+        return op_topic(found.__name__.rpartition(".")[2], inputs, options, lang)
+    return pair_topic(found, target if isinstance(target, str) else _name(target), inputs, options)
+
+
+def _resolved(text: str) -> Target:
     """What a string names. Raises ArgumentError where it names nothing."""
-    from handgrad.resolve import resolve  # which knows recipes, runs, modules and files
-
     near = difflib.get_close_matches(text, (*WORKED, *OPS), n=1)
     try:
-        return resolve(text).value
+        return resolve(text)
     except ArgumentError as error:
         if near and near[0] in WORKED:
             raise ArgumentError(

@@ -26,11 +26,9 @@ from handgrad.derivation.equations import Derivation, Meaning, derive
 from handgrad.derivation.equations import Equation as Derived
 from handgrad.derivation.expression import is_array
 from handgrad.derivation.formula import (
-    Fenced,
     Formula,
     Lines,
     Row,
-    Script,
     Sign,
     Symbol,
     Text,
@@ -43,6 +41,7 @@ from handgrad.derivation.measured import Measure
 from handgrad.derivation.numbers import matrix, number
 from handgrad.derivation.parts import constant
 from handgrad.derivation.topics import Topic
+from handgrad.derivation.written import indexable, with_numbers
 
 _NOTHING = Row(())
 
@@ -152,32 +151,11 @@ class _Notes:
     def _equation(self, equation: Derived) -> Equation:
         both = equation.left, equation.right
         number = self.numbered.setdefault(both, str(len(self.numbered) + 1))
-        formula = self._with_numbers(equation) if self.numbers else _stated(equation)
+        formula = _stated(equation)
+        if self.numbers:
+            formula = with_numbers(equation, _without_leading, "←" if equation.updates else "=")
         shown = "" if equation.again else number
         return Equation(formula, shown, equation.shape)
-
-    def _with_numbers(self, equation: Derived) -> Formula:
-        """name = formula = the formula with its numbers = the matrix, a line for each."""
-        right = [] if equation.says_nothing else [equation.right]
-        if equation.figures is not None:
-            right.append(equation.figures)
-        first_sign = Sign("←" if equation.updates else "=")
-        lines = [row(Sign("=") if i else first_sign, each) for i, each in enumerate(right)]
-        slices: list[tuple[Formula, Formula]] = []
-        for part, value in equation.parts:
-            written = matrix(_without_leading(value), name=_indexable(part))
-            if isinstance(written, Lines):
-                slices += written.rows
-            elif len(equation.parts) > 1:
-                slices.append((part, row(Sign("="), written)))
-            elif written != equation.figures:
-                lines.append(row(Sign("="), written))
-        if not lines:
-            return Lines(tuple(slices))
-        first, *rest = lines
-        if not rest and not slices:
-            return row(equation.left, first)
-        return Lines(((equation.left, first), *((_NOTHING, each) for each in rest), *slices))
 
     # Numbers
 
@@ -222,7 +200,7 @@ class _Notes:
         slope = self.derivation.glossary.gradient(name)
         rule = row(symbol, Sign("−"), rate, slope)
         value, gradient = _without_leading(value), _without_leading(gradient)
-        new = matrix(value - self.eta * gradient, name=_indexable(symbol))
+        new = matrix(value - self.eta * gradient, name=indexable(symbol))
         arrow = Sign("←")
         if isinstance(new, Lines):
             return Equation(Lines(((symbol, row(arrow, rule)), *new.rows)))
@@ -314,13 +292,8 @@ class _Notes:
 
 
 def _assigned(symbol: Formula, value: Any) -> Formula:
-    written = matrix(_without_leading(value), name=_indexable(symbol))
+    written = matrix(_without_leading(value), name=indexable(symbol))
     return written if isinstance(written, Lines) else equals(symbol, written)
-
-
-def _indexable(symbol: Formula) -> Formula:
-    """A symbol that can take the index of a slice."""
-    return symbol if isinstance(symbol, Symbol | Script) else Fenced(symbol)
 
 
 def _without_leading(value: Any) -> Any:

@@ -212,9 +212,11 @@ def _as_arrays(value: Any) -> Any:
 
 
 def _own_inputs(target: Any, forward: Any) -> dict[str, Any] | None:
-    """The INPUTS that stand beside forward, if they are for it."""
+    """The INPUTS that stand beside forward, by name or in its order, if they are for it."""
     own = _beside(target, forward, "INPUTS", None)
     parameters = inspect.signature(forward).parameters
+    if isinstance(own, list | tuple) and len(own) <= len(parameters):
+        own = dict(zip(parameters, own, strict=False))
     if not isinstance(own, Mapping) or not set(own) <= set(parameters):
         return None
     return {key: np.asarray(value, dtype=np.float64) for key, value in own.items()}

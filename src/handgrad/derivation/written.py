@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+import numpy as np
 
 from handgrad.derivation.dimensions import Dimensions
 from handgrad.derivation.document import Equation as Line
@@ -41,7 +43,7 @@ class Board:
                 continue
             self.known.add(both)
             if self.numbers:
-                yield self.line(_with_numbers(equation), equation.shape)
+                yield self.line(with_numbers(equation), equation.shape)
             elif not equation.again and not equation.says_nothing:
                 yield self.line(both, equation.shape)
 
@@ -50,14 +52,20 @@ class Board:
         return Line(formula, str(self.count), shape)
 
 
-def _with_numbers(equation: Equation) -> Formula:
-    """name = formula = the formula with its numbers = the matrix, a line for each."""
+def with_numbers(
+    equation: Equation, arranged: Callable[[Any], Any] = np.asarray, sign: str = "="
+) -> Formula:
+    """name = formula = the formula with its numbers = the matrix, a line for each.
+
+    `arranged` is how an array is shown; `sign` stands before the formula.
+    """
     right = [] if equation.says_nothing else [equation.right]
     if equation.figures is not None:
         right.append(equation.figures)
+    signs = iter((sign, *("=" for _ in equation.parts), "=", "="))
     slices: list[tuple[Formula, Formula]] = []
     for name, value in equation.parts:
-        written = matrix(value, name=_base(name))
+        written = matrix(arranged(value), name=indexable(name))
         if isinstance(written, Lines):
             slices += written.rows
         elif len(equation.parts) > 1:
@@ -66,7 +74,7 @@ def _with_numbers(equation: Equation) -> Formula:
             right.append(written)
     if not right:
         return Lines(tuple(slices))
-    first, *rest = (row(Sign("="), each) for each in right)
+    first, *rest = (row(Sign(next(signs)), each) for each in right)
     if not rest and not slices:
         return row(equation.left, first)
     return Lines(((equation.left, first), *((_NOTHING, each) for each in rest), *slices))
@@ -74,13 +82,13 @@ def _with_numbers(equation: Equation) -> Formula:
 
 def assigned(symbol: Formula, value: Any) -> Formula:
     """symbol = its matrix"""
-    written = assignment(_base(symbol), value)
+    written = assignment(indexable(symbol), value)
     return written if isinstance(written, Lines) else equals(symbol, matrix(value))
 
 
 def put_in(left: Formula, rule: Formula | None, figures: Formula | None, value: Any) -> Formula:
     """left and its rule, the rule with its numbers, and the matrix that comes out, as are given."""
-    drawn = matrix(value, name=_base(left))
+    drawn = matrix(value, name=indexable(left))
     if rule is None:
         return drawn if isinstance(drawn, Lines) else row(left, Sign("←"), drawn)
     lines = [(left, rule)]
@@ -115,6 +123,6 @@ def _setting(meaning: Meaning, sizes: Dimensions) -> Formula | None:
     return number(value)
 
 
-def _base(symbol: Formula) -> Formula:
+def indexable(symbol: Formula) -> Formula:
     """A symbol that can take an index."""
     return symbol if isinstance(symbol, Symbol | Script) else Fenced(symbol)

@@ -1,0 +1,37 @@
+"""The pages of docs that show commands, followed as a reader would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import pages
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {
+    name: pages.blocks((DOCS / f"{name}.md").read_text("utf-8"))
+    for name in ("find-the-bug", "print-your-notes")
+}
+SECTIONS = list(
+    dict.fromkeys(
+        (name, block.section)
+        for name, blocks in PAGES.items()
+        for block in blocks
+        if block.kind == "console"
+    )
+)
+
+
+@pytest.mark.parametrize(("page", "section"), SECTIONS)
+def test_a_section_shows_what_is_printed(page, section, tmp_path):
+    if section == "PyTorch and JAX":
+        pytest.importorskip("torch")
+    blocks = PAGES[page]
+    last = max(i for i, block in enumerate(blocks) if block.section == section)
+    for block in blocks[: last + 1]:
+        if block.kind != "console":
+            pages.write(block, tmp_path)
+        elif block.section == section:
+            printed = pages.run(block.command, tmp_path)
+            assert pages.shows(block.output, printed), f"$ {block.command}\n{printed}"
