@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -104,7 +105,7 @@ class Bench:
 
     @functools.cache  # noqa: B019  lives as long as the benchmark
     def results(self, body: Any) -> tuple[Any, ...]:
-        """What the backward with this body gives at every point; an exception's type if it raises."""
+        """What the backward with this body gives at every point, or what it raises."""
         function = trees.Function(
             self.tree.name, self.tree.parameters, body, "", self.tree.source, self.tree.names
         )
@@ -201,7 +202,7 @@ def _caught_by_torch(bench: Bench, mutant: trees.Edit) -> bool:
 
     sample = bench.samples[0]
     names = gradient_names(bench.op)
-    args, kwargs = forward_arguments(bench.op, sample)
+    args, _ = forward_arguments(bench.op, sample)
     order = list(sample.arrays)
 
     class Mutant(torch.autograd.Function):
@@ -251,8 +252,6 @@ def false_alarms(cases: int) -> list[str]:
 
 
 def _keyword_only(module: Any, name: str) -> bool:
-    import inspect
-
     parameter = inspect.signature(module.forward).parameters[name]
     return parameter.kind is inspect.Parameter.KEYWORD_ONLY
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from handgrad.derivation.formula import Big, Script, Symbol, Text
+from handgrad.derivation.formulas.formula import Big, Script, Symbol, Text
 
 
 def parts(formula: Any) -> Iterator[Any]:

@@ -7,13 +7,13 @@ import copy
 import numpy as np
 import pytest
 
-from handgrad.derivation.chain import Chain
-from handgrad.derivation.flow import flow_of
-from handgrad.derivation.formula import Sign, row
-from handgrad.derivation.names import Sizes
-from handgrad.derivation.passes import loss_subject, run_forward
-from handgrad.derivation.sample import example, target_for
-from handgrad.derivation.symbols import value_gradient
+from handgrad.derivation.formulas.formula import Sign, row
+from handgrad.derivation.models.chain import Chain
+from handgrad.derivation.models.flow import flow_of
+from handgrad.derivation.models.names import Sizes
+from handgrad.derivation.models.passes import loss_subject, run_forward
+from handgrad.derivation.models.sample import example, target_for
+from handgrad.derivation.models.symbols import value_gradient
 from handgrad.layers import Residual, Sequential
 from tests.derivation.models import MODELS, dense, foreign, projected, residual
 from tests.layers.cases import CASES

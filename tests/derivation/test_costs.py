@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from handgrad.derivation.costs import costs
-from handgrad.derivation.flow import flow_of
+from handgrad.derivation.models.costs import costs
+from handgrad.derivation.models.flow import flow_of
 from handgrad.dispatch import engine
 from handgrad.layers import Activation, Flatten, LayerNorm, Residual, Sequential
 from tests.derivation.models import F64, MODELS, Scaled, dense

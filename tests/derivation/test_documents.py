@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from handgrad.derivation import html, markdown, pdf, tex
-from handgrad.derivation.document import (
+from handgrad.derivation.documents import html, markdown, pdf, tex
+from handgrad.derivation.documents.document import (
     Aside,
     Block,
     Code,
@@ -29,7 +29,9 @@ from handgrad.derivation.document import (
     Strong,
     Table,
 )
-from handgrad.derivation.formula import (
+from handgrad.derivation.documents.labels import LABELS, label
+from handgrad.derivation.documents.tex_text import escape
+from handgrad.derivation.formulas.formula import (
     Big,
     Cases,
     Fenced,
@@ -48,9 +50,7 @@ from handgrad.derivation.formula import (
     separated,
     transpose,
 )
-from handgrad.derivation.labels import LABELS, label
-from handgrad.derivation.numbers import assignment, matrix, number, shape_of
-from handgrad.derivation.tex_text import escape
+from handgrad.derivation.formulas.numbers import assignment, matrix, number, shape_of
 from handgrad.errors import ArgumentError, HandgradError
 
 SVG = """<?xml version="1.0"?>

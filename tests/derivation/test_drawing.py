@@ -6,12 +6,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from handgrad.derivation.document import Figure
-from handgrad.derivation.drawing import Box, Line, Words, svg, text_width
-from handgrad.derivation.extents import BOX_HEIGHT
-from handgrad.derivation.flow import flow_of
-from handgrad.derivation.formula import Number, Script, Symbol
-from handgrad.derivation.overview import drawings
+from handgrad.derivation.documents.document import Figure
+from handgrad.derivation.formulas.formula import Number, Script, Symbol
+from handgrad.derivation.models.drawing import Box, Line, Words, svg, text_width
+from handgrad.derivation.models.extents import BOX_HEIGHT
+from handgrad.derivation.models.flow import flow_of
+from handgrad.derivation.models.overview import drawings
 from handgrad.layers import Activation, Sequential
 from tests.derivation.models import MODELS, dense, nested, of_data, residual
 

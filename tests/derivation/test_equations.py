@@ -7,11 +7,11 @@ import pytest
 
 from handgrad import ops
 from handgrad.checking import samples
-from handgrad.derivation.dimensions import Dimensions
-from handgrad.derivation.equations import derive
-from handgrad.derivation.execution import Subject
-from handgrad.derivation.latex import to_latex
-from handgrad.derivation.typst import to_typst
+from handgrad.derivation.equations.dimensions import Dimensions
+from handgrad.derivation.equations.equations import derive
+from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.formulas.typst import to_typst
 from handgrad.errors import ArgumentError
 from handgrad.trees import evaluate
 from tests.derivation.formulas import indices, letters

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from handgrad.derivation.flow import Fork, example_shape, flow_of
+from handgrad.derivation.models.flow import Fork, example_shape, flow_of
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import Conv2d, Embedding, Layer, LayerNorm, Residual, Sequential
 from tests.derivation.models import MODELS, Scaled, dense, nested, of_data, projected, residual

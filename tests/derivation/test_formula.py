@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from handgrad.derivation.formula import (
+from handgrad.derivation.formulas.formula import (
     LETTERS,
     SIGNS,
     Accent,
@@ -35,9 +35,9 @@ from handgrad.derivation.formula import (
     separated,
     transpose,
 )
-from handgrad.derivation.latex import to_latex
-from handgrad.derivation.mathml import to_mathml
-from handgrad.derivation.typst import to_typst
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.formulas.mathml import to_mathml
+from handgrad.derivation.formulas.typst import to_typst
 from handgrad.errors import ArgumentError
 
 X, Y, N, W = (Symbol(name) for name in "xyNW")

@@ -7,14 +7,22 @@ import numpy as np
 import pytest
 
 from handgrad import losses, optimizers, recipes
-from handgrad.derivation import html, markdown, tex
-from handgrad.derivation.document import Document, Equation, Figure, Heading, Link, Paragraph, Table
-from handgrad.derivation.flow import flow_of
-from handgrad.derivation.formula import Row, Script, gradient_of
-from handgrad.derivation.latex import to_latex
-from handgrad.derivation.model import model_document, recipe_document
-from handgrad.derivation.names import parameters_of
-from handgrad.derivation.numbers import matrix
+from handgrad.derivation.documents import html, markdown, tex
+from handgrad.derivation.documents.document import (
+    Document,
+    Equation,
+    Figure,
+    Heading,
+    Link,
+    Paragraph,
+    Table,
+)
+from handgrad.derivation.formulas.formula import Row, Script, gradient_of
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.formulas.numbers import matrix
+from handgrad.derivation.models.flow import flow_of
+from handgrad.derivation.models.model import model_document, recipe_document
+from handgrad.derivation.models.names import parameters_of
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import Conv2d, Dense, Sequential
 from tests.derivation.formulas import contains, parts

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.derivation.document import Equation
-from handgrad.derivation.latex import to_latex
+from handgrad.derivation.documents.document import Equation
+from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.notes import FORMATS, Notes, notes
 from handgrad.errors import ArgumentError, HandgradError
 

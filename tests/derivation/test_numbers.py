@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handgrad.derivation.formula import Formula, Lines, Matrix, Script, Symbol
-from handgrad.derivation.latex import to_latex
-from handgrad.derivation.numbers import assignment, matrix, number, shape_of
+from handgrad.derivation.formulas.formula import Formula, Lines, Matrix, Script, Symbol
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.formulas.numbers import assignment, matrix, number, shape_of
 from handgrad.errors import ArgumentError
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from handgrad.checking import samples
 from handgrad.derivation import docstrings
-from handgrad.derivation.document import (
+from handgrad.derivation.documents.document import (
     Document,
     Equation,
     Heading,
@@ -14,14 +14,14 @@ from handgrad.derivation.document import (
     Table,
     spans,
 )
-from handgrad.derivation.html import page
-from handgrad.derivation.labels import label
-from handgrad.derivation.latex import to_latex
-from handgrad.derivation.markdown import render as to_markdown
+from handgrad.derivation.documents.html import page
+from handgrad.derivation.documents.labels import label
+from handgrad.derivation.documents.markdown import render as to_markdown
+from handgrad.derivation.documents.tex import render as to_tex
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.formulas.numbers import matrix
 from handgrad.derivation.measured import Measured, measure
 from handgrad.derivation.notes import notes
-from handgrad.derivation.numbers import matrix
-from handgrad.derivation.tex import render as to_tex
 from handgrad.ops import OPS
 from tests.derivation.formulas import contains
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handgrad.derivation.formula import (
+from handgrad.derivation.formulas.formula import (
     Accent,
     Fraction,
     Number,
@@ -15,8 +15,8 @@ from handgrad.derivation.formula import (
     row,
     transpose,
 )
-from handgrad.derivation.latex import to_latex
-from handgrad.derivation.symbols import (
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.models.symbols import (
     contains,
     inline,
     numbered,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from handgrad import optimizers
-from handgrad.derivation.latex import to_latex
-from handgrad.derivation.update import settings_of, update_rule, updated
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.models.update import settings_of, update_rule, updated
 from tests.derivation.formulas import letters
 
 RULES = {

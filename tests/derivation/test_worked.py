@@ -7,13 +7,13 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from handgrad.derivation.document import Document, Equation, Paragraph
-from handgrad.derivation.equations import derive
-from handgrad.derivation.formula import Number
-from handgrad.derivation.latex import to_latex
+from handgrad.derivation.documents.document import Document, Equation, Paragraph
+from handgrad.derivation.equations.equations import derive
+from handgrad.derivation.formulas.formula import Number
+from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.formulas.numbers import matrix
 from handgrad.derivation.measured import measure
 from handgrad.derivation.notes import notes
-from handgrad.derivation.numbers import matrix
 from handgrad.derivation.topics import worked_topic
 from handgrad.derivation.worked import WORKED
 from tests.derivation.formulas import contains

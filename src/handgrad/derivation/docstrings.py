@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from handgrad.derivation.document import Content, Mono
+from handgrad.derivation.documents.document import Content, Mono
 
 _EQUATIONS: Final = re.compile(r"(Forward|Backward):\s")
 _FIELD: Final = re.compile(r"^(Shapes:|Raises|Source:)", re.MULTILINE)

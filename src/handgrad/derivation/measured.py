@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handgrad.checking.differences import directional
-from handgrad.derivation.execution import Subject
+from handgrad.derivation.equations.execution import Subject
 from handgrad.errors import ArgumentError
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from handgrad.derivation import html, markdown, pdf, tex
-from handgrad.derivation.document import Document, Equation
-from handgrad.derivation.labels import LABELS
-from handgrad.derivation.latex import to_latex
+from handgrad.derivation.documents import html, markdown, pdf, tex
+from handgrad.derivation.documents.document import Document, Equation
+from handgrad.derivation.documents.labels import LABELS
+from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.measured import Measure, measure
-from handgrad.derivation.model import model_document, recipe_document
+from handgrad.derivation.models.model import model_document, recipe_document
 from handgrad.derivation.operation import document
 from handgrad.derivation.topics import Topic, op_topic, pair_topic, worked_topic
 from handgrad.derivation.worked import WORKED

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.derivation import docstrings
-from handgrad.derivation.document import (
+from handgrad.derivation.documents.document import (
     Block,
     Content,
     Document,
@@ -22,10 +22,13 @@ from handgrad.derivation.document import (
     Table,
     spans,
 )
-from handgrad.derivation.equations import Derivation, Meaning, derive
-from handgrad.derivation.equations import Equation as Derived
-from handgrad.derivation.expression import is_array
-from handgrad.derivation.formula import (
+from handgrad.derivation.documents.labels import label
+from handgrad.derivation.equations.equations import Derivation, Meaning, derive
+from handgrad.derivation.equations.equations import Equation as Derived
+from handgrad.derivation.equations.expression import is_array
+from handgrad.derivation.equations.glossary import is_parameter
+from handgrad.derivation.equations.parts import constant
+from handgrad.derivation.formulas.formula import (
     Formula,
     Lines,
     Row,
@@ -35,11 +38,8 @@ from handgrad.derivation.formula import (
     equals,
     row,
 )
-from handgrad.derivation.glossary import is_parameter
-from handgrad.derivation.labels import label
+from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.measured import Measure
-from handgrad.derivation.numbers import matrix, number
-from handgrad.derivation.parts import constant
 from handgrad.derivation.topics import Topic
 from handgrad.derivation.written import indexable, with_numbers
 

@@ -14,8 +14,8 @@ from handgrad.checking import samples
 from handgrad.checking.samples import Sample
 from handgrad.derivation import docstrings
 from handgrad.derivation.docstrings import DocString
-from handgrad.derivation.execution import Subject, gradients_of, output, path
-from handgrad.derivation.labels import label
+from handgrad.derivation.documents.labels import label
+from handgrad.derivation.equations.execution import Subject, gradients_of, output, path
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.trees import read

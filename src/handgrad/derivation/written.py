@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.derivation.dimensions import Dimensions
-from handgrad.derivation.document import Equation as Line
-from handgrad.derivation.equations import Equation, Meaning
-from handgrad.derivation.formula import (
+from handgrad.derivation.documents.document import Equation as Line
+from handgrad.derivation.equations.dimensions import Dimensions
+from handgrad.derivation.equations.equations import Equation, Meaning
+from handgrad.derivation.formulas.formula import (
     Fenced,
     Formula,
     Lines,
@@ -23,7 +23,7 @@ from handgrad.derivation.formula import (
     row,
     separated,
 )
-from handgrad.derivation.numbers import assignment, matrix, number
+from handgrad.derivation.formulas.numbers import assignment, matrix, number
 
 _NOTHING = Row(())
 

@@ -1,0 +1,71 @@
+"""What is derived from a pair: its equations, its symbols, its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from handgrad.derivation.equations.glossary import Glossary
+from handgrad.derivation.formulas.formula import Formula
+from handgrad.trees.nodes import Node
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`left` = `right`, the shape and value of both, and `right` with its numbers put in."""
+
+    name: str
+    left: Formula
+    right: Formula
+    shape: Formula
+    value: Any
+    figures: Formula | None
+    #: Every array of the value with its symbol: one, or those of a list that a loop made.
+    parts: tuple[tuple[Formula, Any], ...] = ()
+    #: What is computed, alike for inputs of other sizes: the tree, and its names' primes.
+    computed: Any = None
+    #: The right side as a tree, and the values of its names in the example.
+    tree: Node | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether the same line ran before, in an earlier round of a loop.
+    again: bool = False
+    #: What the loop around it runs over, as in t = 0, 1, …, T − 1.
+    loop: Formula | None = None
+    #: Whether the value replaces one of the same name in every round.
+    updates: bool = False
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether both sides are written alike, as where a product has no name of its own."""
+        return self.left == self.right
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One symbol: as it is written, its name in the code, and what it is.
+
+    `shape` of an array, `definition` of a number computed from others, `value` of a setting,
+    `words` of a function.
+    """
+
+    symbol: Formula
+    name: str
+    shape: Formula | None = None
+    definition: Formula | None = None
+    value: Any = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    forward: tuple[Equation, ...]
+    backward: tuple[Equation, ...]
+    symbols: tuple[Meaning, ...]
+    #: What the cache holds, by the names of its fields.
+    kept: tuple[Meaning, ...]
+    #: The gradients that come in.
+    incoming: tuple[tuple[Formula, Any], ...]
+    #: The gradient of each input, in the order in which backward returns them.
+    gradients: Mapping[str, Any]
+    glossary: Glossary

@@ -1,0 +1,218 @@
+"""What the sizes of arrays are called: (N, D) and not (2, 4).
+
+The annotations name the axes of what goes in. A run on inputs in which every such letter has a size
+of its own then shows the letters of everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.derivation.formulas.formula import (
+    Fenced,
+    Formula,
+    Number,
+    Script,
+    Sign,
+    Symbol,
+    Text,
+    row,
+    separated,
+)
+from handgrad.trees import Parameter
+
+Letters = Mapping[int, str]
+
+#: Even, and with odd halves, so that a half is no padded size; and far enough apart that one
+#: letter with padding on both sides is never another. Small, because everything is computed once.
+_SIZES: Final = (6, 14, 22, 30, 38, 46, 54, 62)
+#: For kernels, which have to fit into what they run over.
+_KERNEL_SIZES: Final = (3, 5)
+_PADDED: Final = (2, 4, -2, -4)
+_MULTIPLE: Final = 8
+#: How many pairs of letters are tried as one.
+_TRIALS: Final = 6
+#: The axes of a starred group, such as *batch, by their number.
+_STARRED: Final = ("", "N", "NM", "NPM", "NPQM", "NPQRM")
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """The letters of sizes; without any, sizes are numbers."""
+
+    letters: Letters = field(default_factory=lambda: MappingProxyType({}))
+
+    def size(self, size: int) -> Formula:
+        """N, H W, D/2, 4 H, N + 2, or the number where no letter fits."""
+        if size == 1 or not self.letters:
+            return Number(str(size))
+        if size in self.letters:
+            return _letter(self.letters[size])
+        for found in chain(self._product(size), self._padded(size)):
+            return found
+        return Number(str(size))
+
+    def letter(self, size: int) -> str | None:
+        """The letter of exactly this size."""
+        return self.letters.get(size)
+
+    def shape(self, array: Any) -> Formula:
+        """(N, D); (N,) has its comma, as in Python."""
+        sizes = tuple(self.size(size) for size in array.shape)
+        if len(sizes) == 1:
+            return Fenced(row(sizes[0], Sign(",")))
+        return Fenced(separated(sizes) if sizes else row())
+
+    def _product(self, size: int) -> Iterator[Formula]:
+        for (first, one), (second, two) in combinations(self.letters.items(), 2):
+            if first * second == size:
+                yield row(_letter(one), _letter(two))
+        for known, letter in self.letters.items():
+            if known == 2 * size:
+                yield row(_letter(letter), Sign("/"), Number("2"))
+            if size % known == 0 and size // known <= _MULTIPLE:
+                yield row(Number(str(size // known)), _letter(letter))
+
+    def _padded(self, size: int) -> Iterator[Formula]:
+        for known, letter in self.letters.items():
+            if size - known in _PADDED:
+                sign = "+" if size > known else "−"
+                yield row(_letter(letter), Sign(sign), Number(str(abs(size - known))))
+
+
+def _letter(name: str) -> Formula:
+    """H, and H_O for HO; a kernel's KH is K_H."""
+    first, rest = name[0], name[1:]
+    if not rest:
+        return Symbol(first)
+    return Script(Symbol(first), Symbol(rest) if len(rest) == 1 else Text(rest))
+
+
+def axes_of(annotation: str, shape: Sequence[int], known: dict[str, int]) -> list[str] | None:
+    """The letter of every axis, "" for one without; None where the annotation does not fit.
+
+    `known` are sizes that letters have already; those found here are added.
+    """
+    for alternative in annotation.split(" or ") if annotation else ():
+        tokens = alternative.split()
+        found = _matched(tokens, len(shape))
+        if found is None:
+            continue
+        sizes = dict(known)
+        if all(
+            not letter or sizes.setdefault(letter, size) == size
+            for letter, size in zip(found, shape, strict=True)
+        ):
+            known.update(sizes)
+            return found
+    return None
+
+
+def _matched(tokens: list[str], axes: int) -> list[str] | None:
+    starred = [i for i, token in enumerate(tokens) if token.startswith(("*", "..."))]
+    fixed = len(tokens) - len(starred)
+    if len(starred) > 1 or axes < fixed or (not starred and axes != fixed):
+        return None
+    if not starred:
+        return ["" if token.isdigit() else token for token in tokens]
+    (star,) = starred
+    count = axes - fixed
+    if tokens[star] == "..." or count >= len(_STARRED):
+        group = [""] * count
+    else:
+        letters = _STARRED[count] if star == 0 else "PQRST"[:count]
+        group = [letter if letter not in tokens else letter * 2 for letter in letters]
+    return [*tokens[:star], *group, *tokens[star + 1 :]]
+
+
+def renamed_inputs(
+    parameters: Sequence[Parameter], arrays: Mapping[str, np.ndarray], output: str
+) -> Iterator[tuple[dict[str, np.ndarray], dict[int, str]]]:
+    """The same inputs with a size of its own for every letter, and what each size is called.
+
+    First with all letters apart; then with two of them alike that are so in `arrays`, as the
+    channels of an image and of a kernel; last with all of these alike. Of two letters for one size
+    that of `output`, an annotation, is kept. Nothing where an array has no annotation.
+    """
+    known: dict[str, int] = {}
+    axes: dict[str, list[str]] = {}
+    by_name = {each.name: each for each in parameters}
+    for name, array in arrays.items():
+        found = axes_of(by_name[name].shape, array.shape, known) if name in by_name else None
+        if found is None:
+            return
+        axes[name] = _aligned(found, array.shape, axes, arrays)
+    letters = list(dict.fromkeys(letter for each in axes.values() for letter in each if letter))
+    together = [*(set(each) for each in axes.values()), set(output.split())]
+    pairs = [
+        (a, b)
+        for a, b in combinations(letters, 2)
+        if known[a] == known[b] and not any({a, b} <= each for each in together)
+    ]
+    # A letter that stands in one place only is the likeliest to be another name of a size.
+    pairs.sort(key=lambda pair: sum(letter in each for letter in pair for each in together))
+    for alike in [[], *([pair] for pair in pairs[:_TRIALS]), pairs]:
+        sizes = _own_sizes(letters, alike)
+        if sizes is not None:
+            names: dict[int, str] = {}
+            for letter in sorted(letters, key=lambda each: each not in output.split()):
+                names.setdefault(sizes[letter], letter)
+            yield {name: _filled(arrays[name], axes[name], sizes) for name in arrays}, names
+
+
+def _aligned(
+    found: list[str],
+    shape: tuple[int, ...],
+    axes: Mapping[str, list[str]],
+    arrays: Mapping[str, np.ndarray],
+) -> list[str]:
+    """Axes annotated `...` go by those of the first array, to which they broadcast."""
+    if all(found) or not axes:
+        return found
+    first = next(iter(axes))
+    behind = [""] * len(shape) + axes[first]
+    sizes = (0,) * len(shape) + arrays[first].shape
+    pairs = zip(found, shape, behind[-len(shape) :], sizes[-len(shape) :], strict=True)
+    return [letter or (other if size == wide else "") for letter, size, other, wide in pairs]
+
+
+def _own_sizes(letters: list[str], alike: list[tuple[str, str]]) -> dict[str, int] | None:
+    kernels, others = iter(_KERNEL_SIZES), iter(_SIZES)
+    sizes: dict[str, int] = {}
+    for letter in letters:
+        same = [a if b == letter else b for a, b in alike if letter in (a, b)]
+        given = [sizes[other] for other in same if other in sizes]
+        if given:
+            sizes[letter] = given[0]
+            continue
+        size = next(kernels if letter[0] == "K" else others, None)
+        if size is None:
+            return None
+        sizes[letter] = size
+    return sizes
+
+
+def _filled(array: np.ndarray, axes: list[str], sizes: Mapping[str, int]) -> np.ndarray:
+    shape = tuple(
+        sizes[letter] if letter else size for letter, size in zip(axes, array.shape, strict=True)
+    )
+    if array.dtype.kind == "f":
+        return np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(array.dtype)
+    count = int(np.prod(shape))
+    return (np.arange(count) % 2).reshape(shape).astype(array.dtype)
+
+
+def output_letters(annotation: str, shape: tuple[int, ...], letters: Letters) -> dict[int, str]:
+    """`letters` with those of an output added, where its annotation names sizes not seen before."""
+    found = axes_of(annotation, shape, {letter: size for size, letter in letters.items()})
+    added = dict(letters)
+    for letter, size in zip(found or (), shape, strict=False):
+        if letter and size > 1:
+            added.setdefault(size, letter)
+    return added

@@ -1,0 +1,1 @@
+"""Formulas as data, and what they look like in LaTeX, Typst and MathML."""

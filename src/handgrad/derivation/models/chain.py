@@ -1,0 +1,188 @@
+"""The chain rule through a model: what every node writes, and where gradients meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from handgrad.derivation.equations.equations import Equation, derive
+from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.formulas.formula import (
+    Fenced,
+    Formula,
+    Fraction,
+    Operator,
+    Symbol,
+    gradient_of,
+    row,
+    separated,
+    transpose,
+)
+from handgrad.derivation.models.flow import Flow, Node
+from handgrad.derivation.models.names import (
+    Sizes,
+    full_name,
+    loss_names,
+    node_names,
+    parameters_of,
+)
+from handgrad.derivation.models.passes import Forward
+from handgrad.derivation.models.steps import Step, names_behind_parameters, step_of
+from handgrad.derivation.models.symbols import numbered, value_gradient, value_symbol
+from handgrad.layers import Flatten
+from handgrad.trees import TreeError, read
+
+
+@dataclass
+class Gradients:
+    """∂L/∂h_i by i, of the parts of those that fork by (i, node), and of the parameters by name."""
+
+    values: dict[int, Any] = field(default_factory=dict)
+    copies: dict[tuple[int, int], Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+class Chain:
+    """Goes from the last node to the first, as their gradients come to be known."""
+
+    def __init__(self, flow: Flow, forward: Forward, sizes: Sizes, lang: str) -> None:
+        self.flow = flow
+        self.run = forward
+        self.sizes = sizes
+        self.lang = lang
+        self.needed = flow.needed
+        self.found = Gradients()
+        #: What the loss compares the output with, as a symbol and its value.
+        self.target: tuple[Formula, Any] | None = None
+
+    def loss(self, subject: Subject) -> Step:
+        """L, and ∂L/∂h of the output."""
+        derivation = derive(subject, self.lang, dimensions=self.sizes)
+        (first,) = subject.gradients or ()
+        output = self.flow.output
+        self.found.values[output] = derivation.gradients[first]
+        _, second, *_ = subject.arrays
+        self.target = derivation.glossary.symbol(second), subject.arrays[second]
+        return step_of(None, derivation, loss_names(derivation, first, output), subject)
+
+    def node(self, node: Node) -> Step:
+        """The equations of a node whose output's gradient is known."""
+        dy = self.found.values.get(node.number)
+        if dy is None:  # no parameter went into it, so training does not ask for it
+            dy = np.zeros_like(self._value(node))
+        if node.is_sum:
+            return self._sum(node, dy)
+        subject = self.run.subjects[node.number]
+        if subject is not None:
+            try:
+                return self._op(node, subject, dy)
+            except TreeError:
+                pass
+        return self._opaque(node, dy)
+
+    # Where a value forks or is passed on
+
+    def gathered(self, value: int) -> Equation | None:
+        """∂L/∂h as the sum of what comes back from every node that takes h.
+
+        None where one layer alone takes it, whose backward has given it.
+        """
+        if value not in self.needed or value in self.found.values:
+            return None
+        parts, terms = [], []
+        for node in sorted(self.flow.uses(value), key=lambda each: not each.is_sum):
+            if node.is_sum:
+                terms.append(value_gradient(node.number))
+                parts.append(self.found.values[node.number])
+            else:
+                terms.append(value_gradient(value, node.number))
+                parts.append(self.found.copies[value, node.number])
+        total = sum(parts[1:], start=parts[0])
+        self.found.values[value] = total
+        return self._equation(value_gradient(value), separated(tuple(terms), "+"), total)
+
+    def _keep(self, node: Node, gradient: Any) -> None:
+        """The gradient of the node's input: all of it, or one part of a fork's."""
+        (value,) = node.inputs
+        if value not in self.needed:
+            return
+        if self._forks(value):
+            self.found.copies[value, node.number] = gradient
+        else:
+            self.found.values[value] = gradient
+
+    def _forks(self, value: int) -> bool:
+        return len(self.flow.uses(value)) > 1
+
+    def _input_gradient(self, node: Node) -> Formula:
+        (value,) = node.inputs
+        return value_gradient(value, node.number if self._forks(value) else None)
+
+    # Kinds of nodes
+
+    def _sum(self, node: Node, dy: Any) -> Step:
+        terms = tuple(map(value_symbol, node.inputs))
+        y = self._equation(value_symbol(node.number), separated(terms, "+"), self._value(node))
+        return Step(node, (y,), ())
+
+    def _op(self, node: Node, subject: Subject, dy: Any) -> Step:
+        derivation = derive(replace(subject, cotangent=dy), self.lang, dimensions=self.sizes)
+        first = next(iter(subject.arrays))
+        names = node_names(node, derivation, subject)
+        names[derivation.glossary.gradient(first)] = self._input_gradient(node)
+        if first in derivation.gradients:
+            self._keep(node, derivation.gradients[first])
+        for name in node.layer.parameter_names:
+            gradient = derivation.gradients.get(name)
+            if gradient is not None:
+                self.found.parameters[full_name(node, name)] = gradient
+        step = step_of(node, derivation, names, subject)
+        if node.number not in self.needed:
+            return replace(step, backward=())
+        if node.inputs[0] in self.needed or first not in derivation.gradients:
+            return step
+        # Of the data no gradient is computed, nor what only leads to it.
+        wanted = names_behind_parameters(read(subject.backward))
+        wanted |= {f"d{name}" for name in node.layer.parameter_names}
+        return replace(step, backward=tuple(each for each in step.backward if each.name in wanted))
+
+    def _opaque(self, node: Node, dy: Any) -> Step:
+        """A layer known by its behaviour alone: y = f(x), dx by its Jacobian."""
+        flattens = isinstance(node.layer, Flatten)
+        (value,) = node.inputs
+        dx, gradients = node.layer.backward(dy, self.run.caches[node.number])
+        if node.number not in self.needed:
+            gradients = {}
+        y, x = value_symbol(node.number), value_symbol(value)
+        symbols = parameters_of(node)
+        function = Operator("flatten") if flattens else numbered(Symbol("f"), node.number)
+        arguments = Fenced(separated((x, *symbols.values())))
+        forward = self._equation(y, row(function, arguments), self._value(node))
+        backward = []
+        for name, gradient in gradients.items():
+            self.found.parameters[full_name(node, name)] = gradient
+            slope = _chained(y, symbols[name])
+            backward.append(self._equation(gradient_of(symbols[name]), slope, gradient))
+        if value in self.needed and dx is not None:
+            self._keep(node, dx)
+            slope = _chained(y, x)
+            if flattens:
+                slope = row(Operator("unflatten"), Fenced(value_gradient(node.number)))
+            backward.append(self._equation(self._input_gradient(node), slope, dx))
+        return Step(node, (forward,), tuple(backward), is_opaque=not flattens)
+
+    def _value(self, node: Node) -> Any:
+        return self.run.values[node.number]
+
+    def _equation(self, left: Formula, right: Formula, value: Any) -> Equation:
+        shape = self.sizes.shape(value)
+        return Equation("", left, right, shape, value, None, ((left, value),))
+
+
+def _chained(y: Formula, x: Formula) -> Formula:
+    """(∂y/∂x)ᵀ ∂L/∂y"""
+    partial = Symbol("partial")
+    jacobian = Fraction(row(partial, y), row(partial, x))
+    return row(transpose(Fenced(jacobian)), gradient_of(y))

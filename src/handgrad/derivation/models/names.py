@@ -1,0 +1,137 @@
+"""What the names of an op are called in a model, where every layer has symbols of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.derivation.equations.dimensions import Dimensions
+from handgrad.derivation.equations.equations import Derivation
+from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.formulas.formula import (
+    Accent,
+    Formula,
+    Fraction,
+    Number,
+    Operator,
+    Script,
+    Sign,
+    Symbol,
+    Text,
+    row,
+)
+from handgrad.derivation.models.flow import Flow, Node
+from handgrad.derivation.models.symbols import contains, numbered, parameter_symbol, value_symbol
+from handgrad.layers import Activation
+
+#: What fused layers call for their activation.
+FUSED: Final = frozenset({"activate", "activation_gradient"})
+_FUNCTION: Final = Symbol("f")
+_PRIME: Final = Sign("′")
+
+
+@dataclass(frozen=True)
+class Sizes(Dimensions):
+    """Sizes as they are, but N for the batch, if it has a letter; it divides no other size."""
+
+    def size(self, size: int) -> Formula:
+        for batch, letter in self.letters.items():
+            if size and size % batch == 0:
+                times = [] if size == batch else [Number(str(size // batch))]
+                return row(*times, Symbol(letter))
+        return Number(str(size))
+
+
+def parameters_of(node: Node) -> dict[str, Formula]:
+    """The symbol of every parameter of a node, by its name in the layer."""
+    if node.is_sum:
+        return {}
+    return {
+        name: parameter_symbol(name, np.ndim(array), node.number)
+        for name, array in node.layer.parameters.items()
+    }
+
+
+def full_name(node: Node, name: str) -> str:
+    """A parameter's name in the model."""
+    return f"{node.name}.{name}" if node.name else name
+
+
+def node_names(node: Node, derivation: Derivation, subject: Subject) -> dict[Formula, Formula]:
+    """The op's symbols with the number of the node; x and y are the values of the model."""
+    glossary = derivation.glossary
+    names: dict[Formula, Formula] = {}
+    for symbol in _symbols(derivation, subject):
+        if isinstance(symbol, Fraction):
+            names[symbol.denominator] = numbered(symbol.denominator, node.number)
+        elif isinstance(symbol, Symbol | Script | Accent | Text):
+            names[symbol] = numbered(symbol, node.number)
+    names[glossary.symbol(next(iter(subject.arrays)))] = value_symbol(node.inputs[0])
+    for name in _outputs(derivation):
+        names[glossary.symbol(name)] = value_symbol(node.number)
+    activation = activation_of(node)
+    return {**names, **(activation_names(activation) if activation else {})}
+
+
+def loss_names(derivation: Derivation, first: str, output: int) -> dict[Formula, Formula]:
+    """The loss keeps its symbols, except that x is the output of the model."""
+    accents = [each.symbol for each in derivation.symbols if isinstance(each.symbol, Accent)]
+    kept: dict[Formula, Formula] = {symbol: symbol for symbol in accents}
+    return {**kept, derivation.glossary.symbol(first): value_symbol(output)}
+
+
+def activation_of(node: Node) -> str | None:
+    """The activation that a fused layer applies; None for any other layer."""
+    if isinstance(node.layer, Activation):
+        return None
+    options = getattr(node.layer, "options", {})
+    found = options.get("activation", getattr(node.layer, "activation", None))
+    return found if isinstance(found, str) else None
+
+
+def activations_of(flow: Flow) -> dict[str, dict[str, Any]]:
+    """The activations of fused layers, with the options of the first layer that has each."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in flow.nodes:
+        activation = activation_of(node)
+        if activation not in (None, "identity"):
+            options = getattr(node.layer, "options", {})
+            given = {name: value for name, value in options.items() if name != "activation"}
+            found.setdefault(str(activation), given)
+    return found
+
+
+def activation_names(activation: str) -> dict[Formula, Formula]:
+    """relu and relu′ for f and f′."""
+    function = activation_operator(activation)
+    return {
+        _FUNCTION: function,
+        Script(_FUNCTION, sup=_PRIME): Script(function, sup=_PRIME),
+    }
+
+
+def activation_operator(activation: str) -> Operator:
+    return Operator(activation.replace("_", ""))
+
+
+def _symbols(derivation: Derivation, subject: Subject) -> Iterator[Formula]:
+    """The symbols of arrays and settings, not those of gradients and functions."""
+    glossary = derivation.glossary
+    functions = {each.name for each in derivation.symbols if each.words}
+    used = {each.name for each in (*derivation.symbols, *derivation.kept)}
+    used |= set(glossary.gradients.values())
+    for name in (*subject.arrays, *sorted(used - functions)):
+        symbol = glossary.symbol(name)
+        if name not in glossary.gradients and not contains(symbol, Symbol("partial")):
+            yield symbol
+
+
+def _outputs(derivation: Derivation) -> Iterator[str]:
+    """What the gradient that comes in is the gradient of."""
+    incoming = {symbol for symbol, _ in derivation.incoming}
+    for of in derivation.glossary.gradients.values():
+        if derivation.glossary.gradient(of) in incoming:
+            yield of

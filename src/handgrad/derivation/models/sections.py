@@ -1,0 +1,199 @@
+"""The parts of a model's notes in which its equations stand: forward, backward, update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from handgrad.derivation import docstrings
+from handgrad.derivation.documents.document import (
+    Block,
+    Content,
+    Heading,
+    List,
+    Mono,
+    Paragraph,
+    Span,
+    spans,
+)
+from handgrad.derivation.documents.document import Equation as Line
+from handgrad.derivation.documents.labels import label
+from handgrad.derivation.equations.equations import Equation
+from handgrad.derivation.formulas.formula import Formula, Script, Sign, Symbol, equals, row
+from handgrad.derivation.formulas.numbers import matrix, number
+from handgrad.derivation.models import overview
+from handgrad.derivation.models.chain import Chain
+from handgrad.derivation.models.flow import Flow
+from handgrad.derivation.models.names import FUSED, activations_of, full_name, parameters_of
+from handgrad.derivation.models.steps import Step, activation_step
+from handgrad.derivation.models.symbols import renamed, value_gradient, value_symbol
+from handgrad.derivation.models.update import PARAMETER, settings_of, update_rule, updated
+from handgrad.derivation.written import Board, assigned, put_in, settings
+from handgrad.optimizers import Optimizer
+
+#: The parameters of every node, by its number.
+Parameters = Mapping[int, Mapping[str, Any]]
+Rule = Sequence[tuple[Formula, Formula]]
+
+
+class Sections:
+    """Writes blocks; equations are numbered through all of them."""
+
+    def __init__(self, flow: Flow, chain: Chain, loss: str, numbers: bool) -> None:
+        self.flow = flow
+        self.chain = chain
+        self.loss = loss
+        self.board = Board(numbers)
+
+    def say(self, key: str) -> str:
+        return label(self.chain.lang, key)
+
+    def filled(self, key: str, *contents: Content) -> tuple[Span, ...]:
+        """A sentence with formulas in its gaps."""
+        first, *rest = self.say(key).split("{}")
+        found: list[Span] = [first]
+        for content, words in zip(contents, rest, strict=True):
+            found += [*spans(content), words]
+        return tuple(found)
+
+    def given(self, x: Any, parameters: Parameters) -> Iterator[Block]:
+        yield Heading(self.say("board"), anchor="given")
+        yield self.board.line(assigned(value_symbol(0), x))
+        for node in self.flow.nodes:
+            for name, symbol in parameters_of(node).items():
+                yield self.board.line(assigned(symbol, parameters[node.number][name]))
+        if self.chain.target is not None:
+            yield self.board.line(assigned(*self.chain.target))
+
+    # Forward
+
+    def forward(self, steps: Sequence[Step], last: Step | None) -> Iterator[Block]:
+        yield Heading(self.say("forward"), anchor="forward")
+        index = Symbol("i")
+        symbols = self.filled("model_symbols", value_symbol(0), Script(Symbol("h"), index), index)
+        batch = "" if self.board.numbers else f" {self.say('model_batch')}"
+        yield Paragraph((*symbols, f"{batch} {self.say('elementwise')}"))
+        every = list(steps) if last is None else [*steps, last]
+        yield from self._functions(every)
+        for step in every:
+            yield self._heading(step, "forward")
+            if step.is_opaque:
+                yield Paragraph(self.say("model_opaque"))
+            yield from self._settings(step)
+            yield from self.board.lines(step.forward)
+
+    def _functions(self, steps: Sequence[Step]) -> Iterator[Block]:
+        """What the equations call, in words; and the activations of fused layers."""
+        functions = {each.symbol: each for step in steps for each in step.functions}
+        words = tuple(
+            (each.symbol, ": ", *spans(docstrings.prose(each.words)))
+            for each in functions.values()
+            if each.name not in FUSED
+        )
+        if words:
+            yield List(words)
+        for name, options in activations_of(self.flow).items():
+            step = activation_step(name, options, self.chain.lang)
+            yield Heading(name, 2, f"function-{name}")
+            yield from self._settings(step)
+            for each in (*step.forward, *step.backward):
+                yield self.board.line(equals(each.left, each.right))
+
+    def _settings(self, step: Step) -> Iterator[Block]:
+        found = settings(step.settings, self.chain.sizes)
+        if found:
+            yield Paragraph(_listed(found))
+
+    # Backward
+
+    def backward(
+        self, steps: Sequence[tuple[Equation | None, Step]], last: Step | None
+    ) -> Iterator[Block]:
+        """From the loss to the data; before a node, the sum that gives its gradient, if any."""
+        yield Heading(self.say("backward"), anchor="backward")
+        yield from self._start(last)
+        for gathered, step in steps:
+            if gathered is not None:
+                yield from self._gathered(gathered, step)
+            if step.backward:
+                yield self._heading(step, "backward")
+                yield from self.board.lines(step.backward)
+        needed = self.flow.needed
+        taken = {
+            value for node in self.flow.nodes if node.number in needed for value in node.inputs
+        }
+        if taken - needed:
+            stops = [value_symbol(value) for value in sorted(taken - needed)]
+            yield Paragraph(self.filled("model_stops", _listed(stops)))
+
+    def _start(self, last: Step | None) -> Iterator[Block]:
+        if last is not None:
+            yield self._heading(last, "backward")
+            yield Paragraph(self.say("last_node"))
+            yield from self.board.lines(last.backward)
+            return
+        output = self.flow.output
+        value = self.chain.found.values[output]
+        gradient = value_gradient(output)
+        yield Paragraph(self.say("incoming"))
+        formula = assigned(gradient, value) if self.board.numbers else gradient
+        yield self.board.line(formula, self.chain.sizes.shape(value))
+
+    def _gathered(self, gathered: Equation, step: Step) -> Iterator[Block]:
+        assert step.node is not None
+        value = step.node.number
+        key = "model_fork" if len(self.flow.uses(value)) > 1 else "model_passed"
+        yield Heading(self.filled(key, value_symbol(value)), 2, f"gradient-{value}")
+        yield from self.board.lines((gathered,))
+
+    def _heading(self, step: Step, part: str) -> Heading:
+        node = step.node
+        if node is None:
+            return Heading(self.loss, 2, f"{part}-loss")
+        words = f"{node.number}. {overview.kind(node)}"
+        content: Content = (f"{words} ", Mono(node.name)) if node.name else words
+        return Heading(content, 2, f"{part}-{node.number}")
+
+    # The update
+
+    def updates(self, optimizer: Optimizer, parameters: Parameters) -> Iterator[Block]:
+        """The optimizer's rule, with numbers its first step."""
+        every = [symbol for node in self.flow.nodes for symbol in parameters_of(node).values()]
+        if not every:
+            return
+        yield Heading(f"{self.say('update')}: {type(optimizer).__name__}", anchor="update")
+        values = [equals(*pair) for pair in settings_of(optimizer)]
+        yield Paragraph(self.filled("model_update", PARAMETER, _listed(every), _listed(values)))
+        rule = update_rule(optimizer)
+        for left, right in rule:
+            yield self.board.line(row(left, right))
+        if not self.board.numbers:
+            return
+        for node in self.flow.nodes:
+            for name, symbol in parameters_of(node).items():
+                old = parameters[node.number][name]
+                gradient = self.chain.found.parameters[full_name(node, name)]
+                yield self._update(optimizer, rule, symbol, old, gradient)
+
+    def _update(
+        self, optimizer: Optimizer, rule: Rule, symbol: Formula, old: Any, gradient: Any
+    ) -> Line:
+        """W ← W − η ∂L/∂W with its numbers, where that is the whole rule; what W becomes."""
+        new = updated(optimizer, old, gradient)
+        if len(rule) > 1:
+            return self.board.line(put_in(symbol, None, None, new))
+        right = renamed(rule[0][1], {PARAMETER: symbol})
+        figures = None
+        if np.ndim(old) <= 2:
+            figures = row(matrix(old), Sign("−"), number(optimizer.lr), matrix(gradient))
+        return self.board.line(put_in(symbol, right, figures, new))
+
+
+def _listed(formulas: Sequence[Formula]) -> tuple[Span, ...]:
+    """With commas between them, after which a line may break."""
+    found: list[Span] = []
+    for formula in formulas:
+        found += [", ", formula] if found else [formula]
+    return tuple(found)

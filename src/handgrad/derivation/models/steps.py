@@ -1,0 +1,104 @@
+"""What is written of one op in a model: its derivation with the symbols of its place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
+from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.formulas.formula import Fenced, Formula, Symbol, gradient_of, row
+from handgrad.derivation.models.flow import Node
+from handgrad.derivation.models.names import activation_operator
+from handgrad.derivation.models.symbols import renamed
+from handgrad.trees import Function, nodes
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is written of one node, or of the loss, which has no node.
+
+    `settings` are numbers that its equations use, `functions` what they call. `is_opaque` where the
+    layer's own code is no op that can be read.
+    """
+
+    node: Node | None
+    forward: tuple[Equation, ...]
+    backward: tuple[Equation, ...]
+    settings: tuple[Meaning, ...] = ()
+    functions: tuple[Meaning, ...] = ()
+    is_opaque: bool = False
+
+
+def step_of(
+    node: Node | None,
+    derivation: Derivation,
+    names: Mapping[Formula, Formula],
+    subject: Subject,
+) -> Step:
+    """A derivation with other symbols, and with the settings that the layer has."""
+    symbols = [
+        replace(
+            each,
+            symbol=renamed(each.symbol, names),
+            definition=each.definition and renamed(each.definition, names),
+            value=subject.options.get(each.name, each.value),
+        )
+        for each in derivation.symbols
+    ]
+    return Step(
+        node,
+        tuple(_rewritten(each, names) for each in derivation.forward),
+        tuple(_rewritten(each, names) for each in derivation.backward),
+        tuple(each for each in symbols if each.shape is None and not each.words),
+        tuple(each for each in symbols if each.words),
+    )
+
+
+def _rewritten(equation: Equation, names: Mapping[Formula, Formula]) -> Equation:
+    return replace(
+        equation,
+        left=renamed(equation.left, names),
+        right=renamed(equation.right, names),
+        parts=tuple((renamed(each, names), value) for each, value in equation.parts),
+    )
+
+
+def activation_step(activation: str, options: Mapping[str, Any], lang: str) -> Step:
+    """The activation of fused layers as a function of a, and ∂L/∂a, where h is its value."""
+    op = import_module(f"handgrad.ops.{activation}")
+    x = np.linspace(-2.0, 2.5, 6).reshape(2, 3)
+    forward, backward = inspect.unwrap(op.forward), inspect.unwrap(op.backward)
+    subject = Subject(activation, forward, backward, {"x": x}, options, x + 0.25, ("x",))
+    derivation = derive(subject, lang)
+    a, function = Symbol("a"), activation_operator(activation)
+    names: dict[Formula, Formula] = {
+        gradient_of(Symbol("y")): gradient_of(Symbol("h")),
+        Symbol("y"): row(function, Fenced(a)),
+        Symbol("x"): a,
+    }
+    return step_of(None, derivation, names, subject)
+
+
+def names_behind_parameters(backward: Function) -> set[str]:
+    """The variables that a layer's backward needs for all gradients but the first, that of x."""
+    assignments = [
+        part
+        for statement in backward.body
+        for part in nodes.walk(statement)
+        if isinstance(part, nodes.Assign)
+    ]
+    found: set[str] = set()
+    for part in backward.body:
+        match part:
+            case nodes.Return(nodes.Sequence(_, (_, *items))):
+                found |= {name for item in items for name in nodes.names(item)}
+    for assignment in reversed(assignments):
+        if nodes.names(assignment.target) & found:
+            found |= nodes.names(assignment.value)
+    return found

@@ -1,0 +1,124 @@
+"""The symbols of a model: h_3 for what its third node gives, W_3 for the weight of that node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, cast
+
+from handgrad.derivation.equations.glossary import Glossary, subscript
+from handgrad.derivation.formulas.formula import (
+    Fenced,
+    Formula,
+    Fraction,
+    Number,
+    Row,
+    Script,
+    Sign,
+    Symbol,
+    Text,
+    gradient_of,
+    row,
+)
+
+Renaming = Mapping[Formula, Formula]
+
+LOSS = Symbol("L")
+
+
+def value_symbol(number: int, into: int | None = None) -> Formula:
+    """h_3; with `into`, the copy of a value that forks which goes into that node."""
+    copy = None if into is None else Fenced(Number(str(into)))
+    return Script(Symbol("h"), Number(str(number)), copy)
+
+
+def value_gradient(number: int, into: int | None = None) -> Formula:
+    """∂L/∂h_3"""
+    return gradient_of(value_symbol(number, into))
+
+
+def numbered(symbol: Formula, number: int) -> Formula:
+    """W_3 for W, and 1/σ_3 for 1/σ."""
+    if isinstance(symbol, Fraction):
+        return Fraction(symbol.numerator, numbered(symbol.denominator, number))
+    return subscript(symbol, Number(str(number)))
+
+
+def parameter_symbol(name: str, axes: int, number: int) -> Formula:
+    """W_3 for the parameter `weight` of node 3, W_{3,part} for its `part.weight`."""
+    path, _, last = name.rpartition(".")
+    vectors = frozenset((last,) if axes < 2 else ())
+    symbol = numbered(Glossary(vectors=vectors).symbol(last), number)
+    return subscript(symbol, Text(path)) if path else symbol
+
+
+def inline(gradient: Formula) -> Formula:
+    """∂L/∂h in one line, for a label; anything but a fraction as it is."""
+    if not isinstance(gradient, Fraction):
+        return gradient
+    return row(gradient.numerator, Sign("/"), gradient.denominator)
+
+
+def contains(formula: Any, part: Formula) -> bool:
+    """Whether the part stands in the formula."""
+    if formula == part:
+        return True
+    if isinstance(formula, tuple):
+        return any(contains(each, part) for each in formula)
+    if not hasattr(formula, "__dataclass_fields__"):
+        return False
+    return any(contains(getattr(formula, field.name), part) for field in fields(formula))
+
+
+def renamed(formula: Formula, names: Renaming) -> Formula:
+    """The formula with every symbol that `names` has written in its other way.
+
+    An index stays: W_{m,n} becomes W_{3,m,n}.
+    """
+    return cast(Formula, _renamed(formula, names))
+
+
+def _renamed(part: Any, names: Renaming) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_renamed(each, names) for each in part)
+    if not hasattr(part, "__dataclass_fields__"):
+        return part
+    if part in names:
+        return names[part]
+    values = {field.name: _renamed(getattr(part, field.name), names) for field in fields(part)}
+    if isinstance(part, Script):
+        return _script(part, names, **values)
+    return replace(part, **values)
+
+
+def _script(
+    part: Script, names: Renaming, base: Formula, sub: Formula | None, sup: Formula | None
+) -> Formula:
+    """A renamed symbol with the index and exponent that the old one had."""
+    bare = Script(part.base, None, part.sup)
+    if sub is not None and bare in names:
+        return subscript(names[bare], sub)
+    plain, primes = _without_primes(part)
+    if primes and plain in names:
+        found = names[plain]
+        above = [found.sup] if isinstance(found, Script) and found.sup is not None else []
+        inner = replace(found, sup=None) if isinstance(found, Script) else found
+        return _merged(inner, None, row(*above, *primes))
+    return _merged(base, sub, sup)
+
+
+def _merged(base: Formula, sub: Formula | None, sup: Formula | None) -> Formula:
+    """The base with an index and an exponent, beside an index that it has already."""
+    if isinstance(base, Script) and base.sup is None and base.sub is not None:
+        both = base.sub if sub is None else row(base.sub, Sign(","), sub)
+        return Script(base.base, both, sup)
+    return Script(base, sub, sup)
+
+
+def _without_primes(part: Script) -> tuple[Formula, list[Formula]]:
+    """A symbol as it was before it was set anew, and its primes."""
+    above = part.sup.parts if isinstance(part.sup, Row) else (part.sup,)
+    primes: list[Formula] = [each for each in above if each == Sign("′")]
+    rest = [each for each in above if each is not None and each != Sign("′")]
+    plain = Script(part.base, part.sub, row(*rest) if rest else None)
+    return (part.base if plain == Script(part.base) else plain), primes
