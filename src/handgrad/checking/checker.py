@@ -32,6 +32,7 @@ from handgrad.checking.trial import (
     numeric_gradient,
     random_like,
     run,
+    same_outputs,
 )
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
@@ -99,12 +100,13 @@ class Checker:
         """The faults of the parts of a model that are wrong on their own, all children right."""
         found: list[Fault] = []
         culprits: list[str] = []
-        (x,) = setup.arrays.values()
-        for name, layer, inner in parts(self.target, x, setup.options):
+        inputs = list(setup.arrays.values())
+        for name, layer, given, options in parts(self.target, inputs, setup.options):
             if any(other.startswith(name + ".") for other in culprits):
                 continue
             checker = Checker(layer, None, None, self.seed, self.rng, own_inputs=True)
-            inner_setup = Setup("usual", "", {"x": inner}, setup.options, smooth=True)
+            arrays = {str(i): array for i, array in enumerate(given)}
+            inner_setup = Setup("usual", "", arrays, options, smooth=True)
             faults = checker.report([inner_setup]).faults
             if faults:
                 culprits.append(name)
@@ -132,12 +134,13 @@ class Checker:
             options={**setup.options, **keyword},
         )
         own = [name for name in pair.inputs if name not in pair.parameters]
-        if len(own) != len(positional):
+        given = [array for array in positional.values() if array is not None]
+        if len(own) != len(given):
             raise ArgumentError(
-                f"check: {len(positional)} inputs are given for {pair.name}; allowed: {len(own)}, "
+                f"check: {len(given)} inputs are given for {pair.name}; allowed: {len(own)}, "
                 f"for {', '.join(own)}"
             )
-        arrays = dict(zip(own, positional.values(), strict=True))
+        arrays = dict(zip(own, given, strict=True))
         wide = np.float64 if pair.takes_float64 else np.float32
         brought = {
             name: np.array(array, dtype=wide if array.dtype.kind == "f" else None)
@@ -189,13 +192,15 @@ class Checker:
         if self.op is None or is_op(self.target) or callable(self.target):
             return []
         y = self.right_forward(setup)[0]
-        if np.shape(y) == np.shape(done.y) and np.allclose(y, done.y, rtol=1e-9, atol=1e-12):
+        if same_outputs(done.y, y, rtol=1e-9, atol=1e-12):
             return []
         stem = self.op.__name__.rpartition(".")[2]
-        if np.shape(y) != np.shape(done.y):
-            what = f"y has shape {np.shape(done.y)}, {stem}'s {np.shape(y)}"
+        shape, right = like_nested(done.y, np.shape), like_nested(y, np.shape)
+        if shape != right:
+            what = f"y has shape {shape}, {stem}'s {right}"
         else:
-            what = f"y differs by up to {np.max(np.abs(y - done.y)):.3g}"
+            pairs = zip(leaves(y), leaves(done.y), strict=True)
+            what = f"y differs by up to {max(np.max(np.abs(a - b)) for a, b in pairs):.3g}"
         message = f"forward is not that of {stem}: {what}"
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
@@ -211,7 +216,8 @@ class Checker:
         assert self.op is not None
         positional, keyword = _by_kind(self.op, setup)
         pair = pair_of(self.op, list(positional.values()), options={**setup.options, **keyword})
-        return pair, dict(zip(pair.inputs, positional.values(), strict=True))
+        given = (array for array in positional.values() if array is not None)
+        return pair, dict(zip(pair.inputs, given, strict=True))
 
     def right_gradients(self, setup: Setup, dy: Any) -> tuple[dict[str, Any], Any]:
         """The op's own gradients for this cotangent, and the trace of its backward."""
@@ -402,9 +408,7 @@ class Checker:
     def wrong_here(self, pair: Pair, done: Run, setup: Setup) -> list[str]:
         if self.op is not None and setup.comparable:
             y, _ = self.right_forward(setup)
-            if np.shape(y) != np.shape(done.y) or not np.allclose(
-                y, done.y, rtol=1e-7, atol=1e-9, equal_nan=True
-            ):
+            if not same_outputs(done.y, y, rtol=1e-7, atol=1e-9):
                 return []  # another forward there, by choice: not the same gradient either
             right, _ = self.right_gradients(setup, done.dy)
             wrong = [
@@ -427,8 +431,11 @@ def _where(setup: Setup, arrays: Mapping[str, np.ndarray]) -> str:
 
 def _by_kind(
     op: ModuleType | None, setup: Setup
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The arrays that go in by position, and those that forward takes by keyword only."""
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The arrays that go in by position, and those that forward takes by keyword only.
+
+    None stands for an optional input that is left out before one that is given.
+    """
     if op is None:
         return dict(setup.arrays), {}
     parameters = inspect.signature(op.forward).parameters
@@ -437,7 +444,12 @@ def _by_kind(
         for name, array in setup.arrays.items()
         if name in parameters and parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
     }
-    return {name: a for name, a in setup.arrays.items() if name not in keyword}, keyword
+    given = {name: a for name, a in setup.arrays.items() if name not in keyword}
+    if not given.keys() <= parameters.keys():  # the user's own, by position
+        return given, keyword
+    names = list(parameters)
+    last = max(names.index(name) for name in given)
+    return {name: given.get(name) for name in names[: last + 1]}, keyword
 
 
 def _readable(pair: Pair) -> trees.Function | None:

@@ -59,17 +59,25 @@ class Edit:
 def edits(function: Function, run: Trace) -> list[Edit]:
     """Every edit of a statement that `run`, a trace of the function, executed."""
     found: list[Edit] = []
-    known = run.arguments
-    for step in run.steps:
-        for kind, part, node in Editor(run, known).variants(step.statement.value):
-            changed = replace(step.statement, value=node)
-            found.append(edited(function, kind, part, step.statement, changed))
-        known |= set(step.values)
-    editor = Editor(run, known)
+    for statement, known in executed(run):
+        for kind, part, node in Editor(run, known).variants(statement.value):
+            changed = replace(statement, value=node)
+            found.append(edited(function, kind, part, statement, changed))
+    editor = Editor(run, run.names)
     for kind, part, node in (*editor.variants(run.returned.value), *_swapped(run)):
         returned = replace(run.returned, value=node)
         found.append(edited(function, kind, part, run.returned, returned))
     return found
+
+
+def executed(run: Trace) -> Iterator[tuple[Any, frozenset[str]]]:
+    """Every statement that was executed, once, with the names that were set before it."""
+    known, seen = run.arguments, set()
+    for step in run.steps:
+        if step.statement not in seen:
+            yield step.statement, known
+        seen.add(step.statement)
+        known |= set(step.values)
 
 
 def edited(function: Function, kind: str, part: str, old: Any, new: Node) -> Edit:

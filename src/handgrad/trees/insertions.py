@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from handgrad.trees import nodes
-from handgrad.trees.edits import Edit, Editor, Variant, edited, is_floats
+from handgrad.trees.edits import Edit, Editor, Variant, edited, executed, is_floats
 from handgrad.trees.evaluate import Trace
 from handgrad.trees.nodes import Constant, Factor, Keyword, Name, Node, Term
 from handgrad.trees.reader import Function
@@ -28,13 +28,11 @@ INSERTIONS: Final = {
 def insertions(function: Function, run: Trace) -> list[Edit]:
     """Every insertion into a statement that `run`, a trace of the function, executed."""
     found: list[Edit] = []
-    known = run.arguments
-    for step in run.steps:
-        for kind, part, node in _Inserter(run, known).variants(step.statement.value):
-            changed = replace(step.statement, value=node)
-            found.append(edited(function, kind, part, step.statement, changed))
-        known |= set(step.values)
-    for kind, part, node in _Inserter(run, known).variants(run.returned.value):
+    for statement, known in executed(run):
+        for kind, part, node in _Inserter(run, known).variants(statement.value):
+            changed = replace(statement, value=node)
+            found.append(edited(function, kind, part, statement, changed))
+    for kind, part, node in _Inserter(run, run.names).variants(run.returned.value):
         returned = replace(run.returned, value=node)
         found.append(edited(function, kind, part, run.returned, returned))
     return found
