@@ -19,7 +19,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -37,6 +37,7 @@ from handgrad.checking.samples import (
     random_sample,
     samples,
 )
+from handgrad.checking.trial import leaves, like_nested, random_like
 from handgrad.dispatch import engine
 from handgrad.ops import OPS
 
@@ -62,7 +63,7 @@ class Count:
 class Point:
     """A place where backwards are compared: a cotangent and the reference's cache."""
 
-    dy: np.ndarray
+    dy: Any
     cache: Any
     gradients: tuple[Any, ...]
 
@@ -86,7 +87,7 @@ class Bench:
             args, kwargs = forward_arguments(self.op, sample)
             with engine("reference"):
                 y, cache = self.module.forward(*args, **kwargs)
-            dy = np.asarray(rng.standard_normal(np.shape(y)))
+            dy = random_like(y, rng)
             yield Point(dy, cache, _several(self.module.backward(dy, cache)))
 
     def mutants(self) -> list[trees.Edit]:
@@ -202,22 +203,24 @@ def _caught_by_torch(bench: Bench, mutant: trees.Edit) -> bool:
 
     sample = bench.samples[0]
     names = gradient_names(bench.op)
-    args, _ = forward_arguments(bench.op, sample)
     order = list(sample.arrays)
 
     class Mutant(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *tensors: Any) -> Any:
-            given = [tensor.detach().numpy() for tensor in tensors]
-            fresh, settings = forward_arguments(bench.op, sample)
-            positional = [*given, *fresh[len(given) :]]
+            arrays = (tensor.detach().numpy() for tensor in tensors)
+            given = replace(sample, arrays=dict(zip(order, arrays, strict=True)))
+            args, kwargs = forward_arguments(bench.op, given)
             with engine("reference"):
-                y, ctx.cache = bench.module.forward(*positional, **settings)
-            return torch.from_numpy(np.array(y))
+                ctx.y, ctx.cache = bench.module.forward(*args, **kwargs)
+            outputs = tuple(torch.from_numpy(np.array(each)) for each in leaves(ctx.y))
+            return outputs if len(outputs) > 1 else outputs[0]
 
         @staticmethod
         def backward(ctx: Any, *dys: Any) -> Any:
-            found = _several(trees.run(mutant.function, dys[0].numpy(), ctx.cache))
+            flat = iter(dys)
+            dy = like_nested(ctx.y, lambda _: next(flat).numpy())
+            found = _several(trees.run(mutant.function, dy, ctx.cache))
             by_name = dict(zip(names, found, strict=True))
             return tuple(
                 torch.from_numpy(np.array(by_name[name])) if name in by_name else None
@@ -225,7 +228,7 @@ def _caught_by_torch(bench: Bench, mutant: trees.Edit) -> bool:
             )
 
     tensors = []
-    for name, array in zip(order, args, strict=False):
+    for name, array in sample.arrays.items():
         tensor = torch.from_numpy(np.array(array))
         tensors.append(tensor.requires_grad_() if name in names else tensor)
     try:
@@ -243,7 +246,9 @@ def false_alarms(cases: int) -> list[str]:
         sample = random_sample(op, rng)
         module = import_module(f"handgrad.ops.{op}")
         keyword = {n: a for n, a in sample.arrays.items() if _keyword_only(module, n)}
-        inputs = [array for name, array in sample.arrays.items() if name not in keyword]
+        names = list(inspect.signature(module.forward).parameters)
+        last = max(names.index(name) for name in sample.arrays if name not in keyword)
+        inputs = [sample.arrays.get(name) for name in names[: last + 1]]
         with engine("auto" if number // len(OPS) % 2 else "reference"):
             report = check(op, *inputs, seed=number, **keyword, **sample.options)
         if not report.ok:

@@ -8,7 +8,8 @@ holds, once per op, the inputs that have a gradient and the same computation in 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
@@ -29,7 +30,10 @@ class Seed(NamedTuple):
 
 
 class Equivalent(NamedTuple):
-    """What an op differentiates, and the same in PyTorch: (functional, arrays, options) -> y."""
+    """What an op differentiates, and the same in PyTorch: (functional, arrays, options) -> y.
+
+    Of an op with several outputs, y is nested as the op's own.
+    """
 
     gradients: tuple[str, ...]
     torch: Callable[[Any, Mapping[str, Any], Mapping[str, Any]], Any]
@@ -72,10 +76,15 @@ class Case:
             for name, array in made.items()
         }
 
-    def random_like(self, array: Any, purpose: str, dtype: Any = np.float64) -> np.ndarray:
-        """A cotangent or a direction: normal values in the shape of `array`, never ones."""
-        values = self._generator(purpose).standard_normal(tuple(array.shape))
-        return np.asarray(values, dtype=dtype)
+    def random_like(self, array: Any, purpose: str, dtype: Any = np.float64) -> Any:
+        """A cotangent or a direction: normal values in the shape of `array`, never ones.
+
+        For outputs in nested tuples, as many cotangents, nested likewise.
+        """
+        rng = self._generator(purpose)
+        return mapped(
+            lambda each: np.asarray(rng.standard_normal(tuple(each.shape)), dtype=dtype), array
+        )
 
     def arguments(self, arrays: Mapping[str, Any]) -> inspect.BoundArguments:
         """Arrays and options bound as forward takes them, positional ones by position."""
@@ -99,6 +108,28 @@ class Case:
         return np.random.default_rng(crc32(f"{self.id}/{purpose}".encode()))
 
 
+def leaves(nested: Any) -> Iterator[Any]:
+    """The arrays in nested tuples, such as the outputs of an op or its cache."""
+    if isinstance(nested, tuple):
+        for part in nested:
+            yield from leaves(part)
+    elif hasattr(nested, "shape"):
+        yield nested
+
+
+def mapped(change: Callable[[Any], Any], nested: Any) -> Any:
+    """The same nesting with every array changed."""
+    if isinstance(nested, tuple):
+        return tuple(mapped(change, part) for part in nested)
+    return change(nested)
+
+
+def named_outputs(y: Any) -> dict[str, Any]:
+    """The outputs by a name for messages: `y` where there is one, else `y[0]`, `y[1]`, ..."""
+    several = list(leaves(y))
+    return {"y": y} if not isinstance(y, tuple) else {f"y[{i}]": v for i, v in enumerate(several)}
+
+
 def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
     """Run a test once for every case, which it gets as `case`."""
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.id)
@@ -117,6 +148,16 @@ def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> Maker:
 
 def integers(high: int, *shape: int) -> Maker:
     return lambda rng: np.asarray(rng.integers(0, high, shape))
+
+
+def booleans(*shape: int, share: float = 0.6) -> Maker:
+    """True in about this share of the places."""
+    return lambda rng: np.asarray(rng.random(shape) < share)
+
+
+def fixed(values: Any) -> Maker:
+    """The same values every time, such as lengths."""
+    return lambda rng: np.array(values)
 
 
 def few_values(*shape: int, low: int = -1) -> Maker:
@@ -199,6 +240,171 @@ def _dropped(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> A
     return x * F.torch.from_numpy((draws >= p) * scale).to(x.dtype)
 
 
+def _pairs_that_count(F: Any, scores: Any, arrays: Mapping[str, Any], options: Any) -> Any:
+    """True where a query may look at a key, in the shape of the scores."""
+    torch, (queries, keys) = F.torch, scores.shape[-2:]
+    counts = torch.ones(tuple(scores.shape), dtype=torch.bool)
+    if "mask" in arrays:
+        counts = counts & arrays["mask"]
+    if "lengths" in arrays:
+        ones = (1,) * (len(scores.shape) - 1)
+        counts = counts & (torch.arange(keys) < arrays["lengths"].reshape(-1, *ones))
+    if options.get("causal", False):
+        own = options.get("offset", 0) + torch.arange(queries)
+        counts = counts & (torch.arange(keys) <= own[:, None])
+    return counts
+
+
+def _weights(F: Any, scores: Any, arrays: Mapping[str, Any], options: Any) -> Any:
+    """Softmax over the pairs that count, 0 in rows without any."""
+    counts = _pairs_that_count(F, scores, arrays, options)
+    some = counts.any(dim=-1, keepdim=True)
+    return F.softmax(scores.masked_fill(~counts & some, -F.torch.inf), dim=-1) * some
+
+
+def _attended(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """PyTorch's scaled_dot_product_attention; with dropout written out, on the documented mask."""
+    torch, (q, k, v) = F.torch, (arrays[name] for name in "qkv")
+    scale = options.get("scale") or q.shape[-1] ** -0.5
+    bias = arrays.get("bias", torch.zeros((), dtype=q.dtype))
+    scores = torch.zeros((*q.shape[:3], k.shape[2]), dtype=q.dtype) + bias
+    p = options.get("dropout_p", 0.0)
+    if p == 0.0:
+        counts = _pairs_that_count(F, scores, arrays, options)
+        scores = scores.masked_fill(~counts, -torch.inf)
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=scores, scale=scale, enable_gqa=True
+        )
+    served = q.shape[1] // k.shape[1]
+    k, v = (x.repeat_interleave(served, dim=1) for x in (k, v))
+    weights = _weights(F, scores + scale * q @ k.mT, arrays, options)
+    return _dropped(F, {"x": weights}, {"p": p, "rng": options["rng"]}) @ v
+
+
+def _additively_attended(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """The concatenated form: v·tanh(W [s; h]) with W = [W_s, W_h]."""
+    torch, s, h = F.torch, arrays["s"], arrays["h"]
+    pairs = (s.shape[0], s.shape[1], h.shape[1])
+    both = torch.cat(
+        [s[:, :, None].expand(*pairs, s.shape[2]), h[:, None].expand(*pairs, h.shape[2])], dim=-1
+    )
+    weight = torch.cat([arrays["weight_s"], arrays["weight_h"]], dim=1)
+    return _weights(F, torch.tanh(F.linear(both, weight)) @ arrays["v"], arrays, options) @ h
+
+
+def _cosine_attended(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    s, h = arrays["s"], arrays["h"]
+    unit_s, unit_h = (
+        x / ((x * x).sum(dim=-1, keepdim=True) + options.get("eps", 1e-8)).sqrt() for x in (s, h)
+    )
+    return _weights(F, unit_s @ unit_h.mT, arrays, options) @ h
+
+
+def _angles(F: Any, x: Any, options: Mapping[str, Any]) -> Any:
+    """One angle per step and pair of features."""
+    length, features = x.shape[-2:]
+    exponent = F.torch.arange(0, features, 2, dtype=F.torch.float64) / features
+    steps = options.get("offset", 0) + F.torch.arange(length, dtype=F.torch.float64)
+    return F.torch.outer(steps, options.get("base", 10000.0) ** -exponent)
+
+
+def _encoded(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    x = arrays["x"]
+    angles = _angles(F, x, options)
+    table = F.torch.zeros((x.shape[-2], 2 * angles.shape[1]), dtype=F.torch.float64)
+    table[:, 0::2], table[:, 1::2] = F.torch.sin(angles), F.torch.cos(angles)
+    return x + table[:, : x.shape[-1]].to(x.dtype)
+
+
+def _rotated(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """The pair of features as a complex number, times e^(iθ)."""
+    first, second = arrays["x"].chunk(2, dim=-1)
+    angles = _angles(F, arrays["x"], options)
+    turn = F.torch.polar(F.torch.ones_like(angles), angles).to(F.torch.complex(first, second).dtype)
+    turned = F.torch.complex(first, second) * turn
+    return F.torch.cat([turned.real, turned.imag], dim=-1)
+
+
+def _each_alone(
+    cell: Callable[[Any, tuple[Any, ...]], tuple[Any, tuple[Any, ...]]],
+    arrays: Mapping[str, Any],
+    states: tuple[Any, ...],
+    options: Mapping[str, Any],
+    torch: Any,
+) -> Any:
+    """`cell(x, states) -> (y, states)` on every sequence alone, cut to its length; then padded."""
+    x = arrays["x"]
+    lengths = arrays["lengths"].tolist() if "lengths" in arrays else [x.shape[1]] * x.shape[0]
+    reverse = options.get("reverse", False)
+    ys, finals = [], []
+    for n, length in enumerate(lengths):
+        own, y = tuple(state[n : n + 1] for state in states), None
+        if length > 0:
+            sequence = x[n : n + 1, :length]
+            y, own = cell(sequence.flip(1) if reverse else sequence, own)
+            y = y.flip(1) if reverse else y
+        features = states[0].shape[1]
+        padding = torch.zeros((1, x.shape[1] - length, features), dtype=x.dtype)
+        ys.append(padding if y is None else torch.cat((y, padding), dim=1))
+        finals.append(own)
+    if not ys:
+        return torch.zeros((*x.shape[:2], states[0].shape[1]), dtype=x.dtype), states
+    return torch.cat(ys), tuple(torch.cat(parts) for parts in zip(*finals, strict=True))
+
+
+def _recurrent(kind: str) -> Callable[..., Any]:
+    """torch.nn.RNN, GRU or LSTM of one layer with the case's weights."""
+
+    def run(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+        torch, x, weight_hh = F.torch, arrays["x"], arrays["weight_hh"]
+        rows, state_size = weight_hh.shape
+        hidden = rows // {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+        settings = {"nonlinearity": options.get("nonlinearity", "tanh")} if kind == "RNN" else {}
+        if "weight_hr" in arrays:
+            settings["proj_size"] = state_size
+        module = getattr(torch.nn, kind)(
+            x.shape[2], hidden, batch_first=True, dtype=x.dtype, **settings
+        )
+        zeros = {name: torch.zeros(rows, dtype=x.dtype) for name in ("bias_ih", "bias_hh")}
+        weights = {
+            f"{name}_l0": array
+            for name, array in (zeros | dict(arrays)).items()
+            if name.startswith(("weight", "bias"))
+        }
+        h0 = arrays.get("h0", torch.zeros((len(x), state_size), dtype=x.dtype))
+        c0 = arrays.get("c0", torch.zeros((len(x), hidden), dtype=x.dtype))
+
+        def cell(sequence: Any, states: tuple[Any, ...]) -> Any:
+            given = tuple(state[None] for state in states)
+            arguments = (sequence, given if kind == "LSTM" else given[0])
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "LSTM with projections is not supported")
+                y, final = torch.func.functional_call(module, weights, arguments)
+            return y, tuple(state[0] for state in (final if kind == "LSTM" else (final,)))
+
+        states = (h0, c0) if kind == "LSTM" else (h0,)
+        y, final = _each_alone(cell, arrays, states, options, torch)
+        return y, final if kind == "LSTM" else final[0]
+
+    return run
+
+
+def _leaky(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    torch, x, weight = F.torch, arrays["x"], arrays["weight_ih"]
+    alpha = arrays.get("alpha", options.get("alpha"))
+    h0 = arrays.get("h0", torch.zeros((len(x), len(weight)), dtype=x.dtype))
+
+    def cell(sequence: Any, states: tuple[Any, ...]) -> Any:
+        (h,), ys = states, []
+        for a in F.linear(sequence, weight, arrays.get("bias_ih")).unbind(1):
+            h = alpha * h + (1 - alpha) * torch.tanh(a)
+            ys.append(h)
+        return torch.stack(ys, dim=1), (h,)
+
+    y, final = _each_alone(cell, arrays, (h0,), options, torch)
+    return y, final[0]
+
+
 def _squared_error(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     reduction = options.get("reduction", "mean")
     if reduction == "half_sum":
@@ -252,8 +458,24 @@ EQUIVALENTS: Final = {
         ("weight",),
         lambda F, arrays, options: F.embedding(arrays["tokens"], arrays["weight"], **options),
     ),
+    "attention": Equivalent(("q", "k", "v", "bias"), _attended),
+    "additive_attention": Equivalent(("s", "h", "weight_s", "weight_h", "v"), _additively_attended),
+    "cosine_attention": Equivalent(("s", "h"), _cosine_attended),
+    "positional_encoding": Equivalent(("x",), _encoded),
+    "rotary": Equivalent(("x",), _rotated),
     "cross_entropy": Equivalent(
         ("x",), lambda F, arrays, options: F.cross_entropy(**_as_input(arrays), **options)
+    ),
+    "rnn": Equivalent(
+        ("x", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0"), _recurrent("RNN")
+    ),
+    "leaky_rnn": Equivalent(("x", "weight_ih", "bias_ih", "h0"), _leaky),
+    "lstm": Equivalent(
+        ("x", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr", "h0", "c0"),
+        _recurrent("LSTM"),
+    ),
+    "gru": Equivalent(
+        ("x", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0"), _recurrent("GRU")
     ),
     "squared_error": Equivalent(("x",), _squared_error),
     "binary_cross_entropy": Equivalent(
@@ -642,6 +864,138 @@ _add(
 _add("embedding", "empty", {"tokens": integers(4, 0, 3), "weight": normal(4, 5)})
 _add("embedding", "large", {"tokens": integers(97, 7, 211), "weight": normal(97, 61)}, large=True)
 
+
+def _heads(
+    batch: int,
+    heads: int,
+    queries: int,
+    features: int,
+    *,
+    groups: int | None = None,
+    keys: int | None = None,
+    values: int | None = None,
+) -> dict[str, Maker]:
+    """q, k and v, as many key-value heads, keys and features of a value as of q unless given."""
+    shape = (batch, groups or heads, keys or queries)
+    return {
+        "q": normal(batch, heads, queries, features),
+        "k": normal(*shape, features),
+        "v": normal(*shape, values or features),
+    }
+
+
+_add("attention", "one by one", _heads(1, 1, 1, 1))
+_add("attention", "awkward", _heads(1, 1, 5, 123, keys=3))
+_add("attention", "primes", _heads(2, 3, 7, 5, keys=11, values=13))
+_add("attention", "one query", _heads(2, 2, 1, 5, keys=7, values=3))
+_add("attention", "one key", _heads(2, 2, 5, 3, keys=1))
+_add("attention", "grouped heads", _heads(2, 6, 5, 4, groups=2, keys=7, values=3))
+_add("attention", "one key-value head", _heads(2, 5, 3, 4, groups=1))
+_add("attention", "scale", _heads(2, 3, 5, 4), scale=1.7)
+_add("attention", "bias", {**_heads(2, 3, 5, 4, keys=7), "bias": normal(2, 3, 5, 7)})
+_add(
+    "attention",
+    "bias of heads",
+    {**_heads(2, 3, 5, 4), "bias": normal(3, 1, 5)},
+    not_annotated=("an annotation for every number of axes would say nothing"),
+)
+_add("attention", "bias of pairs", {**_heads(2, 3, 5, 4, keys=7), "bias": normal(5, 7)})
+_add("attention", "mask", {**_heads(2, 3, 5, 4, keys=7), "mask": booleans(2, 3, 5, 7)})
+_add("attention", "mask of pairs", {**_heads(2, 3, 5, 4, keys=7), "mask": booleans(5, 7)})
+_add("attention", "masked rows", {**_heads(2, 2, 7, 3), "mask": booleans(2, 1, 7, 7, share=0.2)})
+_add("attention", "masked everywhere", {**_heads(1, 2, 3, 4), "mask": booleans(3, 3, share=0.0)})
+_add("attention", "lengths", {**_heads(4, 2, 5, 3, keys=7), "lengths": fixed([7, 0, 3, 1])})
+_add("attention", "causal", _heads(2, 3, 7, 4), causal=True)
+_add("attention", "causal with more keys", _heads(2, 3, 3, 4, keys=8), causal=True)
+_add("attention", "causal after others", _heads(2, 3, 3, 4, keys=8), causal=True, offset=5)
+_add("attention", "causal before the keys", _heads(1, 2, 5, 3), causal=True, offset=-2)
+_add(
+    "attention",
+    "everything at once",
+    {
+        **_heads(3, 4, 5, 4, groups=2, values=3),
+        "bias": normal(1, 4, 5, 5),
+        "mask": booleans(3, 1, 5, 5, share=0.8),
+        "lengths": fixed([5, 2, 4]),
+    },
+    causal=True,
+    scale=0.9,
+    dropout_p=0.3,
+    rng=Seed(7),
+)
+_add("attention", "dropout", _heads(2, 2, 5, 4, keys=7), dropout_p=0.5, rng=Seed(7))
+_add("attention", "dropout of all", _heads(2, 2, 3, 4), dropout_p=1.0, rng=Seed(7))
+_add("attention", "spread scores", _heads(2, 2, 5, 4), scale=10.0)
+_add("attention", "empty batch", _heads(0, 2, 3, 4))
+_add("attention", "no queries", _heads(2, 2, 0, 4, keys=3))
+_add("attention", "large", _heads(3, 4, 67, 32, groups=2, keys=131), large=True)
+
+
+def _states(batch: int, steps: int, size: int, others: int, other_size: int) -> dict[str, Maker]:
+    return {"s": normal(batch, steps, size), "h": normal(batch, others, other_size)}
+
+
+def _additive(
+    batch: int, steps: int, size: int, others: int, other_size: int, hidden: int
+) -> dict[str, Maker]:
+    return {
+        **_states(batch, steps, size, others, other_size),
+        "weight_s": normal(hidden, size, scale=size**-0.5),
+        "weight_h": normal(hidden, other_size, scale=other_size**-0.5),
+        "v": normal(hidden),
+    }
+
+
+_add("additive_attention", "one by one", _additive(1, 1, 1, 1, 1, 1))
+_add("additive_attention", "awkward", _additive(1, 5, 4, 123, 3, 7))
+_add("additive_attention", "primes", _additive(3, 5, 7, 11, 2, 13))
+_add("additive_attention", "one step", _additive(5, 1, 3, 7, 4, 2))
+_add("additive_attention", "mask", {**_additive(2, 3, 4, 5, 3, 2), "mask": booleans(2, 3, 5)})
+_add(
+    "additive_attention",
+    "masked rows",
+    {**_additive(2, 7, 4, 5, 3, 2), "mask": booleans(1, 7, 5, share=0.2)},
+)
+_add("additive_attention", "lengths", {**_additive(3, 2, 3, 5, 4, 2), "lengths": fixed([5, 0, 2])})
+_add(
+    "additive_attention",
+    "lengths and mask",
+    {**_additive(3, 4, 3, 5, 4, 2), "mask": booleans(3, 1, 5), "lengths": fixed([1, 5, 3])},
+)
+_add("additive_attention", "empty batch", _additive(0, 3, 4, 5, 3, 2))
+_add("additive_attention", "no steps", _additive(2, 0, 4, 5, 3, 2))
+_add("additive_attention", "large", _additive(3, 31, 37, 41, 29, 43), large=True)
+
+_add("cosine_attention", "one by one", _states(1, 1, 1, 1, 1))
+_add("cosine_attention", "awkward", _states(1, 5, 123, 3, 123))
+_add("cosine_attention", "primes", _states(3, 5, 7, 11, 7))
+_add("cosine_attention", "one step", _states(5, 1, 3, 7, 3))
+_add("cosine_attention", "mask", {**_states(2, 3, 4, 5, 4), "mask": booleans(2, 3, 5)})
+_add(
+    "cosine_attention",
+    "masked rows",
+    {**_states(2, 7, 4, 5, 4), "mask": booleans(1, 7, 5, share=0.2)},
+)
+_add("cosine_attention", "lengths", {**_states(3, 2, 3, 5, 3), "lengths": fixed([5, 0, 2])})
+_add("cosine_attention", "eps", _states(2, 3, 4, 5, 4), eps=0.5)
+_add("cosine_attention", "empty batch", _states(0, 3, 4, 5, 4))
+_add("cosine_attention", "no steps", _states(2, 0, 4, 5, 4))
+_add("cosine_attention", "large", _states(3, 67, 32, 131, 32), large=True)
+
+for _op in ("positional_encoding", "rotary"):
+    _add(_op, "one step", {"x": normal(2, 1, 6)})
+    _add(_op, "awkward", {"x": normal(3, 5, 124)})
+    _add(_op, "heads", {"x": normal(2, 3, 7, 10)})
+    _add(_op, "one sequence", {"x": normal(11, 4)})
+    _add(_op, "offset", {"x": normal(2, 5, 6)}, offset=1000)
+    _add(_op, "before the start", {"x": normal(5, 6)}, offset=-3)
+    _add(_op, "base", {"x": normal(2, 5, 6)}, base=100.0)
+    _add(_op, "empty batch", {"x": normal(0, 5, 6)})
+    _add(_op, "no steps", {"x": normal(2, 0, 6)})
+    _add(_op, "large", {"x": normal(5, 67, 128)}, large=True)
+_add("positional_encoding", "odd features", {"x": normal(2, 5, 7)})
+_add("positional_encoding", "one feature", {"x": normal(2, 5, 1)})
+
 _add("cross_entropy", "rows", {"x": normal(5, 7), "target": labels(7, 5)})
 _add("cross_entropy", "awkward", {"x": normal(5, 123), "target": labels(123, 5)})
 _add("cross_entropy", "one row", {"x": normal(1, 3), "target": labels(3, 1)})
@@ -761,6 +1115,124 @@ _add(
     "binary_cross_entropy",
     "large",
     {"x": normal(301, 131), "target": uniform(301, 131)},
+    large=True,
+)
+
+
+def _sequences(
+    batch: int,
+    steps: int,
+    features: int,
+    hidden: int,
+    *,
+    gates: int = 1,
+    projection: int | None = None,
+    bias: bool = True,
+    states: bool = True,
+) -> dict[str, Maker]:
+    """x, the weights of rnn, gru (3 gates) or lstm (4 gates), and initial states."""
+    rows, size = gates * hidden, projection or hidden
+    makers = {
+        "x": normal(batch, steps, features),
+        "weight_ih": normal(rows, features, scale=0.5),
+        "weight_hh": normal(rows, size, scale=0.5),
+    }
+    if bias:
+        makers |= {"bias_ih": normal(rows), "bias_hh": normal(rows)}
+    if projection:
+        makers["weight_hr"] = normal(projection, hidden, scale=0.7)
+    if states:
+        makers["h0"] = normal(batch, size)
+    if states and gates == 4:
+        makers["c0"] = normal(batch, hidden)
+    return makers
+
+
+def _leaky_sequences(
+    batch: int, steps: int, features: int, hidden: int, *, bias: bool = True, states: bool = True
+) -> dict[str, Maker]:
+    makers = _sequences(batch, steps, features, hidden, bias=bias, states=states)
+    return {name: makers[name] for name in ("x", "weight_ih", "bias_ih", "h0") if name in makers}
+
+
+def _ragged(makers: dict[str, Maker], *lengths: int) -> dict[str, Maker]:
+    return makers | {"lengths": fixed(lengths)}
+
+
+for _op, _gates in (("rnn", 1), ("lstm", 4), ("gru", 3)):
+    _add(_op, "one unit", _sequences(1, 1, 1, 1, gates=_gates))
+    _add(_op, "awkward", _sequences(3, 5, 13, 7, gates=_gates))
+    _add(_op, "one sequence", _sequences(1, 7, 3, 5, gates=_gates))
+    _add(_op, "one step", _sequences(5, 1, 3, 4, gates=_gates))
+    _add(_op, "no states", _sequences(2, 3, 4, 5, gates=_gates, states=False))
+    _add(_op, "no bias", _sequences(2, 3, 4, 5, gates=_gates, bias=False))
+    _add(_op, "weights only", _sequences(2, 3, 4, 3, gates=_gates, bias=False, states=False))
+    _add(_op, "reverse", _sequences(2, 4, 3, 5, gates=_gates), reverse=True)
+    _add(_op, "lengths", _ragged(_sequences(4, 5, 3, 4, gates=_gates), 5, 2, 1, 4))
+    _add(_op, "all lengths full", _ragged(_sequences(2, 3, 3, 4, gates=_gates), 3, 3))
+    _add(_op, "lengths of 0", _ragged(_sequences(3, 4, 3, 2, gates=_gates), 0, 4, 0))
+    _add(_op, "nothing but padding", _ragged(_sequences(2, 3, 3, 2, gates=_gates), 0, 0))
+    _add(
+        _op,
+        "lengths without states",
+        _ragged(_sequences(3, 4, 2, 3, gates=_gates, states=False), 1, 4, 3),
+    )
+    _add(
+        _op,
+        "reverse lengths",
+        _ragged(_sequences(4, 5, 3, 4, gates=_gates), 3, 5, 0, 2),
+        reverse=True,
+    )
+    _add(_op, "empty batch", _sequences(0, 3, 4, 5, gates=_gates))
+    _add(_op, "large", _ragged(_sequences(17, 23, 31, 29, gates=_gates), *range(7, 24)), large=True)
+_add("rnn", "relu", _sequences(3, 5, 4, 6), nonlinearity="relu")
+_add(
+    "rnn",
+    "relu reverse lengths",
+    _ragged(_sequences(3, 5, 4, 6), 5, 3, 1),
+    nonlinearity="relu",
+    reverse=True,
+)
+_add("lstm", "projection", _sequences(3, 4, 5, 7, gates=4, projection=3))
+_add("lstm", "projection to one", _sequences(2, 3, 4, 5, gates=4, projection=1))
+_add("lstm", "projection alone", _sequences(2, 3, 4, 5, gates=4, projection=2, states=False))
+_add(
+    "lstm",
+    "projection without bias",
+    _sequences(2, 3, 4, 5, gates=4, projection=2, bias=False),
+)
+_add(
+    "lstm",
+    "projection reverse lengths",
+    _ragged(_sequences(4, 5, 3, 4, gates=4, projection=3), 2, 5, 0, 4),
+    reverse=True,
+)
+
+for _label, _sizes in (("one unit", (1, 1, 1, 1)), ("awkward", (3, 5, 13, 7))):
+    _add("leaky_rnn", _label, _leaky_sequences(*_sizes), alpha=0.7)
+_add("leaky_rnn", "one step", _leaky_sequences(5, 1, 3, 4), alpha=0.5)
+_add(
+    "leaky_rnn",
+    "a rate per unit",
+    _leaky_sequences(3, 4, 2, 5) | {"alpha": uniform(5)},
+)
+_add("leaky_rnn", "no memory", _leaky_sequences(2, 3, 4, 5), alpha=0.0)
+_add("leaky_rnn", "memory only", _leaky_sequences(2, 3, 4, 5), alpha=1.0)
+_add("leaky_rnn", "no states", _leaky_sequences(2, 3, 4, 5, states=False), alpha=0.3)
+_add("leaky_rnn", "no bias", _leaky_sequences(2, 3, 4, 5, bias=False), alpha=0.3)
+_add("leaky_rnn", "lengths", _ragged(_leaky_sequences(4, 5, 3, 4), 5, 2, 0, 4), alpha=0.6)
+_add(
+    "leaky_rnn",
+    "reverse lengths",
+    _ragged(_leaky_sequences(3, 5, 3, 4), 3, 5, 1) | {"alpha": uniform(4)},
+    reverse=True,
+)
+_add("leaky_rnn", "empty batch", _leaky_sequences(0, 3, 4, 5), alpha=0.7)
+_add(
+    "leaky_rnn",
+    "large",
+    _ragged(_leaky_sequences(17, 23, 31, 29), *range(7, 24)),
+    alpha=0.9,
     large=True,
 )
 

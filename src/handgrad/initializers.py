@@ -113,6 +113,13 @@ def normal(
     return rng.normal(mean, std, shape).astype(dtype)
 
 
+def uniform(
+    shape: Shape, rng: np.random.Generator, *, bound: float = 1.0, dtype: Any = np.float32
+) -> NDArray[Any]:
+    """U(−bound, bound)."""
+    return rng.uniform(-bound, bound, shape).astype(dtype)
+
+
 def truncated_normal(
     shape: Shape,
     rng: np.random.Generator,

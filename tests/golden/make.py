@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.op_cases import CASES, EQUIVALENTS, Arrays, Case
+from tests.op_cases import CASES, EQUIVALENTS, Arrays, Case, leaves, mapped
 
 FILE = Path(__file__).with_name("ops.npz")
 MOST = 96
@@ -32,16 +32,20 @@ def fingerprint(arrays: Arrays) -> float:
 
 
 def in_torch(case: Case, dtype: Any = np.float64) -> tuple[Any, dict[str, Any]]:
-    """y and the gradients of a case as PyTorch computes them."""
+    """y and the gradients of a case as PyTorch computes them; 0 where y does not depend on x."""
     import torch
 
     tensors = {name: torch.tensor(array) for name, array in case.arrays(dtype).items()}
     inputs = [tensors[name].requires_grad_() for name in case.differentiable]
     y = EQUIVALENTS[case.op].torch(torch.nn.functional, tensors, case.options)
-    dy = torch.tensor(case.random_like(y, "cotangent", dtype))
-    gradients = torch.autograd.grad(y, inputs, dy)
+    dy = mapped(torch.tensor, case.random_like(y, "cotangent", dtype))
+    depending = [each for each in zip(leaves(y), leaves(dy), strict=True) if each[0].requires_grad]
+    outputs, cotangents = zip(*depending, strict=True)
+    gradients = torch.autograd.grad(outputs, inputs, cotangents, materialize_grads=True)
     found = zip(case.differentiable, gradients, strict=True)
-    return y.detach().numpy(), {name: gradient.numpy() for name, gradient in found}
+    return mapped(lambda output: output.detach().numpy(), y), {
+        name: gradient.numpy() for name, gradient in found
+    }
 
 
 def main() -> None:
@@ -50,7 +54,8 @@ def main() -> None:
         if case.not_in_torch:
             continue
         y, gradients = in_torch(case)
-        parts = [[fingerprint(case.arrays())], sample(y), *map(sample, gradients.values())]
+        values = (*leaves(y), *gradients.values())
+        parts = [[fingerprint(case.arrays())], *map(sample, values)]
         golden[case.id] = np.concatenate(parts)
     np.savez_compressed(FILE, **golden)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from handgrad.layers import (
+    GRU,
+    LSTM,
+    RNN,
     Activation,
+    AddNorm,
     AvgPool2d,
     BatchNorm,
     Conv1d,
@@ -17,14 +21,22 @@ from handgrad.layers import (
     Dense,
     Dropout,
     Embedding,
+    FeedForward,
     Flatten,
+    LastStep,
     Layer,
     LayerNorm,
+    LeakyRNN,
+    LearnedPositions,
     MaxPool2d,
+    MultiHeadAttention,
+    PositionalEncoding,
     Residual,
     RMSNorm,
     Sequential,
     Standardize,
+    TransformerBlock,
+    TransformerEncoder,
 )
 
 F64 = np.float64
@@ -43,16 +55,6 @@ class Case(NamedTuple):
         if self.tokens:
             return rng.integers(0, 7, self.shape)
         return rng.standard_normal(self.shape)
-
-
-class _Repeated(Dropout):
-    """Draws the same mask in every forward, so that differences are of one function."""
-
-    def forward(self, x: np.ndarray, *, training: bool = False) -> Any:
-        state = self.rng.bit_generator.state
-        y, cache = super().forward(x, training=training)
-        self.rng.bit_generator.state = state
-        return y, cache
 
 
 def _convnet(rng: np.random.Generator) -> Layer:
@@ -112,7 +114,109 @@ CASES = [
     Case("activation", lambda rng: Activation("sigmoid"), (3, 4)),
     Case("softmax", lambda rng: Activation("softmax", axis=1), (3, 4)),
     Case("standardize", lambda rng: Standardize(), (3, 4, 5)),
-    Case("dropout", lambda rng: _Repeated(0.5, rng=rng), (3, 4)),
+    Case("dropout", lambda rng: Dropout(0.5, rng=rng), (3, 4)),
+    Case(
+        "attention",
+        lambda rng: MultiHeadAttention(6, 3, rng=rng, dropout=0.2, post_dropout=0.3, dtype=F64),
+        (2, 5, 6),
+    ),
+    Case(
+        "attention-of-all-sizes",
+        lambda rng: MultiHeadAttention(
+            5,
+            4,
+            rng=rng,
+            q_proj_size=6,
+            k_proj_size=6,
+            v_proj_size=3,
+            o_proj_size=7,
+            kv_heads=2,
+            scale=0.7,
+            bias=False,
+            rotary=True,
+            dtype=F64,
+        ),
+        (2, 4, 5),
+    ),
+    Case(
+        "attention-without-projections",
+        lambda rng: MultiHeadAttention(
+            3, 2, rng=rng, q_proj_size=0, k_proj_size=0, v_proj_size=0, o_proj_size=0, dtype=F64
+        ),
+        (2, 4, 3),
+    ),
+    Case(
+        "feed-forward", lambda rng: FeedForward(4, 7, rng=rng, activation="gelu", dtype=F64), (5, 4)
+    ),
+    Case("add-norm", lambda rng: AddNorm(Dense(4, 4, rng=rng, dtype=F64), 4, dtype=F64), (3, 4)),
+    Case(
+        "norm-of-the-sum",
+        lambda rng: AddNorm(Dense(4, 4, rng=rng, dtype=F64), 4, norm="post", dtype=F64),
+        (3, 4),
+    ),
+    Case(
+        "transformer-block",
+        lambda rng: TransformerBlock(
+            4, 2, 7, rng=rng, activation="tanh", causal=True, dropout=0.1, dtype=F64
+        ),
+        (2, 5, 4),
+    ),
+    Case(
+        "transformer-encoder",
+        lambda rng: TransformerEncoder(
+            2, 6, 3, 5, rng=rng, norm="post", activation="silu", rotary=True, dtype=F64
+        ),
+        (2, 4, 6),
+    ),
+    Case("positional-encoding", lambda rng: PositionalEncoding(), (2, 5, 3)),
+    Case("learned-positions", lambda rng: LearnedPositions(7, 3, rng=rng, dtype=F64), (2, 5, 3)),
+    Case(
+        "language-model",
+        lambda rng: Sequential(
+            Embedding(7, 4, rng=rng, dtype=F64),
+            LearnedPositions(5, 4, rng=rng, dtype=F64),
+            TransformerEncoder(2, 4, 2, 8, rng=rng, activation="gelu", causal=True, dtype=F64),
+            Dense(4, 7, rng=rng, dtype=F64),
+        ),
+        (2, 5),
+        tokens=True,
+    ),
+    Case(
+        "rnn",
+        lambda rng: Sequential(
+            RNN(4, 3, 2, rng=rng, bidirectional=True, dropout=0.3, dtype=F64),
+            LastStep(bidirectional=True),
+        ),
+        (2, 5, 4),
+    ),
+    Case(
+        "relu-rnn",
+        lambda rng: Sequential(RNN(4, 3, rng=rng, nonlinearity="relu", dtype=F64)),
+        (2, 5, 4),
+    ),
+    Case(
+        "leaky-rnn",
+        lambda rng: Sequential(LeakyRNN(4, 3, 2, rng=rng, alpha=[0.1, 0.5, 0.9], dtype=F64)),
+        (2, 5, 4),
+    ),
+    Case(
+        "lstm",
+        lambda rng: Sequential(
+            LSTM(4, 5, 3, rng=rng, bidirectional=True, proj_size=2, dropout=0.3, dtype=F64),
+            Dense(4, 3, rng=rng, dtype=F64),
+        ),
+        (2, 3, 4),
+    ),
+    Case(
+        "residual-lstm",
+        lambda rng: Sequential(
+            Dense(4, 4, rng=rng, dtype=F64), Residual(LSTM(4, 4, rng=rng, bias=False, dtype=F64))
+        ),
+        (2, 3, 4),
+    ),
+    Case("gru", lambda rng: Sequential(GRU(4, 3, 2, rng=rng, dtype=F64), LastStep()), (2, 5, 4)),
+    Case("last-step", lambda rng: LastStep(), (2, 3, 4)),
+    Case("last-steps", lambda rng: LastStep(bidirectional=True), (2, 3, 4)),
     Case("convnet", _convnet, (3, 2, 6, 5)),
     Case(
         "tokens",

@@ -6,6 +6,7 @@ the gradients of normalisations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,51 +17,63 @@ from tests.tolerances import assert_close
 STEP = 1e-5
 
 
-def check_gradients(layer: Layer, x: np.ndarray, *, training: bool) -> None:
-    """Compare ⟨backward, direction⟩ with a central difference; the layer is float64 throughout."""
+def check_gradients(layer: Layer, *inputs: np.ndarray, training: bool, **settings: Any) -> None:
+    """Compare ⟨backward, direction⟩ with a central difference; the layer is float64 throughout.
+
+    Every forward draws the same random numbers. `settings` go to forward.
+    """
     rng = np.random.default_rng(7)
-    x.flags.writeable = False
-    y, cache = layer.forward(x, training=training)
+    forward = _repeatable(layer, training=training, **settings)
+    for x in inputs:
+        x.flags.writeable = False
+    y, cache = forward(*inputs)
     dy = rng.standard_normal(y.shape)
     dy.flags.writeable = False
-    dx, gradients = layer.backward(dy, cache)
+    dinputs, gradients = layer.backward(dy, cache)
     assert list(gradients) == list(layer.parameters)
 
-    again_dx, again = layer.backward(dy, cache)
-    _assert_same_bits(again_dx, dx)
+    again_dinputs, again = layer.backward(dy, cache)
+    for found, expected in zip(_several(again_dinputs), _several(dinputs), strict=True):
+        _assert_same_bits(found, expected)
     for name, gradient in gradients.items():
         _assert_same_bits(again[name], gradient)
 
     first = {name: array.copy() for name, array in layer.parameters.items()}
     directions = {name: rng.standard_normal(array.shape) for name, array in first.items()}
-    x_direction = rng.standard_normal(x.shape) if x.dtype.kind == "f" else None
+    input_directions = [rng.standard_normal(x.shape) if x.dtype.kind == "f" else 0 for x in inputs]
 
     def value(distance: float) -> float:
         layer.update_parameters({name: first[name] + distance * directions[name] for name in first})
-        moved = x if x_direction is None else x + distance * x_direction
-        return float(np.sum(dy * layer.forward(moved, training=training)[0]))
+        moved = [
+            x + distance * direction if x.dtype.kind == "f" else x
+            for x, direction in zip(inputs, input_directions, strict=True)
+        ]
+        return float(np.sum(dy * forward(*moved)[0]))
 
     expected = (value(STEP) - value(-STEP)) / (2 * STEP)
     layer.update_parameters(first)
     found = sum(float(np.sum(gradients[name] * directions[name])) for name in first)
-    if x_direction is not None:
-        found += float(np.sum(dx * x_direction))
+    for x, dx, direction in zip(inputs, _several(dinputs), input_directions, strict=True):
+        if x.dtype.kind == "f":
+            assert dx.shape == x.shape
+            found += float(np.sum(dx * direction))
     assert_close(found, expected, "finite differences", "⟨gradients, direction⟩")
 
 
-def check_destinations(layer: Layer, x: np.ndarray, *, training: bool) -> None:
+def check_destinations(layer: Layer, *inputs: np.ndarray, training: bool, **settings: Any) -> None:
     """Gradients written into a flat buffer, or without dx, are the gradients that are returned."""
-    y, cache = layer.forward(x, training=training)
+    y, cache = layer.forward(*inputs, training=training, **settings)
     dy = np.random.default_rng(8).standard_normal(y.shape)
-    dx, expected = layer.backward(dy, cache)
+    dinputs, expected = layer.backward(dy, cache)
 
     flat = layer.bind().zeros_like()
     flat.buffer[...] = np.nan
     plain = {name: np.full_like(array, np.nan) for name, array in flat.items()}
     for places in (flat, plain):
-        found_dx, found = layer.backward(dy, cache, gradients=places)
+        found_dinputs, found = layer.backward(dy, cache, gradients=places)
         assert found is places
-        _assert_same_bits(found_dx, dx)
+        for here, there in zip(_several(found_dinputs), _several(dinputs), strict=True):
+            _assert_same_bits(here, there)
         for name in expected:
             _assert_same_bits(places[name], expected[name])
 
@@ -69,6 +82,23 @@ def check_destinations(layer: Layer, x: np.ndarray, *, training: bool) -> None:
     assert list(found) == list(expected)
     for name in expected:
         _assert_same_bits(found[name], expected[name])
+
+
+def _repeatable(layer: Layer, **settings: Any) -> Callable[..., tuple[Any, Any]]:
+    """Forward from the same states of the generators every time."""
+    states = [generator.bit_generator.state for generator in layer.generators.values()]
+
+    def forward(*inputs: np.ndarray) -> tuple[Any, Any]:
+        for generator, state in zip(layer.generators.values(), states, strict=True):
+            generator.bit_generator.state = state
+        return layer.forward(*inputs, **settings)
+
+    return forward
+
+
+def _several(dinputs: Any) -> tuple[Any, ...]:
+    """The gradients of the inputs: one is bare."""
+    return dinputs if isinstance(dinputs, tuple) else (dinputs,)
 
 
 def _assert_same_bits(found: Any, expected: Any) -> None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 from handgrad.dispatch import engine
-from tests.op_cases import SMALL_CASES, Case, each
+from tests.op_cases import SMALL_CASES, Case, each, mapped, named_outputs
 from tests.tolerances import assert_close
 
 #: JAX compiles every step of an op that is not under jax.jit; one case per op is enough for that.
 ONE_PER_OP = tuple({case.op: case for case in reversed(SMALL_CASES)}.values())
 
 
-def expected_results(case: Case) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+def expected_results(case: Case) -> tuple[Any, Any, dict[str, Any]]:
     """dy, y and the gradients of the reference on NumPy arrays."""
     with engine("reference"):
         y, cache = case.forward(case.arrays())
@@ -24,12 +23,18 @@ def expected_results(case: Case) -> tuple[np.ndarray, np.ndarray, dict[str, Any]
         return dy, y, case.backward(dy, cache)
 
 
+def assert_outputs_close(y: Any, expected_y: Any, kind: type = object) -> None:
+    expected = named_outputs(expected_y)
+    for (name, output), right in zip(named_outputs(y).items(), expected.values(), strict=True):
+        assert isinstance(output, kind)
+        assert_close(output, right, "other arrays", name)
+
+
 def check(case: Case, convert: Any, kind: type) -> None:
     dy, expected_y, expected = expected_results(case)
     y, cache = case.forward({name: convert(array) for name, array in case.arrays().items()})
-    assert isinstance(y, kind)
-    assert_close(y, expected_y, "other arrays", "y")
-    gradients = case.backward(convert(dy), cache)
+    assert_outputs_close(y, expected_y, kind)
+    gradients = case.backward(mapped(convert, dy), cache)
     for name in case.differentiable:
         assert isinstance(gradients[name], kind)
         assert_close(gradients[name], expected[name], "other arrays", f"d{name}")
@@ -75,6 +80,6 @@ def test_jax_jit(case: Case, jax: Any) -> None:
         return y, case.backward(dy, cache)
 
     y, gradients = step(case.arrays(), dy)
-    assert_close(y, expected_y, "other arrays", "y")
+    assert_outputs_close(y, expected_y)
     for name in case.differentiable:
         assert_close(gradients[name], expected[name], "other arrays", f"d{name}")

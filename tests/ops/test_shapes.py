@@ -31,8 +31,13 @@ def arrays_among(hint: Any) -> tuple[Any, ...]:
 
 
 def assert_fits(value: Any, hint: Any, what: str) -> None:
+    """Check an array, or nested tuples of them, against the annotation."""
+    if isinstance(value, tuple) and get_origin(hint) is tuple:
+        for i, (inner, its_hint) in enumerate(zip(value, get_args(hint), strict=True)):
+            assert_fits(inner, its_hint, f"{what}[{i}]")
+        return
     allowed = arrays_among(hint)
-    if allowed and value is not None:
+    if allowed and hasattr(value, "shape"):
         assert any(isinstance(value, array) for array in allowed), (
             f"{what} has shape {value.shape} and type {value.dtype}, annotated as "
             f"{' or '.join(array.__name__ for array in allowed)}"

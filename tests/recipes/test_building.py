@@ -46,6 +46,24 @@ def test_input_sizes_are_inferred():
     assert y.shape == (2, 3)
 
 
+def test_recurrent_layers_read_the_rows_of_an_example():
+    recipe = recipe_for(
+        '{type = "leaky_rnn", hidden_size = 4, alpha = 0.5},'
+        '{type = "rnn", hidden_size = 5, nonlinearity = "relu"},'
+        '{type = "gru", hidden_size = 6, num_layers = 2, dropout = 0.5},'
+        '{type = "lstm", hidden_size = 7, proj_size = 3, bidirectional = true, forget_bias = 1.0},'
+        '{type = "last_step", bidirectional = true},'
+        '{type = "dense", features = 3}'
+    )
+    model = recipes.build_model(recipe, (9, 7), 3)
+    assert model.parameters["0.weight_ih_l0"].shape == (4, 7)
+    assert model.parameters["3.weight_ih_l0_reverse"].shape == (28, 6)
+    assert model.parameters["5.weight"].shape == (3, 6)
+    assert list(model.generators) == ["2.rng"]
+    y, _ = model.forward(np.zeros((2, 9, 7), np.float32))
+    assert y.shape == (2, 3)
+
+
 @pytest.mark.parametrize("shape", [(1, 6, 6), (4, 9), (12,)])
 def test_standardize_takes_the_whole_example(shape):
     recipe = recipe_for(
@@ -80,6 +98,10 @@ FLAT = '{type = "flatten"}'
         (
             '{type = "dense", features = 3}',
             r"model.layers\[0\].type: dense gets an example of shape \(1, 8, 8\); allowed: \(D,\)",
+        ),
+        (
+            '{type = "lstm", hidden_size = 3}',
+            r"model.layers\[0\].type: lstm gets an example of shape \(1, 8, 8\); allowed: \(T, D\)",
         ),
         (
             f"{FLAT}, {CONV}",

@@ -6,7 +6,7 @@ import numpy as np
 
 from handgrad import trees
 from handgrad.dispatch import engine
-from handgrad.ops import layer_norm, linear
+from handgrad.ops import layer_norm, linear, rnn
 
 
 def _layer_norm() -> tuple[trees.Function, trees.Trace, np.ndarray, object]:
@@ -66,3 +66,14 @@ def test_products_lose_their_transpose_and_exchange_their_operands() -> None:
     assert ("operands swapped", "dy @ weight") in found
     assert ("transposed", "weight") in found
     assert ("gradients swapped", "dx and dweight") in found
+
+
+def test_a_statement_in_a_loop_is_edited_once() -> None:
+    rng = np.random.default_rng(0)
+    with engine("reference"):
+        (y, h), cache = rnn.forward(*(rng.standard_normal(s) for s in ((2, 4, 3), (5, 3), (5, 5))))
+    function = trees.read(rnn.backward)
+    found = trees.edits(function, trees.trace(function, (y, h), cache))
+    bodies = [edit.function.body for edit in found if edit.part == "dh"]
+    assert bodies
+    assert len(set(bodies)) == len(bodies)

@@ -49,3 +49,20 @@ def test_the_tree_is_the_op(case: Case, dtype: str) -> None:
 
 def test_every_op_has_a_case() -> None:
     assert {case.op for case in CASES} == set(OPS)
+
+
+def test_a_definition_holds_at_the_end_of_the_run() -> None:
+    def function(x):  # type: ignore[no-untyped-def]
+        h = x
+        for _ in range(3):
+            before = h
+            h = before * x
+            total = before + h
+        return total
+
+    run = trees.trace(trees.read(function), 2.0)
+    total = run.definition("total")
+    assert total is not None
+    assert trees.evaluate(total, run.environment) == run.result == 24.0
+    assert run.definition("before") is None, "h has moved on since"
+    assert run.definition("x") is None

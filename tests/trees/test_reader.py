@@ -92,3 +92,42 @@ def test_loops_collect_what_each_step_makes() -> None:
 
     x, u = np.random.default_rng(0).standard_normal((2, 3, 4))
     np.testing.assert_array_equal(trees.run(trees.read(function), x, u), function(x, u))
+
+
+def backward_half(dy, cache):  # type: ignore[no-untyped-def]
+    total = dy * cache
+    half = total / 2
+    return half, cache
+
+
+def _in_parts(dy, cache):  # type: ignore[no-untyped-def]
+    half, kept = backward_half(dy, cache)
+    return half + kept
+
+
+def _in_parts_with_a_name_of_both(dy, cache):  # type: ignore[no-untyped-def]
+    total = dy + cache
+    half, kept = backward_half(dy, cache)
+    return total + half + kept
+
+
+def _in_parts_with_other_arguments(dy, x):  # type: ignore[no-untyped-def]
+    half, kept = backward_half(dy, x)
+    return half + kept
+
+
+def test_a_backward_in_parts_is_read_as_one() -> None:
+    tree = trees.read(_in_parts)
+    names = [each.target for each in tree.body if isinstance(each, nodes.Assign)]
+    assert names == [nodes.Name("total"), nodes.Name("half"), nodes.Name("kept")]
+    lines = [each.line for each in tree.body if isinstance(each, nodes.Assign | nodes.Return)]
+    start = backward_half.__code__.co_firstlineno
+    assert lines == [start + 1, start + 2, start + 3, _in_parts.__code__.co_firstlineno + 2]
+
+
+@pytest.mark.parametrize(
+    "function", [_in_parts, _in_parts_with_a_name_of_both, _in_parts_with_other_arguments]
+)
+def test_parts_give_what_the_function_gives(function) -> None:  # type: ignore[no-untyped-def]
+    dy, cache = np.random.default_rng(0).standard_normal((2, 3))
+    np.testing.assert_array_equal(trees.run(trees.read(function), dy, cache), function(dy, cache))

@@ -36,6 +36,7 @@ from handgrad.checking.trial import (
     numeric_gradient,
     random_like,
     run,
+    same_outputs,
     size_of,
 )
 from handgrad.errors import ArgumentError
@@ -109,12 +110,13 @@ class Checker:
         """The faults of the parts of a model that are wrong on their own, all children right."""
         found: list[Fault] = []
         culprits: list[str] = []
-        (x,) = setup.arrays.values()
-        for name, layer, inner in parts(self.target, x, setup.options):
+        inputs = list(setup.arrays.values())
+        for name, layer, given, options in parts(self.target, inputs, setup.options):
             if any(other.startswith(name + ".") for other in culprits):
                 continue
             checker = Checker(layer, None, None, self.seed, self.rng, own_inputs=True)
-            inner_setup = Setup("usual", "", {"x": inner}, setup.options, smooth=True)
+            arrays = {str(i): array for i, array in enumerate(given)}
+            inner_setup = Setup("usual", "", arrays, options, smooth=True)
             faults = checker.report([inner_setup]).faults
             if faults:
                 culprits.append(name)
@@ -142,12 +144,13 @@ class Checker:
             options={**setup.options, **keyword},
         )
         own = [name for name in pair.inputs if name not in pair.parameters]
-        if len(own) != len(positional):
+        given = [array for array in positional.values() if array is not None]
+        if len(own) != len(given):
             raise ArgumentError(
-                f"check: {len(positional)} inputs are given for {pair.name}; allowed: {len(own)}, "
+                f"check: {len(given)} inputs are given for {pair.name}; allowed: {len(own)}, "
                 f"for {', '.join(own)}"
             )
-        arrays = dict(zip(own, positional.values(), strict=True))
+        arrays = dict(zip(own, given, strict=True))
         brought = {
             name: np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
             for name, array in pair.parameters.items()
@@ -209,13 +212,15 @@ class Checker:
         if self.op is None or is_op(self.target) or callable(self.target):
             return []
         y = self.op.forward(setup)[0]
-        if np.shape(y) == np.shape(done.y) and np.allclose(y, done.y, rtol=1e-9, atol=1e-12):
+        if same_outputs(done.y, y, rtol=1e-9, atol=1e-12):
             return []
         stem = self.op.stem
-        if np.shape(y) != np.shape(done.y):
-            what = f"y has shape {np.shape(done.y)}, {stem}'s {np.shape(y)}"
+        shape, right = like_nested(done.y, np.shape), like_nested(y, np.shape)
+        if shape != right:
+            what = f"y has shape {shape}, {stem}'s {right}"
         else:
-            what = f"y differs by up to {np.max(np.abs(y - done.y)):.3g}"
+            pairs = zip(leaves(y), leaves(done.y), strict=True)
+            what = f"y differs by up to {max(np.max(np.abs(a - b)) for a, b in pairs):.3g}"
         message = f"forward is not that of {stem}: {what}"
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
@@ -383,9 +388,7 @@ class Checker:
         """Those of the named gradients that are wrong on these inputs."""
         if self.op is not None and setup.comparable:
             y, _ = self.op.forward(setup)
-            if np.shape(y) != np.shape(done.y) or not np.allclose(
-                y, done.y, rtol=1e-7, atol=1e-9, equal_nan=True
-            ):
+            if not same_outputs(done.y, y, rtol=1e-7, atol=1e-9):
                 return []  # another forward there, by choice: not the same gradient either
             right, _ = self.right(pair, done, setup)
             wrong = [

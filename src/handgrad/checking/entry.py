@@ -33,12 +33,12 @@ def check(
     (forward, backward) in the op contract, a module or class with both, a backward alone with
     `like`, a torch.autograd.Function, a torch.nn.Module, or a jax.custom_vjp function.
 
-    `inputs` are arrays for forward, in its order; an op, and anything with `like`, needs none.
-    Floats are taken as float64 and again as float32. `like` is the op that the target is meant to
-    be: its forward is compared, and its formula gives faults their names. `wrt` names the inputs
-    that backward returns gradients for, where these are not all inputs of floats. `options` go to
-    forward; a layer runs with training=True unless they say otherwise. All random numbers come from
-    `seed`.
+    `inputs` are arrays for forward, in its order; an op, and anything with `like`, needs none, and
+    takes None for an optional one to be left out. Floats are taken as float64 and again as float32.
+    `like` is the op that the target is meant to be: its forward is compared, and its formula gives
+    faults their names. `wrt` names the inputs that backward returns gradients for, where these are
+    not all inputs of floats. `options` go to forward; a layer runs with training=True unless they
+    say otherwise. All random numbers come from `seed`.
 
     Gradients are contracted with a random cotangent along random directions and compared with
     central differences; where one fails it is compared element by element. The report's bounds come
@@ -79,7 +79,10 @@ def _setups(
         if options:
             known = [replace(known[0], options={**known[0].options, **options})]
         return known
-    arrays = {str(i): _as_array(i, value) for i, value in enumerate(inputs)}
+    arrays: dict[str, Any] = {
+        str(i): None if value is None and op is not None else _as_array(i, value)
+        for i, value in enumerate(inputs)
+    }
     return [Setup("usual", "", arrays, options, smooth=True), *known]
 
 

@@ -268,6 +268,8 @@ def _offset(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
     known = np.isfinite(error)
     for other, value in _pool(draw):
         extra = value(draw)
+        if isinstance(extra, tuple | list):  # several outputs
+            continue
         if not isinstance(extra, float) and np.shape(extra) != right.shape:
             continue
         extra = np.broadcast_to(np.asarray(extra, dtype=np.float64), right.shape)

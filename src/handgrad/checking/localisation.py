@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,25 +12,29 @@ from handgrad.layers import Layer
 
 
 def parts(
-    model: Layer, x: np.ndarray, options: Mapping[str, Any]
-) -> Iterator[tuple[str, Layer, Any]]:
-    """Every layer inside the model with its name and its input, a container after its children."""
-    seen: dict[str, Any] = {}
+    model: Layer, inputs: Sequence[np.ndarray], options: Mapping[str, Any]
+) -> Iterator[tuple[str, Layer, tuple[np.ndarray, ...], Mapping[str, Any]]]:
+    """Every layer inside the model with its name, its inputs and its options in the model.
+
+    A container comes after its children.
+    """
+    seen: dict[str, tuple[tuple[np.ndarray, ...], Mapping[str, Any]]] = {}
     twin = copy.deepcopy(model)
     for name, layer in _inner_first(twin):
         layer.forward = _recording(layer.forward, name, seen)  # type: ignore[method-assign]
-    twin.forward(x, **{"training": True, **options})
+    twin.forward(*inputs, **{"training": True, **options})
     for name, layer in _inner_first(copy.deepcopy(model)):
         if name in seen:
-            yield name, layer, seen[name]
+            yield name, layer, *seen[name]
 
 
 def _recording(
     forward: Callable[..., Any], name: str, seen: dict[str, Any]
 ) -> Callable[..., tuple[Any, Any]]:
-    def recorded(x: Any, **options: Any) -> Any:
-        seen.setdefault(name, np.array(x))
-        return forward(x, **options)
+    def recorded(*inputs: Any, **options: Any) -> Any:
+        given = tuple(np.array(x) for x in inputs if x is not None)
+        seen.setdefault(name, (given, options))
+        return forward(*inputs, **options)
 
     return recorded
 

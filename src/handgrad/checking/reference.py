@@ -10,7 +10,7 @@ import numpy as np
 
 from handgrad import trees
 from handgrad.checking.situations import Setup
-from handgrad.checking.targets import pair_of
+from handgrad.checking.targets import accepted, pair_of
 from handgrad.checking.trial import backward
 from handgrad.dispatch import engine
 
@@ -23,30 +23,36 @@ class KnownOp:
         self.stem = module.__name__.rpartition(".")[2]
         self.tree = trees.read(module.backward)
 
+    def options(self, setup: Setup, keyword: dict[str, Any]) -> dict[str, Any]:
+        """The settings that the op has; a layer's own, such as training, may be none of them."""
+        return accepted(self.module.forward, {**setup.options, **keyword})
+
     def forward(self, setup: Setup) -> tuple[Any, Any]:
         """y and the reference's cache."""
         positional, keyword = by_kind(self.module, setup)
         inputs = list(positional.values())
-        pair = pair_of(self.module, inputs, options={**setup.options, **keyword})
+        pair = pair_of(self.module, inputs, options=self.options(setup, keyword))
         with engine("reference"):
-            result: tuple[Any, Any] = pair.forward(*inputs)
+            given = [array for array in inputs if array is not None]
+            result: tuple[Any, Any] = pair.forward(*given)
         return result
 
     def gradients(self, setup: Setup, dy: Any) -> tuple[list[Any], trees.Trace]:
         """The gradients for this cotangent, in order, and the trace of the backward."""
         positional, keyword = by_kind(self.module, setup)
-        options = {**setup.options, **keyword}
-        pair = pair_of(self.module, list(positional.values()), options=options)
+        inputs = list(positional.values())
+        pair = pair_of(self.module, inputs, options=self.options(setup, keyword))
         _, cache = self.forward(setup)
         with engine("reference"):
             found = list(backward(pair, dy, cache).values())
             return found, trees.trace(self.tree, dy, cache)
 
 
-def by_kind(
-    op: ModuleType | None, setup: Setup
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The arrays that go in by position, and those that forward takes by keyword only."""
+def by_kind(op: ModuleType | None, setup: Setup) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The arrays that go in by position, and those that forward takes by keyword only.
+
+    None stands for an optional input that is left out before one that is given.
+    """
     if op is None:
         return dict(setup.arrays), {}
     parameters = inspect.signature(op.forward).parameters
@@ -55,4 +61,9 @@ def by_kind(
         for name, array in setup.arrays.items()
         if name in parameters and parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
     }
-    return {name: a for name, a in setup.arrays.items() if name not in keyword}, keyword
+    given = {name: a for name, a in setup.arrays.items() if name not in keyword}
+    if not given.keys() <= parameters.keys():  # the user's own, by position
+        return given, keyword
+    names = list(parameters)
+    last = max(names.index(name) for name in given)
+    return {name: given.get(name) for name in names[: last + 1]}, keyword

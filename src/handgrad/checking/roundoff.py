@@ -115,7 +115,8 @@ def perturbed_bound(
         with engine("reference"), np.errstate(all="ignore"):
             _, cache = forward(*change(inputs))
             found = backward(change(dy), change(cache))
-        return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        several = found if isinstance(found, (tuple, list)) else (found,)
+        return tuple(None if each is None else np.asarray(each) for each in several)
 
     def whole(x: Any) -> Any:
         return _changed(x, lambda array: array * (1.0 + unit * rng.choice((-1.0, 1.0))))

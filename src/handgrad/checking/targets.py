@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -66,7 +67,7 @@ def pair_of(
     if is_op(target):
         return _op_pair(target, target.forward, target.backward, arrays, options, source=target)
     if isinstance(target, Layer):
-        return _layer_pair(target, options)
+        return _layer_pair(target, arrays, options)
     if isinstance(target, type) and issubclass(target, Layer):
         raise ArgumentError(
             f"check: target is the class {target.__name__}; allowed: a layer, such as "
@@ -88,11 +89,11 @@ def pair_of(
         name=_name(target, backward),
         inputs=names,
         gradients=tuple(_wanted(wrt, names) if wrt is not None else floats),
-        forward=_with_options(forward, _accepted(forward, options)),
+        forward=_with_options(forward, accepted(forward, options)),
         backward=backward,
         source=inspect.unwrap(backward),
         forward_source=inspect.unwrap(forward),
-        forward_options=_accepted(forward, options),
+        forward_options=accepted(forward, options),
     )
 
 
@@ -150,19 +151,22 @@ def _op_pair(
     *,
     source: Any,
 ) -> Pair:
-    """An op, or functions that are meant to be that op."""
+    """An op, or functions that are meant to be that op; arrays are None for inputs left out."""
     stem = op.__name__.rpartition(".")[2]
-    op_names = _input_names(op.forward, len(arrays))
+    given = [array is not None for array in arrays]
+    op_names = tuple(itertools.compress(_input_names(op.forward, len(arrays)), given))
     own = source is op
     if not own and forward is op.forward.reference:
         forward = _on_reference(op)
-    names = _input_names(forward, len(arrays))
+    names = tuple(itertools.compress(_input_names(forward, len(arrays)), given))
     named = dict(zip(op_names, names, strict=True))
     return Pair(
         name=stem if own else _name(source, backward),
         inputs=names,
         gradients=tuple(named[name] for name in gradient_names(stem) if name in named),
-        forward=_with_options(forward, options if own else _accepted(forward, options)),
+        forward=_in_places(
+            _with_options(forward, options if own else accepted(forward, options)), given
+        ),
         backward=_given(backward, stem, op_names),
         source=inspect.unwrap(backward),
         op=stem,
@@ -186,6 +190,18 @@ def _with_options(forward: Callable[..., Any], options: Mapping[str, Any]) -> Ca
         return forward(*arrays, **{name: _fresh(value, dtype) for name, value in options.items()})
 
     return run if options else forward
+
+
+def _in_places(forward: Callable[..., Any], given: Sequence[bool]) -> Callable[..., Any]:
+    """Forward with None for every input that is not given."""
+    if all(given):
+        return forward
+
+    def run(*arrays: Any) -> Any:
+        rest = iter(arrays)
+        return forward(*(next(rest) if there else None for there in given))
+
+    return run
 
 
 def _is_floats(value: Any) -> bool:
@@ -244,7 +260,7 @@ def _input_names(forward: Callable[..., Any], count: int) -> tuple[str, ...]:
     return tuple(names[:count])
 
 
-def _accepted(forward: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def accepted(forward: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that this forward takes."""
     try:
         parameters = inspect.signature(forward).parameters
@@ -273,7 +289,7 @@ def check_options(target: Any, like: ModuleType | None, options: Mapping[str, An
 
 def takes(forward: Callable[..., Any], options: Mapping[str, Any]) -> bool:
     """Whether forward takes every one of these options."""
-    return len(_accepted(forward, options)) == len(options)
+    return len(accepted(forward, options)) == len(options)
 
 
 def _wanted(wrt: Sequence[str], names: tuple[str, ...]) -> Sequence[str]:
@@ -283,35 +299,40 @@ def _wanted(wrt: Sequence[str], names: tuple[str, ...]) -> Sequence[str]:
     return wrt
 
 
-def _layer_pair(layer: Layer, options: Mapping[str, Any]) -> Pair:
-    """A layer or model; its parameters are inputs after x, in the type of x.
+def _layer_pair(layer: Layer, arrays: Sequence[Any], options: Mapping[str, Any]) -> Pair:
+    """A layer or model; its parameters follow the inputs, in the type of these.
 
     Every forward starts from the same buffers and generators, so that dropout draws one mask.
     """
     start = copy.deepcopy(layer)
     parameters = start.parameters
+    names = _input_names(layer.forward, len(arrays))
+    floats = _differentiable(layer, names, arrays)
 
-    def forward(x: np.ndarray, *arrays: np.ndarray) -> tuple[Any, Any]:
+    def forward(*arrays: np.ndarray) -> tuple[Any, Any]:
+        inputs, weights = arrays[: len(names)], arrays[len(names) :]
         model = copy.deepcopy(start)
-        given = dict(zip(parameters, arrays, strict=True))
+        given = dict(zip(parameters, weights, strict=True))
         if given:
             model.bind(FlatArrays.of(given))
             model.update_parameters(given)
-            _convert_buffers(model, arrays[0].dtype)
-        y, cache = model.forward(x, **{"training": True, **options})
+            _convert_buffers(model, weights[0].dtype)
+        y, cache = model.forward(*inputs, **{"training": True, **options})
         return y, (model, cache)
 
     def backward(dy: Any, cache: Any) -> Any:
         model, kept = cache
-        dx, gradients = model.backward(dy, kept)
-        found = [*([dx] if dx is not None else []), *(gradients[name] for name in parameters)]
+        dinputs, gradients = model.backward(dy, kept)
+        several = dinputs if isinstance(dinputs, tuple) else (dinputs,)
+        of_inputs = dict(zip(names, several, strict=False))  # the state's, where it is not given
+        found = [of_inputs[name] for name in floats]
+        found += [gradients[name] for name in parameters]
         return tuple(found) if len(found) > 1 else found[0]
 
-    first = () if _takes_tokens(layer) else ("x",)
     return Pair(
         name=type(layer).__name__,
-        inputs=("x", *parameters),
-        gradients=(*first, *parameters),
+        inputs=(*names, *parameters),
+        gradients=(*floats, *parameters),
         forward=forward,
         backward=backward,
         parameters={name: np.asarray(array, np.float64) for name, array in parameters.items()},
@@ -323,6 +344,13 @@ def _convert_buffers(model: Layer, dtype: Any) -> None:
         for name in part.buffer_names:
             if (buffer := getattr(part, name)) is not None:
                 setattr(part, name, buffer.astype(dtype))
+
+
+def _differentiable(layer: Layer, names: Sequence[str], arrays: Sequence[Any]) -> list[str]:
+    """The inputs that have a gradient: all but integers beside x, and tokens in the place of x."""
+    first, *others = zip(names, arrays, strict=True)
+    found = [] if _takes_tokens(layer) else [first[0]]
+    return found + [name for name, array in others if _is_floats(array)]
 
 
 def _takes_tokens(layer: Layer) -> bool:

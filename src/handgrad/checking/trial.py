@@ -52,6 +52,15 @@ def like_nested(nested: Any, change: Callable[[np.ndarray], Any]) -> Any:
     return None if nested is None else change(np.asarray(nested))
 
 
+def same_outputs(one: Any, other: Any, *, rtol: float, atol: float) -> bool:
+    """Whether two outputs, arrays or nested tuples of them, are equal but for rounding."""
+    found, expected = list(leaves(one)), list(leaves(other))
+    return [a.shape for a in found] == [b.shape for b in expected] and all(
+        np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+        for a, b in zip(found, expected, strict=True)
+    )
+
+
 def run(
     pair: Pair,
     arrays: Arrays,

@@ -3,17 +3,31 @@
     data = hg.data.load("digits")                   # 1,797 scans, needs nothing else
     data = hg.data.load("mnist", "~/data/mnist")    # a folder of IDX files
     data = hg.data.load("mine", "photos/")          # a folder of images per class
+    data = hg.data.load("vowels", "JapaneseVowels/")  # series of different lengths
 
-Every set is a `Dataset` with x from 0 to 1 and class indices y.
+Every set is a `Dataset` with class indices y, and x from 0 to 1 where it holds images. Text to
+continue comes from `load_text`, pairs to translate from `load_pairs`.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from handgrad.data import arrays, cifar, digits, folder, idx
+from handgrad.data import (
+    arrays,
+    cifar,
+    dates,
+    digits,
+    files,
+    folder,
+    idx,
+    pairs,
+    pronounce,
+    series,
+    uea,
+)
 from handgrad.data.dataset import (
     Dataset,
     Pixels,
@@ -22,13 +36,35 @@ from handgrad.data.dataset import (
     with_validation,
 )
 from handgrad.data.images import read_image
-from handgrad.errors import DataError
+from handgrad.data.pairs import PairBatch, PairData, Pairs
+from handgrad.data.ragged import Ragged, Sequences, batch_order
+from handgrad.data.sources import Labelled, Source
+from handgrad.data.text import Blocks, Text
+from handgrad.data.text import load as load_text
+from handgrad.data.tokens import Bytes, Symbols, Tokenizer, load_tokenizer
+from handgrad.errors import ArgumentError, DataError
 
 __all__ = [
     "EXPECTED",
+    "Blocks",
+    "Bytes",
     "Dataset",
+    "Labelled",
+    "PairBatch",
+    "PairData",
+    "Pairs",
     "Pixels",
+    "Ragged",
+    "Sequences",
+    "Source",
+    "Symbols",
+    "Text",
+    "Tokenizer",
+    "batch_order",
     "load",
+    "load_pairs",
+    "load_text",
+    "load_tokenizer",
     "read_image",
     "split_dataset",
     "stratified_split",
@@ -44,10 +80,24 @@ EXPECTED: Final = {
     "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each as it is or as .gz",
     "cifar10": "a folder with data_batch_1.bin to data_batch_5.bin and test_batch.bin, "
     "or the same as .png sheets with train_labels.json and test_labels.json",
+    "vowels": "a folder with JapaneseVowels_TRAIN.ts and JapaneseVowels_TEST.ts",
+    "series": "nothing, because it is generated",
+    "vectors": "nothing, because it is generated",
 }
-_FORMS: Final = {"digits": "bundled", "mnist": "idx", "fashion-mnist": "idx", "cifar10": "cifar"}
+#: Sets that need no files.
+_OWN: Final = {"digits": digits.load, "series": series.series, "vectors": series.vectors}
+_FORMS: Final = {
+    "mnist": "idx",
+    "fashion-mnist": "idx",
+    "cifar10": "cifar",
+    "vowels": "ts",
+    **dict.fromkeys(_OWN, "own"),
+}
+#: What the folder of a set may be called besides the name of the set.
+_FOLDERS: Final = {"vowels": ("JapaneseVowels",)}
 _ANY: Final = (
-    "a folder of IDX files, of CIFAR-10 batches or of images per class, a .npz file or a .csv file"
+    "a folder of IDX files, of CIFAR-10 batches or of images per class, a .npz or .csv file, or "
+    "the .ts files of a set of series"
 )
 
 
@@ -62,25 +112,17 @@ def load(
 
     `path` is a file or folder in any of the forms of this package; what it holds decides how it is
     read. It may also be the folder above, with one folder for each set, named as the set.
-    `digits` is carried in the package and looks at `path` alone. `seed` draws the test part of
+    `digits` is carried in the package, `series` and `vectors` are generated; they look at `path`
+    alone. `seed` draws the test part of
     sets that do not come divided; `maximum` is what becomes 1 in .npz and .csv files, where the
     number of bits does not say it as it does in images.
     Raises DataError where files are missing, truncated or of another kind.
     """
-    if name == "digits" and path is None:
-        return digits.load(seed)
-    given = path if path is not None else os.environ.get("HANDGRAD_DATA")
+    if name in _OWN and path is None:
+        return _OWN[name](seed)
     expected = EXPECTED.get(name, _ANY) if path is None else _ANY
-    if not given:
-        raise DataError(
-            f"{name}: no data given; expected --data PATH or HANDGRAD_DATA=PATH, where PATH is "
-            f"{expected}"
-        )
-    place = Path(given).expanduser()
-    if (place / name).is_dir():
-        place = place / name
-    if not place.exists():
-        raise DataError(f"{place} does not exist; expected {expected}")
+    folders = _FOLDERS.get(name, ())
+    place = files.find(name, path, expected, folders)
     form = _form(place)
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
@@ -94,10 +136,31 @@ def load(
             return cifar.load(title, place)
         case "folder":
             return folder.load(title, place, seed)
+        case "ts":
+            return uea.load(place, next(iter(folders), None))
         case "npz":
             return arrays.load_npz(title, place, seed, maximum)
         case _:
             return arrays.load_csv(title, place, seed, maximum)
+
+
+def load_pairs(
+    name: str, path: str | os.PathLike[str] | None = None, seed: int = 0, **settings: Any
+) -> PairData:
+    """The pairs called `dates` (generated) or `pronounce`, or else those of a tab-separated file.
+
+    settings: those of `dates.load`, `pronounce.load` or `pairs.load` in this package.
+    Raises DataError where files are missing or wrong, ArgumentError for a setting that is.
+    """
+    match name:
+        case "dates" if path is not None:
+            raise ArgumentError(f"dates: data is {path}; allowed: none, because it is generated")
+        case "dates":
+            return dates.load(seed, **settings)
+        case "pronounce":
+            return pronounce.load(path, seed, **settings)
+        case _:
+            return pairs.load(name, path, seed, **settings)
 
 
 def _form(place: Path) -> str | None:
@@ -107,7 +170,11 @@ def _form(place: Path) -> str | None:
             return "idx"
         if cifar.is_cifar_folder(place):
             return "cifar"
+        if uea.is_ts(place):
+            return "ts"
         return "folder" if folder.is_image_folder(place) else None
     if place.suffix == ".npz":
         return "npz"
+    if uea.is_ts(place):
+        return "ts"
     return "csv" if place.name.endswith((".csv", ".csv.gz")) else None

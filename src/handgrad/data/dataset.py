@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.ragged import Sequences
 from handgrad.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -58,17 +59,18 @@ class Pixels:
 class Dataset:
     """A data set divided into training and test part, and where wanted a validation part.
 
-    x_*: float32 arrays or `Pixels`, (N, C, H, W) for images and (N, D) for tables.
+    x_*: float32 arrays or `Pixels`, (N, C, H, W) for images and (N, D) for tables, or `Sequences`
+    (N, T, C), of which the parts may differ in T.
     y_*: int64 class indices (N,). classes: the name of each class, by index.
     """
 
     name: str
-    x_train: Array | Pixels
+    x_train: Array | Pixels | Sequences
     y_train: Int[Array, "N"]
-    x_test: Array | Pixels
+    x_test: Array | Pixels | Sequences
     y_test: Int[Array, "M"]
     classes: tuple[str, ...]
-    x_validation: Array | Pixels | None = None
+    x_validation: Array | Pixels | Sequences | None = None
     y_validation: Int[Array, "K"] | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +85,9 @@ class Dataset:
                 )
             if len(x) == 0:
                 raise DataError(f"{self.name}: the {part} part is empty; expected examples")
-            if tuple(x.shape[1:]) != tuple(self.x_train.shape[1:]):
+            # Sequences may have any number of steps.
+            fixed = 2 if isinstance(x, Sequences) else 1
+            if tuple(x.shape[fixed:]) != tuple(self.x_train.shape[fixed:]):
                 raise DataError(
                     f"{self.name}: {part} examples have shape {tuple(x.shape[1:])}; "
                     f"expected {tuple(self.x_train.shape[1:])}, as in the training part"
@@ -97,7 +101,7 @@ class Dataset:
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of one example: (C, H, W), or (D,)."""
+        """The shape of one example: (C, H, W), (D,), or (T, C) with the longest T for training."""
         return tuple(self.x_train.shape[1:])
 
 
@@ -134,10 +138,12 @@ def split_dataset(
     return Dataset(name, take(x, train), y[train], take(x, test), y[test], tuple(classes))
 
 
-def take(x: Array | Pixels, index: Int[Array, "A"]) -> Array | Pixels:
+def take(x: Array | Pixels | Sequences, index: Int[Array, "A"]) -> Array | Pixels | Sequences:
     """The examples at `index`, kept in the form they are in."""
     if isinstance(x, Pixels):
         return Pixels(x.values[index], x.maximum)
+    if isinstance(x, Sequences):
+        return x.take(index)
     return x[index]
 
 

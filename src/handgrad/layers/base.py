@@ -38,13 +38,17 @@ class Layer:
     statistics and Dropout's generator, both only in training.
     """
 
-    parameter_names: ClassVar[tuple[str, ...]] = ()
+    parameter_names: tuple[str, ...] = ()
     buffer_names: ClassVar[tuple[str, ...]] = ()
     generator_names: ClassVar[tuple[str, ...]] = ()
     layers: Mapping[str, Layer] = MappingProxyType({})
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        """y and what backward needs."""
+        """y and what backward needs.
+
+        A layer of several inputs, such as attention to a memory, takes the others as further
+        positional arrays, and what has no gradient, such as masks, by keyword.
+        """
         raise NotImplementedError
 
     def backward(
@@ -57,10 +61,30 @@ class Layer:
     ) -> tuple[Array | None, Mapping[str, Array]]:
         """dx and the gradients of the parameters, by name.
 
+        In the place of dx stand the gradients of the inputs that forward was given: one bare,
+        several as a tuple in their order. So a layer that was called with x alone gives dx alone,
+        whatever else it can take; that is how `Sequential` and all that composes layers of one
+        input call it.
+
         `gradients` gives arrays to write into, one for every parameter, and is what comes back.
         With `input_gradient=False`, dx is None and not computed.
         """
         raise NotImplementedError
+
+    def forward_y(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        """Forward as a container calls it: y alone, also of a layer that returns its state too."""
+        return self.forward(x, training=training)
+
+    def backward_y(
+        self,
+        dy: Array,
+        cache: Any,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Array | None, Mapping[str, Array]]:
+        """The backward of `forward_y`: dx alone."""
+        return self.backward(dy, cache, gradients=gradients, input_gradient=input_gradient)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A layer with arrays and generators of its own; the ops it refers to stay the same."""
@@ -75,6 +99,11 @@ class Layer:
     def parameters(self) -> dict[str, Array]:
         """Every parameter by name: the arrays themselves, not copies."""
         return self._collect("parameter_names")
+
+    @property
+    def parameter_bytes(self) -> int:
+        """The memory that all parameters take."""
+        return sum(array.nbytes for array in self.parameters.values())
 
     @property
     def buffers(self) -> dict[str, Array]:

@@ -33,10 +33,10 @@ class Residual(Layer):
             self.layers["projection"] = projection
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
-        branch, inner = self.inner.forward(x, training=training)
+        branch, inner = self.inner.forward_y(x, training=training)
         skip, projection = x, None
         if self.projection is not None:
-            skip, projection = self.projection.forward(x, training=training)
+            skip, projection = self.projection.forward_y(x, training=training)
         if branch.shape != skip.shape:
             raise ShapeError(
                 f"Residual: the branch gives shape {tuple(branch.shape)}; allowed: "
@@ -53,12 +53,12 @@ class Residual(Layer):
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         found = {}
-        dbranch, found["inner"] = self.inner.backward(
+        dbranch, found["inner"] = self.inner.backward_y(
             dy, cache.inner, gradients=part(gradients, "inner"), input_gradient=input_gradient
         )
         dskip: Any = dy
         if self.projection is not None:
-            dskip, found["projection"] = self.projection.backward(
+            dskip, found["projection"] = self.projection.backward_y(
                 dy,
                 cache.projection,
                 gradients=part(gradients, "projection"),

@@ -13,7 +13,9 @@ class Sequential(Layer):
     """y = fₙ(… f₂(f₁(x))); backward goes through the layers in reverse.
 
     Children are named by position (`0.weight`) or by keyword (`conv.weight`); the cache is the
-    tuple of the children's caches.
+    tuple of the children's caches. What one layer returns goes into the next as its only input; a
+    layer that can take more, such as attention, is called with that alone, and of a recurrent layer
+    only y goes on.
     """
 
     def __init__(self, *layers: Layer, **named: Layer) -> None:
@@ -27,7 +29,7 @@ class Sequential(Layer):
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, tuple[Any, ...]]:
         caches = []
         for layer in self._children:
-            x, cache = layer.forward(x, training=training)
+            x, cache = layer.forward_y(x, training=training)
             caches.append(cache)
         return x, tuple(caches)
 
@@ -43,7 +45,7 @@ class Sequential(Layer):
         found: dict[str, Mapping[str, Array]] = {}
         for i in range(len(self._children) - 1, last_needed - 1, -1):
             name = self._names[i]
-            dy, found[name] = self._children[i].backward(
+            dy, found[name] = self._children[i].backward_y(
                 dy,
                 cache[i],
                 gradients=part(gradients, name),

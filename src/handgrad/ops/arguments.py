@@ -64,3 +64,19 @@ def check_broadcast(op: str, name: str, array: Array, x: Array) -> None:
             f"{op}: {name} has shape {tuple(array.shape)}; "
             f"allowed: a shape that broadcasts to {tuple(x.shape)}, the shape of x"
         )
+
+
+def check_lengths(op: str, lengths: Array, batch: int) -> None:
+    """Raise unless `lengths` are integers of shape (batch,)."""
+    check_vector(op, "lengths", lengths, batch)
+    if isinstance(lengths, np.ndarray) and lengths.dtype.kind not in "iu":
+        raise ArgumentError(f"{op}: lengths are of {lengths.dtype}; allowed: integers")
+
+
+def check_length_values(op: str, lengths: Array, most: int) -> None:
+    """Raise ArgumentError for a length outside 0 to `most`; only NumPy arrays are looked at."""
+    known = isinstance(lengths, np.ndarray) and lengths.size > 0
+    if known and not (lengths.min() >= 0 and lengths.max() <= most):
+        raise ArgumentError(
+            f"{op}: lengths go from {lengths.min()} to {lengths.max()}; allowed: 0 to {most}"
+        )

@@ -40,6 +40,7 @@ _AXES: Final = {
     "max_pool2d": (3, "(C, H, W)"),
     "avg_pool2d": (3, "(C, H, W)"),
     "conv1d": (2, "(C, T)"),
+    **dict.fromkeys(("rnn", "leaky_rnn", "lstm", "gru", "last_step"), (2, "(T, D)")),
     "dense": (1, '(D,), which {type = "flatten"} gives'),
 }
 
@@ -212,6 +213,15 @@ def _convolution(
     return make
 
 
+def _recurrent(
+    kind: Callable[..., Layer],
+) -> Callable[[dict[str, Any], Shape, np.random.Generator], Layer]:
+    def make(settings: dict[str, Any], shape: Shape, rng: np.random.Generator) -> Layer:
+        return kind(shape[1], settings.pop("hidden_size"), rng=rng.spawn(1)[0], **settings)
+
+    return make
+
+
 def _standardize(settings: dict[str, Any], shape: Shape, rng: np.random.Generator) -> Layer:
     """Over the whole example, whatever its axes."""
     return layers.Standardize(tuple(range(-len(shape), 0)), **settings)
@@ -224,6 +234,11 @@ _MAKERS: Final[dict[str, Callable[[dict[str, Any], Shape, np.random.Generator], 
     "conv_transpose2d": _convolution(layers.ConvTranspose2d),
     "max_pool2d": lambda settings, shape, rng: layers.MaxPool2d(**settings),
     "avg_pool2d": lambda settings, shape, rng: layers.AvgPool2d(**settings),
+    "rnn": _recurrent(layers.RNN),
+    "leaky_rnn": _recurrent(layers.LeakyRNN),
+    "lstm": _recurrent(layers.LSTM),
+    "gru": _recurrent(layers.GRU),
+    "last_step": lambda settings, shape, rng: layers.LastStep(**settings),
     "flatten": lambda settings, shape, rng: layers.Flatten(),
     "batch_norm": lambda settings, shape, rng: layers.BatchNorm(shape[0], **settings),
     "layer_norm": lambda settings, shape, rng: layers.LayerNorm(shape[-1], **settings),

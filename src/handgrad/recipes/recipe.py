@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from handgrad.errors import RecipeError
 from handgrad.ops.activation import ACTIVATIONS
+from handgrad.ops.rnn import NONLINEARITIES
 from handgrad.recipes.schema import (
     Either,
     Flag,
@@ -75,6 +76,13 @@ _CONVOLUTION: Final[Keys] = {
     "groups": Key(_COUNT),
     "bias": Key(Flag()),
 }
+_RECURRENT: Final[Keys] = {
+    "hidden_size": Key(_COUNT, required=True),
+    "num_layers": Key(_COUNT),
+    "bidirectional": Key(Flag()),
+    "dropout": Key(Number(0, 1)),
+    "bias": Key(Flag()),
+}
 _FIRST: Final[Keys] = {"activation": Key(Text(ACTIVATIONS)), "initializer": Key(_INITIALIZER)}
 _WINDOW: Final[Keys] = {"stride": Key(Size(1)), "padding": Key(Size(0))}
 LAYERS: Final[dict[str, Keys]] = {
@@ -96,6 +104,11 @@ LAYERS: Final[dict[str, Keys]] = {
         **_WINDOW,
         "count_include_pad": Key(Flag()),
     },
+    "rnn": {**_RECURRENT, "nonlinearity": Key(Text(NONLINEARITIES))},
+    "leaky_rnn": {**_RECURRENT, "alpha": Key(Number(0, 1), required=True)},
+    "lstm": {**_RECURRENT, "proj_size": Key(_COUNT), "forget_bias": Key(Number(None))},
+    "gru": _RECURRENT,
+    "last_step": {"bidirectional": Key(Flag())},
     "flatten": {},
     "batch_norm": {"momentum": Key(Number(0, 1)), "eps": Key(_NOT_NEGATIVE)},
     "layer_norm": {"eps": Key(_NOT_NEGATIVE)},

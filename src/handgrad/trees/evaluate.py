@@ -57,14 +57,22 @@ class Trace:
     def definition(self, name: str) -> Node | None:
         """The expression assigned to a name alone.
 
-        None for an argument, and for a name that is assigned anew from its own old value, which is
-        gone by the end of the run.
+        None for an argument, and where a name in the expression has another value by the end of the
+        run, as in a loop: there the expression gives something else.
         """
-        for step in reversed(self.steps):
-            if step.statement.target == nodes.Name(name):
-                value = step.statement.value
-                return None if name in nodes.names(value) else value
+        for number in reversed(range(len(self.steps))):
+            statement = self.steps[number].statement
+            if statement.target == nodes.Name(name):
+                lasting = all(self._lasts(each, number) for each in nodes.names(statement.value))
+                return statement.value if lasting else None
         return None
+
+    def _lasts(self, name: str, number: int) -> bool:
+        """Whether a name has the same value before step `number` as at the end of the run."""
+        if not any(name in step.values for step in self.steps[number:]):
+            return True
+        earlier = (step.values for step in reversed(self.steps[:number]) if name in step.values)
+        return next(earlier, {}).get(name, _ABSENT) is self.environment[name]
 
 
 def trace(function: Function, *args: Any, **kwargs: Any) -> Trace:

@@ -5,6 +5,9 @@ Read is the part of Python in which mathematics is written: assignments to names
 `try`, ...) is a `TreeError` with the line it stands on. What only checks or shapes stays out by
 convention: checks are in an op's `validate`, never in forward or backward, and names of sizes, axes
 and array libraries are read like any other, but are no equations, because no array is their value.
+
+A backward may be written in parts: a line `a, b = backward_data(dy, cache)`, where backward_data is
+a function of the same module and gets what its own arguments are called, is read as its body.
 """
 
 from __future__ import annotations
@@ -12,9 +15,9 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeGuard
 
 from handgrad.errors import HandgradError
 from handgrad.trees import nodes
@@ -73,7 +76,7 @@ def read(function: Callable[..., Any], *, stores: bool = False) -> Function:
     if not isinstance(definition, ast.FunctionDef):
         raise TreeError(f"{name} is no function written with def; allowed: one that is")
     closure = inspect.getclosurevars(function).nonlocals
-    return Function(
+    found = Function(
         name,
         _parameters(definition.args),
         _Reader(name, first - 1, stores).block(definition.body),
@@ -81,6 +84,7 @@ def read(function: Callable[..., Any], *, stores: bool = False) -> Function:
         function,
         {**function.__globals__, **closure},
     )
+    return _with_parts(found)
 
 
 def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
@@ -103,6 +107,68 @@ def _shape(annotation: ast.expr | None) -> str:
         case ast.Subscript(slice=ast.Tuple(elts=[_, ast.Constant(value=str() as shape)])):
             return shape.strip()
     return ""
+
+
+def _with_parts(function: Function) -> Function:
+    """The function with the bodies of its parts in the place of the calls."""
+    body: list[Node] = []
+    for statement in function.body:
+        body += _part(statement, function) or (statement,)
+    return replace(function, body=tuple(body))
+
+
+def _part(statement: Node, function: Function) -> tuple[Node, ...]:
+    """The body of the part that is called here; nothing for any other statement.
+
+    Nor for a function that returns early, or has names for itself that the caller uses too.
+    """
+    match statement:
+        case nodes.Assign(target, nodes.Call(nodes.Name(called), arguments, ())) if (
+            called.startswith("backward_") and inspect.isfunction(function.names.get(called))
+        ):
+            definition = inspect.unwrap(function.names[called])
+        case _:
+            return ()
+    if definition.__globals__ is not function.source.__globals__:
+        return ()
+    part = read(definition)
+    *body, last = part.body
+    inner = [each for statement in body for each in nodes.walk(statement)]
+    own = set[str]().union(*(nodes.names(each.target) for each in inner if _binds(each)))
+    if (
+        arguments != tuple(nodes.Name(each.name) for each in part.parameters)
+        or not isinstance(last, nodes.Return)
+        or any(isinstance(each, nodes.Return) for each in inner)
+        or (own - nodes.names(target)) & _read_names(function)
+    ):
+        return ()
+    return (*body, *_assigned(target, last.value, last.line))
+
+
+def _binds(node: Node) -> TypeGuard[nodes.Assign | nodes.For]:
+    return isinstance(node, nodes.Assign | nodes.For)
+
+
+def _read_names(function: Function) -> set[str]:
+    """Every name that the function's own statements read."""
+    parts = [each for statement in function.body for each in nodes.walk(statement)]
+    values = (each.value for each in parts if isinstance(each, nodes.Assign | nodes.Return))
+    tests = (each.test for each in parts if isinstance(each, nodes.Branch))
+    iterables = (each.iterable for each in parts if isinstance(each, nodes.For))
+    return set[str]().union(*map(nodes.names, (*values, *tests, *iterables)))
+
+
+def _assigned(target: Node, value: Node, line: int) -> Iterator[Node]:
+    """target = value, one by one where tuples are written out; what keeps its name is left out."""
+    match target, value:
+        case nodes.Sequence(_, targets), nodes.Sequence(_, values) if len(targets) == len(values):
+            pairs = [pair for pair in zip(targets, values, strict=True) if pair[0] != pair[1]]
+            new = set[str]().union(*(nodes.names(each) for each, _ in pairs))
+            if not new & nodes.names(value):
+                for each, its_value in pairs:
+                    yield nodes.Assign(each, its_value, line)
+                return
+    yield nodes.Assign(target, value, line)
 
 
 _COMPARISONS: Final = {

@@ -14,11 +14,13 @@ import numpy as np
 
 from handgrad.checking.samples import (
     activations,
+    attention,
     convolutions,
     losses,
     normalizations,
     pooling,
     products,
+    recurrences,
     selections,
 )
 from handgrad.checking.samples.table import SITUATIONS, OpSamples, Row, Sample, Seed, Situation
@@ -46,6 +48,8 @@ _TABLE: Final[dict[str, OpSamples]] = {
     **normalizations.TABLE,
     **selections.TABLE,
     **losses.TABLE,
+    **attention.TABLE,
+    **recurrences.TABLE,
 }
 
 #: How far the values of a fused ReLU stay from its kink, more than a step of a finite difference or
@@ -76,7 +80,7 @@ def small_example(op: str) -> Sample:
     return _of(op).small.draw(np.random.default_rng(0))
 
 
-def small_cotangent(op: str) -> np.ndarray:
+def small_cotangent(op: str) -> Any:
     """Whole numbers in the shape of the small example's y, not all the same."""
     return _of(op).small_cotangent(np.random.default_rng(0))
 

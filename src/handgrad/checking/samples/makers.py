@@ -76,6 +76,17 @@ def labels(classes: int, *shape: int, ignored: int | None = None) -> Maker:
     return make
 
 
+def booleans(*shape: int, share: float) -> Maker:
+    """True in about this share of the places, and in the first along the last axis."""
+
+    def make(rng: np.random.Generator) -> np.ndarray:
+        found = np.asarray(rng.random(shape) < share)
+        found[..., 0] = True
+        return found
+
+    return make
+
+
 def probabilities(*shape: int, axis: int) -> Maker:
     def make(rng: np.random.Generator) -> np.ndarray:
         weights = rng.uniform(0.1, 1.0, shape)

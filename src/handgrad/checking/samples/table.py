@@ -38,7 +38,7 @@ class Sample:
 
     label: str
     situation: Situation
-    #: In the order of forward's arguments: float64, or integers for indices.
+    #: In the order of forward's arguments: float64, integers for indices, booleans for masks.
     arrays: Mapping[str, np.ndarray]
     #: Settings by keyword.
     options: Mapping[str, Any]
@@ -84,5 +84,6 @@ class OpSamples:
     gradients: tuple[str, ...]
     rows: tuple[Row, ...]
     small: Row
-    small_cotangent: Maker
+    #: In the shape of the small example's y; of several outputs, nested as they are.
+    small_cotangent: Callable[[np.random.Generator], Any]
     random: Callable[[np.random.Generator], Row]

@@ -1,0 +1,94 @@
+"""How English words are said: letters and phonemes, from a file in the form of the CMU dictionary.
+
+    ABACUS  AE1 B AH0 K AH0 S
+    ABACUS(1)  ...                 another way to say it; (2) and so on too
+    ;;; a line of comment          and whatever stands behind #
+
+Vowels end in their stress, 0 to 2. The same as `"abacus": "AE1 B AH0 K AH0 S"`, the form of .json
+and .js packages, is read too.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from handgrad.data.files import StrPath, find_file, read_bytes
+from handgrad.data.pairs import PairData, Row, assemble, divide
+from handgrad.data.tokens import Symbols, Tokenizer
+from handgrad.errors import DataError
+
+EXPECTED: Final = "the CMU pronouncing dictionary, a file with a word and its phonemes in each line"
+_FILES: Final = ("cmudict.dict", "cmudict*.txt", "cmudict-0.7?", "cmudict*.js*", "index.js")
+_QUOTED: Final = re.compile(r'"([^"]+)"\s*:\s*"([^"]+)"')
+_PHONEME: Final = re.compile(r"[A-Z]{1,2}[012]?")
+
+
+def load(
+    path: StrPath | None = None,
+    seed: int = 0,
+    *,
+    stress: bool = True,
+    alternates: bool = True,
+    validation: float = 0.05,
+    test: float = 0.05,
+) -> PairData:
+    """Words letter by letter, their phonemes as words; all ways to say a word are in one part.
+
+    stress: whether vowels keep their 0, 1 or 2. alternates: whether a word has all its ways, or
+    the first alone. The file is at `path` or where HANDGRAD_DATA points.
+    Raises DataError where it is missing or naming the line that is wrong.
+    """
+    file = find_file("pronounce", path, EXPECTED, _FILES, ("cmudict",))
+    rows = read_dictionary(file, stress=stress, alternates=alternates)
+    return assemble("pronounce", divide(rows, validation, test, seed), _learn)
+
+
+def _learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:
+    letters = Symbols.learn((word for word, _ in train), marked=True)
+    return letters, Symbols.learn((said for _, said in train), words=True, marked=True)
+
+
+def read_dictionary(path: Path, *, stress: bool = True, alternates: bool = True) -> list[Row]:
+    """(word in small letters, phonemes with spaces between) for each way to say each word.
+
+    Words that are no words but names of punctuation marks are passed over.
+    """
+    found: dict[Row, None] = {}
+    known: set[str] = set()
+    for number, line in enumerate(_lines(path), 1):
+        entry = line.partition("#")[0].split()
+        if not entry or line.startswith(";;;"):
+            continue
+        word = re.sub(r"\(\d+\)$", "", entry[0]).lower()
+        phonemes = entry[1:]
+        if not phonemes:
+            raise DataError(f"{path}: line {number:,} has no phonemes; expected {EXPECTED}")
+        for phoneme in phonemes:
+            if not _PHONEME.fullmatch(phoneme):
+                raise DataError(
+                    f"{path}: line {number:,} has the phoneme {phoneme!r}; "
+                    "expected one or two capital letters, for a vowel with its stress, 0 to 2"
+                )
+        if not (word[0].isalpha() or word[0] == "'"):
+            continue
+        said = " ".join(phonemes if stress else [phoneme.rstrip("012") for phoneme in phonemes])
+        if alternates or word not in known:
+            found[word, said] = None
+        known.add(word)
+    if not found:
+        raise DataError(f"{path} has no words; expected {EXPECTED}")
+    return list(found)
+
+
+def _lines(path: Path) -> list[str]:
+    content = read_bytes(path, EXPECTED)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        # The dictionary's own version 0.7b writes DÉJÀ VU in Latin-1.
+        text = content.decode("latin-1")
+    if path.suffix in (".js", ".json"):
+        return [f"{word} {phonemes}" for word, phonemes in _QUOTED.findall(text)]
+    return text.splitlines()

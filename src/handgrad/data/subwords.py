@@ -1,0 +1,91 @@
+"""Subword tokens, by the `tokenizers` package: the optional extra `handgrad[subwords]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.tokens import MARKS
+from handgrad.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+
+def _package() -> Any:
+    try:
+        import tokenizers
+    except ImportError:
+        raise DataError(
+            "subwords need the package tokenizers; expected `pip install 'handgrad[subwords]'`"
+        ) from None
+    return tokenizers
+
+
+class Subwords:
+    """Byte pairs merged by how often they meet, after R. Sennrich, B. Haddow, A. Birch 2016.
+
+    Tokens 0 to 3 are the marks <pad>, <s>, </s> and <unk>; since every byte is a token, <unk> is
+    never needed. A space belongs to the word behind it, so decoding gives the text back exactly.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], size: int) -> Subwords:
+        """The merges of these texts, until there are `size` tokens (fewer where they run out).
+
+        Raises ArgumentError unless there is room for the marks and every byte.
+        """
+        package = _package()
+        if size < len(MARKS) + 256:
+            raise ArgumentError(
+                f"Subwords: size is {size}; allowed: from {len(MARKS) + 256}, the marks and bytes"
+            )
+        tokenizer = package.Tokenizer(package.models.BPE())
+        tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = package.decoders.ByteLevel()
+        trainer = package.trainers.BpeTrainer(
+            vocab_size=size,
+            special_tokens=list(MARKS),
+            initial_alphabet=package.pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(tokenizer)
+
+    @classmethod
+    def parse(cls, path: Path, text: str) -> Subwords:
+        """The tokenizer in the `text` of a tokenizer.json. Raises DataError for other marks."""
+        package = _package()
+        try:
+            tokenizer = package.Tokenizer.from_str(text)
+        except Exception as error:  # the package raises no narrower one
+            raise DataError(
+                f"{path} is no tokenizer ({error}); expected a tokenizer.json"
+            ) from None
+        found = [tokenizer.id_to_token(number) for number in range(len(MARKS))]
+        if found != list(MARKS):
+            raise DataError(
+                f"{path} has {', '.join(map(str, found))} as its first tokens; "
+                f"expected {', '.join(MARKS)}"
+            )
+        return cls(tokenizer)
+
+    @property
+    def size(self) -> int:
+        return int(self._tokenizer.get_vocab_size())
+
+    def encode(self, text: str) -> Int[Array, "T"]:
+        return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        return str(self._tokenizer.decode([int(token) for token in tokens]))
+
+    def save(self, path: Path) -> None:
+        path.write_text(self._tokenizer.to_str(pretty=False), encoding="utf-8")

@@ -1,0 +1,123 @@
+"""Any text, to learn what comes next in it.
+
+The text is one long row of tokens: the first part of it is for training, the rest for validation.
+An example is a block of consecutive tokens x, with targets y that are the same one step later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.files import StrPath, read_utf8
+from handgrad.data.tokens import Bytes, Symbols, Tokenizer
+from handgrad.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+UNITS: Final = ("characters", "bytes")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text as tokens; `characters` are those of the validation part.
+
+    A loss in nats per token is `loss / log(2) * text.tokens_per_character` bits per character.
+    """
+
+    name: str
+    tokenizer: Tokenizer
+    train: Int[Array, "A"]
+    validation: Int[Array, "B"]
+    characters: int
+
+    @property
+    def tokens_per_character(self) -> float:
+        return len(self.validation) / self.characters
+
+
+class Blocks:
+    """Blocks of `size` tokens: at random places for training, one after the other for judging.
+
+    An example's number is where it starts. count: blocks in an epoch, by default as many as the
+    text has; each epoch draws its own, with repetition. What is left behind the last whole block
+    is not judged.
+    Raises DataError where the text is too short for one block and its targets.
+    """
+
+    def __init__(self, tokens: Int[Array, "L"], size: int, count: int | None = None) -> None:
+        for name, value in (("size", size), ("count", count)):
+            if value is not None and value < 1:
+                raise ArgumentError(f"Blocks: {name} is {value}; allowed: an integer from 1")
+        if len(tokens) <= size:
+            raise DataError(
+                f"a text of {len(tokens):,} tokens is too short; "
+                f"expected at least {size + 1:,}, a block of {size:,} and the token behind it"
+            )
+        self.tokens = tokens
+        self.size = size
+        self._starts = np.arange(0, len(tokens) - size, size)
+        self._count = len(self._starts) if count is None else count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def order(self, batch_size: int, rng: np.random.Generator) -> Int[Array, "N"]:
+        return rng.integers(0, len(self.tokens) - self.size, self._count)
+
+    def every(self) -> Int[Array, "M"]:
+        return self._starts
+
+    def gather(self, index: Int[Array, "B"]) -> tuple[tuple[Array], Array]:
+        """((x,), y), both (B, size) int64."""
+        places = np.asarray(index)[:, None] + np.arange(self.size)
+        return (self.tokens[places],), self.tokens[places + 1]
+
+
+def load(path: StrPath | None = None, *, unit: str = "characters", validation: float = 0.1) -> Text:
+    """The text of a UTF-8 file, or without one the text that Python carries about itself.
+
+    unit: "characters", of which every one in the text is a token, or "bytes" of UTF-8. validation:
+    the share at the end of the text that is kept from training.
+    Raises DataError where the file is empty, unreadable or not UTF-8, ArgumentError for a setting
+    that is not allowed.
+    """
+    if unit not in UNITS:
+        raise ArgumentError(f"text: unit is {unit!r}; allowed: {' or '.join(UNITS)}")
+    if not 0 < validation < 1:
+        raise ArgumentError(f"text: validation is {validation}; allowed: between 0 and 1")
+    if path is None:
+        name, text = "pydoc_data.topics", python_topics()
+    else:
+        file = Path(path).expanduser()
+        name, text = file.stem, read_utf8(file)
+    cut = int(len(text) * (1 - validation))
+    if cut == 0:
+        raise DataError(f"{path or name} has {len(text)} characters; expected a text to learn from")
+    tokenizer: Tokenizer = Bytes() if unit == "bytes" else Symbols.learn([text])
+    return Text(
+        name,
+        tokenizer,
+        tokenizer.encode(text[:cut]),
+        tokenizer.encode(text[cut:]),
+        len(text) - cut,
+    )
+
+
+def python_topics() -> str:
+    """The chapters of the language reference that `help()` shows, about 465,000 characters.
+
+    They differ a little from one version of Python to the next.
+    """
+    try:
+        from pydoc_data.topics import topics
+    except ImportError:
+        raise DataError(
+            "this Python comes without pydoc_data.topics; expected --data FILE, any text in UTF-8"
+        ) from None
+    return "\n\n".join(topics[topic] for topic in sorted(topics))

@@ -1,0 +1,128 @@
+"""Tokens: characters, words or bytes as the integers a model takes.
+
+A tokenizer turns text into integers from 0 to below `size` and back, and is kept in one JSON file,
+so that a trained run needs nothing else; `load_tokenizer` reads every kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.files import read_utf8
+from handgrad.errors import DataError
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+#: The first tokens of a vocabulary that knows beginnings and ends, and their numbers.
+MARKS: Final = ("<pad>", "<s>", "</s>", "<unk>")
+PAD, START, END, UNKNOWN = range(4)
+
+
+class Tokenizer(Protocol):
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+
+    def encode(self, text: str) -> Int[Array, "T"]: ...
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text of these tokens; marks have none."""
+
+    def save(self, path: Path) -> None: ...
+
+
+class Symbols:
+    """Characters, or words with spaces between them, by their place in `symbols`.
+
+    With `MARKS` at the start of `symbols`, what is unknown becomes <unk>; without them it is an
+    error that names it.
+    """
+
+    def __init__(self, symbols: Sequence[str], *, words: bool = False) -> None:
+        self.symbols = tuple(symbols)
+        self.words = words
+        self.marked = self.symbols[: len(MARKS)] == MARKS
+        self._number = {symbol: i for i, symbol in enumerate(self.symbols)}
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], *, words: bool = False, marked: bool = False) -> Symbols:
+        """Every character (or word) of these texts, sorted; after the marks where `marked`."""
+        found: set[str] = set()
+        for text in texts:
+            found.update(text.split() if words else text)
+        if not found:
+            raise DataError("the texts are empty; expected at least one character")
+        return cls((*(MARKS if marked else ()), *sorted(found)), words=words)
+
+    @property
+    def size(self) -> int:
+        return len(self.symbols)
+
+    def encode(self, text: str) -> Int[Array, "T"]:
+        """The number of each symbol, (T,) int64. Raises DataError for one that has none."""
+        parts = text.split() if self.words else text
+        if self.marked:
+            numbers = [self._number.get(part, UNKNOWN) for part in parts]
+        else:
+            try:
+                numbers = [self._number[part] for part in parts]
+            except KeyError as error:
+                unknown = error.args[0]
+                raise DataError(
+                    f"{unknown!r} at position {list(parts).index(unknown)} is not in the "
+                    f"vocabulary; expected only its {self.size} "
+                    f"{'words' if self.words else 'characters'}"
+                ) from None
+        return np.array(numbers, dtype=np.int64)
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        first = UNKNOWN if self.marked else 0
+        parts = (self.symbols[token] for token in tokens if token >= first)
+        return (" " if self.words else "").join(parts)
+
+    def save(self, path: Path) -> None:
+        content = {"tokens": "words" if self.words else "characters", "symbols": self.symbols}
+        path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+class Bytes:
+    """The bytes of UTF-8: 256 tokens, for which no text is unknown."""
+
+    size = 256
+
+    def encode(self, text: str) -> Int[Array, "T"]:
+        return np.frombuffer(text.encode("utf-8"), np.uint8).astype(np.int64)
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text; bytes that are no UTF-8, as half a character is, become U+FFFD."""
+        return bytes(int(token) for token in tokens).decode("utf-8", errors="replace")
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps({"tokens": "bytes"}), encoding="utf-8")
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer that was saved in `path`. Raises DataError where it holds something else."""
+    what = "a tokenizer saved by handgrad or by the tokenizers package"
+    text = read_utf8(path, what)
+    try:
+        content: Any = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON ({error}); expected {what}") from None
+    match content:
+        case {"tokens": "characters" | "words" as kind, "symbols": [*symbols]}:
+            return Symbols([str(symbol) for symbol in symbols], words=kind == "words")
+        case {"tokens": "bytes"}:
+            return Bytes()
+        case {"model": _}:
+            from handgrad.data.subwords import Subwords
+
+            return Subwords.parse(path, text)
+    raise DataError(f"{path} is JSON of another kind; expected {what}")

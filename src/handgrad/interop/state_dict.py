@@ -1,0 +1,80 @@
+"""PyTorch's names of weights and ours: a state_dict as `update_parameters` takes it.
+
+Recurrent layers, Dense and the convolutions have PyTorch's own names; what is renamed here are the
+parts of attention and transformers. PyTorch itself is not needed: arrays in, arrays out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+
+#: The parts of a transformer layer; None for a level that we have not.
+_PARTS: Final = {
+    "layers": None,
+    "self_attn": "attention.inner",
+    "multihead_attn": "cross_attention.inner",
+    "linear1": "feed_forward.inner.linear1",
+    "linear2": "feed_forward.inner.linear2",
+    "out_proj": "o_proj",
+}
+#: The norms of one layer, by their number.
+_NORMS: Final = ("norm1", "norm2", "norm3")
+_NORM_ARRAYS: Final = {"weight": "gamma", "bias": "beta"}
+#: What each of them normalises.
+_PARTS_OF_ENCODER: Final = ("attention", "feed_forward")
+_PARTS_OF_DECODER: Final = ("attention", "cross_attention", "feed_forward")
+_PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj")
+
+
+def from_torch(state: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays of a state_dict under the names of our layers, packed projections taken apart.
+
+        layer.update_parameters(from_torch({k: v.numpy() for k, v in module.state_dict().items()}))
+
+    Takes those of torch.nn.MultiheadAttention (with packed or separate projections),
+    TransformerEncoderLayer, TransformerDecoderLayer and the stacks of both, for MultiHeadAttention,
+    TransformerBlock, TransformerEncoder and TransformerDecoder; any other name stays.
+    Raises ArgumentError for `bias_k` and `bias_v`, which have no counterpart.
+    """
+    found: dict[str, Array] = {}
+    for name, array in state.items():
+        *path, last = name.split(".")
+        if last in ("bias_k", "bias_v"):
+            raise ArgumentError(
+                f"from_torch: {name!r} is given; allowed: attention made with add_bias_kv=False"
+            )
+        owner = list(_renamed(path, state))
+        for own_last, part in _unpacked(last, array):
+            if path and path[-1] in (*_NORMS, "norm"):
+                own_last = _NORM_ARRAYS[own_last]
+            found[".".join((*owner, own_last))] = part
+    return found
+
+
+def _renamed(path: list[str], state: Mapping[str, Array]) -> Iterator[str]:
+    for i, part in enumerate(path):
+        if part in _NORMS:
+            layer = "".join(each + "." for each in path[:i])
+            crosses = any(name.startswith(layer + "multihead_attn.") for name in state)
+            normalised = _PARTS_OF_DECODER if crosses else _PARTS_OF_ENCODER
+            yield f"{normalised[_NORMS.index(part)]}.norm"
+        elif (own := _PARTS.get(part, part)) is not None:
+            yield own
+
+
+def _unpacked(last: str, array: Array) -> Iterator[tuple[str, Array]]:
+    """One array, or the three that PyTorch packs into one, each with its name."""
+    if last in ("in_proj_weight", "in_proj_bias"):
+        kind = last.removeprefix("in_proj_")
+        for projection, rows in zip(_PROJECTIONS, np.split(array, 3), strict=True):
+            yield f"{projection}.{kind}", rows
+    elif last.removesuffix("_weight") in _PROJECTIONS:
+        yield f"{last.removesuffix('_weight')}.weight", array
+    else:
+        yield last, array

@@ -1,0 +1,110 @@
+"""Add & Norm: a skip connection around a layer, and layer normalisation before it or after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.normalization import LayerNorm
+from handgrad.ops.arguments import check_choice
+
+PLACES: Final = ("pre", "post")
+
+
+class Cache(NamedTuple):
+    """The caches of the two layers."""
+
+    norm: Any
+    inner: Any
+
+
+class AddNorm(Layer):
+    """y = x + f(LN(x)) with norm="pre", y = LN(x + f(x)) with norm="post".
+
+    x forks, so its gradient is the sum over both ways. Further inputs and settings of forward, such
+    as a memory or masks, go to the inner layer f as they are; the gradients of further inputs come
+    back beside dx.
+    Source: Transformer Layer notes, section 5 (post); Gulino, transformer block (pre).
+    """
+
+    def __init__(
+        self,
+        inner: Layer,
+        features: int,
+        *,
+        norm: str = "pre",
+        eps: float = 1e-5,
+        dtype: Any = np.float32,
+    ) -> None:
+        check_choice("AddNorm", "norm", norm, PLACES)
+        self.place = norm
+        self.norm = LayerNorm(features, eps=eps, dtype=dtype)
+        self.inner = inner
+        self.layers = {"norm": self.norm, "inner": inner}
+
+    def forward(
+        self, x: Array, *others: Array, training: bool = False, **settings: Any
+    ) -> tuple[Array, Cache]:
+        z, before = self.before(x)
+        f, inner = self.inner.forward(z, *others, training=training, **settings)
+        y, after = self.after(x, f)
+        return y, Cache(before or after, inner)
+
+    def before(self, x: Array) -> tuple[Array, Any]:
+        """What the inner layer gets for x, and the cache of the norm if it stands there."""
+        return self.norm.forward(x) if self.place == "pre" else (x, None)
+
+    def after(self, x: Array, f: Array) -> tuple[Array, Any]:
+        """y for x and what the inner layer made of it, and the cache of the norm if it is there."""
+        return (x + f, None) if self.place == "pre" else self.norm.forward(x + f)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Any, Mapping[str, Array]]:
+        found: dict[str, Mapping[str, Array]] = {"norm": {}, "inner": {}}
+        norm_places, inner_places = part(gradients, "norm"), part(gradients, "inner")
+        dskip = dy
+        if self.place == "post":
+            dskip, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_places)
+        dinputs, found["inner"] = self.inner.backward(
+            dskip,
+            cache.inner,
+            gradients=inner_places,
+            input_gradient=input_gradient or self.place == "pre",
+        )
+        dz, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
+        if self.place == "pre":
+            dz, found["norm"] = self.norm.backward(
+                dz, cache.norm, gradients=norm_places, input_gradient=input_gradient
+            )
+        if gradients is None:
+            gradients = merge(found)
+        if not input_gradient:
+            return None, gradients
+        dx = dskip + dz
+        return (dx, *dothers) if dothers else dx, gradients
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        return self.inner.output_shape(self.norm.output_shape(input_shape))
+
+    def flops(self, input_shape: Shape) -> int:
+        return sum(row.flops for row in self.summary(input_shape))
+
+    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+        prefix = f"{name}." if name else ""
+        shape = self.output_shape(input_shape)
+        rows = [
+            row
+            for child_name, layer in self.layers.items()
+            for row in layer.summary(input_shape, prefix + child_name)
+        ]
+        return [*rows, Row(name, "AddNorm", shape, 0, int(np.prod(shape)))]

@@ -1,0 +1,320 @@
+"""Multi-head attention: projections of queries, keys and values, heads side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.layers.base import Layer, Shape, merge, part
+from handgrad.layers.dense import Dense
+from handgrad.ops import attention, dropout, rotary
+
+
+class KeysValues(NamedTuple):
+    """Projected keys and values by head, (N, G, S, size): what decoding keeps of earlier steps."""
+
+    k: Array
+    v: Array
+
+    def followed_by(self, later: KeysValues) -> KeysValues:
+        """These and then the later ones."""
+        k = np.concatenate([self.k, later.k], axis=2)
+        return KeysValues(k, np.concatenate([self.v, later.v], axis=2))
+
+
+class Cache(NamedTuple):
+    """The caches of every step; `attention.a` holds the weights, to be looked at as maps."""
+
+    inputs: int
+    projections: Mapping[str, Any]
+    turned: Mapping[str, Any]
+    attention: Any
+    post_dropout: Any
+
+
+def split_heads(x: Array, heads: int) -> Array:
+    """(N, T, H·d) to (N, H, T, d): head i has the columns i·d to (i+1)·d − 1."""
+    batch, steps, features = x.shape
+    return x.reshape(batch, steps, heads, features // heads).transpose(0, 2, 1, 3)
+
+
+def merge_heads(x: Array) -> Array:
+    """(N, H, T, d) to (N, T, H·d): the heads side by side."""
+    batch, heads, steps, features = x.shape
+    return x.transpose(0, 2, 1, 3).reshape(batch, steps, heads * features)
+
+
+class MultiHeadAttention(Layer):
+    """y = concat(head_1, …, head_h) W_O + b_O,  head_i = attention(q W_Q,i, k W_K,i, v W_V,i).
+
+    Called with one input it is self-attention, with two the second is key and value (a memory):
+
+        y, cache = layer.forward(x)                      dx, gradients = layer.backward(dy, cache)
+        y, cache = layer.forward(x, memory)              (dx, dmemory), gradients = …
+        y, cache = layer.forward(query, key, value)      (dquery, dkey, dvalue), gradients = …
+
+    Where an input forks into several projections, its gradient is the sum of theirs.
+
+    The sizes are those of cuDNN's descriptor: `q_size`, `k_size` and `v_size` of the inputs (k and
+    v as q unless given), `q_proj_size`, `k_proj_size` and `v_proj_size` of one head (q_size/heads
+    unless given, as in PyTorch), `o_proj_size` of y (q_size unless given). A projection size of 0
+    means no projection: every head gets the whole input, and y is the heads side by side.
+    `kv_heads` heads of keys and values serve heads/kv_heads heads each. `scale` is 1/√(size of a
+    key) unless given, `rotary` turns queries and keys by their places. `dropout` is of the
+    attention weights, `post_dropout` of y; both draw from `rng` in training.
+
+    Parameters: `q_proj.weight` (heads·q_proj_size, q_size), `q_proj.bias`, the same for `k_proj`,
+    `v_proj` and `o_proj`; head i has the i-th block of rows.
+    Source: Transformer Layer notes, section 5, with V_i in head i; Yeung, section 4.3; Yamanishi,
+    section 7, with W_O.
+    """
+
+    generator_names = ("rng",)
+
+    def __init__(
+        self,
+        q_size: int,
+        heads: int,
+        *,
+        rng: np.random.Generator,
+        k_size: int | None = None,
+        v_size: int | None = None,
+        q_proj_size: int | None = None,
+        k_proj_size: int | None = None,
+        v_proj_size: int | None = None,
+        o_proj_size: int | None = None,
+        scale: float | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        post_dropout: float = 0.0,
+        kv_heads: int | None = None,
+        rotary: bool = False,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.heads = heads
+        self.kv_heads = heads if kv_heads is None else kv_heads
+        self._check_heads()
+        self.sizes = {
+            "query": q_size,
+            "key": q_size if k_size is None else k_size,
+            "value": q_size if v_size is None else v_size,
+        }
+        q_head = self._head_size("q_proj_size", q_proj_size, q_size, q_size)
+        k_head = self._head_size("k_proj_size", k_proj_size, self.sizes["key"], q_head * heads)
+        v_head = self._head_size("v_proj_size", v_proj_size, self.sizes["value"], q_size)
+        if k_head != q_head:
+            raise ArgumentError(
+                f"MultiHeadAttention: a head's key has size {k_head}; allowed: {q_head}, "
+                "the size of its query"
+            )
+        self.scale = scale
+        self.rotary = rotary
+        self.dropout = _rate("dropout", dropout)
+        self.post_dropout = _rate("post_dropout", post_dropout)
+        self.rng = rng if dropout > 0 or post_dropout > 0 else None
+        if o_proj_size is None:
+            o_proj_size = q_size
+        self.out_size = o_proj_size or heads * v_head
+        self.head_sizes = (q_head, v_head)
+        projections = {
+            "q_proj": (q_size, heads * q_head, q_proj_size),
+            "k_proj": (self.sizes["key"], self.kv_heads * k_head, k_proj_size),
+            "v_proj": (self.sizes["value"], self.kv_heads * v_head, v_proj_size),
+            "o_proj": (heads * v_head, o_proj_size, o_proj_size),
+        }
+        self.layers = {
+            name: Dense(size, projected, rng=rng, bias=bias, dtype=dtype)
+            for name, (size, projected, asked) in projections.items()
+            if asked != 0
+        }
+
+    def _check_heads(self) -> None:
+        if self.heads < 1:
+            raise ArgumentError(f"MultiHeadAttention: heads is {self.heads}; allowed: 1 or more")
+        if self.kv_heads < 1 or self.heads % self.kv_heads != 0:
+            raise ArgumentError(
+                f"MultiHeadAttention: kv_heads is {self.kv_heads}; "
+                f"allowed: a number that divides heads = {self.heads}"
+            )
+
+    def _head_size(self, name: str, asked: int | None, size: int, shared: int) -> int:
+        """The size of one head: as asked, of the whole input for 0, else a share of `shared`."""
+        if asked is None:
+            if shared % self.heads != 0:
+                raise ArgumentError(
+                    f"MultiHeadAttention: heads is {self.heads}, which does not divide {shared}; "
+                    f"allowed: a number that does, or {name}"
+                )
+            return shared // self.heads
+        if asked < 0:
+            raise ArgumentError(f"MultiHeadAttention: {name} is {asked}; allowed: 0 or more")
+        return asked or size
+
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        *,
+        mask: Array | None = None,
+        lengths: Array | None = None,
+        causal: bool = False,
+        training: bool = False,
+    ) -> tuple[Array, Cache]:
+        """y (N, T, out) of a query (N, T, q_size), a key (N, S, k_size), a value (N, S, v_size).
+
+        `mask` (broadcasting to (N, heads, T, S), True where a query may look), `lengths` (N,) of
+        the keys and `causal` are those of `hg.ops.attention`.
+        """
+        if key is None and value is not None:
+            raise ArgumentError(
+                "MultiHeadAttention: value is given without key; allowed: query, query and key, "
+                "or all three"
+            )
+        inputs = 1 + (key is not None) + (value is not None)
+        key = query if key is None else key
+        value = key if value is None else value
+        projections: dict[str, Any] = {}
+        turned: dict[str, Any] = {}
+        q, projections["q_proj"] = self._heads("query", query, self.heads)
+        k, projections["k_proj"] = self._heads("key", key, self.kv_heads)
+        v, projections["v_proj"] = self._heads("value", value, self.kv_heads)
+        if self.rotary:
+            q, turned["q"] = rotary.forward(q)
+            k, turned["k"] = rotary.forward(k)
+        o, attended = attention.forward(
+            q,
+            k,
+            v,
+            mask=mask,
+            lengths=lengths,
+            causal=causal,
+            scale=self.scale,
+            dropout_p=self.dropout if training else 0.0,
+            rng=self.rng,
+        )
+        y = merge_heads(o)
+        if "o_proj" in self.layers:
+            y, projections["o_proj"] = self.layers["o_proj"].forward(y)
+        y, post = dropout.forward(y, self.post_dropout, self.rng, training=training)
+        return y, Cache(inputs, projections, turned, attended, post)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Any, Mapping[str, Array]]:
+        found: dict[str, Mapping[str, Array]] = {}
+        do = dropout.backward(dy, cache.post_dropout)
+        if "o_proj" in self.layers:
+            do, found["o_proj"] = self.layers["o_proj"].backward(
+                do, cache.projections["o_proj"], gradients=part(gradients, "o_proj")
+            )
+        dq, dk, dv, _ = attention.backward(split_heads(do, self.heads), cache.attention)
+        if self.rotary:
+            dq = rotary.backward(dq, cache.turned["q"])
+            dk = rotary.backward(dk, cache.turned["k"])
+        dinputs = []
+        for name, dheads in (("q_proj", dq), ("k_proj", dk), ("v_proj", dv)):
+            if name not in self.layers:
+                dinputs.append(np.sum(dheads, axis=1) if input_gradient else None)
+                continue
+            dinput, found[name] = self.layers[name].backward(
+                merge_heads(dheads),
+                cache.projections[name],
+                gradients=part(gradients, name),
+                input_gradient=input_gradient,
+            )
+            dinputs.append(dinput)
+        if gradients is None:
+            gradients = merge({name: found[name] for name in self.layers})
+        return _of_inputs(dinputs, cache.inputs) if input_gradient else None, gradients
+
+    def keys_and_values(
+        self, key: Array, value: Array | None = None, *, offset: int = 0
+    ) -> KeysValues:
+        """The projections of a memory, or of steps that stand at `offset`, to `attend` to."""
+        k, _ = self._heads("key", key, self.kv_heads)
+        v, _ = self._heads("value", key if value is None else value, self.kv_heads)
+        if self.rotary:
+            k, _ = rotary.forward(k, offset=offset)
+        return KeysValues(k, v)
+
+    def attend(
+        self,
+        query: Array,
+        memory: KeysValues,
+        *,
+        mask: Array | None = None,
+        lengths: Array | None = None,
+        causal: bool = False,
+        offset: int = 0,
+    ) -> Array:
+        """y for queries that stand at `offset`, at inference and without a cache: for decoding."""
+        q, _ = self._heads("query", query, self.heads)
+        if self.rotary:
+            q, _ = rotary.forward(q, offset=offset)
+        o, _ = attention.forward(
+            q,
+            *memory,
+            mask=mask,
+            lengths=lengths,
+            causal=causal,
+            offset=offset,
+            scale=self.scale,
+        )
+        y = merge_heads(o)
+        return self.layers["o_proj"].forward(y)[0] if "o_proj" in self.layers else y
+
+    def _heads(self, what: str, x: Array, heads: int) -> tuple[Array, Any]:
+        """An input by head, (N, heads, T, size), and the cache of its projection."""
+        if len(x.shape) != 3 or x.shape[2] != self.sizes[what]:
+            raise ShapeError(
+                f"MultiHeadAttention: {what} has shape {tuple(x.shape)}; "
+                f"allowed: (N, T, {self.sizes[what]})"
+            )
+        name = f"{what[0]}_proj"
+        if name not in self.layers:
+            whole = (x.shape[0], heads, *x.shape[1:])
+            return np.broadcast_to(np.expand_dims(x, 1), whole), None
+        projected, cache = self.layers[name].forward(x)
+        return split_heads(projected, heads), cache
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        if len(input_shape) != 2 or input_shape[1] != self.sizes["query"]:
+            raise ShapeError(
+                f"MultiHeadAttention: an example has shape {input_shape}; "
+                f"allowed: (T, {self.sizes['query']})"
+            )
+        return (input_shape[0], self.out_size)
+
+    def flops(self, input_shape: Shape) -> int:
+        """With as many keys as queries; the softmax counts 5 for every weight."""
+        steps, _ = self.output_shape(input_shape)
+        projections = 0
+        for layer in self.layers.values():
+            assert isinstance(layer, Dense)
+            projections += layer.flops((steps, layer.in_features))
+        pairs = self.heads * steps * steps
+        return projections + pairs * (2 * sum(self.head_sizes) + 5)
+
+
+def _rate(name: str, p: float) -> float:
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"MultiHeadAttention: {name} is {p}; allowed: 0 to 1")
+    return p
+
+
+def _of_inputs(dinputs: list[Array], count: int) -> Any:
+    """The gradients of query, key and value as those of the inputs they came from."""
+    dquery, dkey, dvalue = dinputs
+    if count == 1:
+        return dquery + dkey + dvalue
+    return (dquery, dkey + dvalue) if count == 2 else (dquery, dkey, dvalue)

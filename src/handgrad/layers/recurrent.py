@@ -1,0 +1,446 @@
+"""Recurrent layers: an op over whole sequences, stacked, in one direction or both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.dispatch import SKIP
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.layers.base import Layer, Shape
+from handgrad.ops import dropout as dropout_op
+from handgrad.ops import gru, leaky_rnn, lstm, rnn
+from handgrad.ops.arguments import check_choice
+
+#: One array, of LSTM the pair (h, c); of shape (layers · directions, N, size).
+State = Any
+
+
+class Cache(NamedTuple):
+    """The caches of every layer's directions, and of the dropout before it, None without one."""
+
+    layers: tuple[tuple[Any, ...], ...]
+    dropouts: tuple[Any, ...]
+
+
+class Recurrent(Layer):
+    """What RNN, LeakyRNN, LSTM and GRU share.
+
+        (y, state), cache = layer.forward(x, state, lengths, training=True)
+        (dx, dstate0), gradients = layer.backward((dy, dstate), cache)
+
+    x is (N, T, input_size) and y (N, T, directions · size). `lengths`, integers (N,), says how many
+    steps of each sequence count: y is 0 after them, and what stands in x there has no influence;
+    None means all T. `state` is the initial state and the returned one the final state of every
+    layer and direction, (layers · directions, N, size), forward before reverse; None starts from 0.
+    In backward dstate, or a part of it, is None where nothing depends on the final state, and
+    dstate0 is None where forward was given no state.
+
+    Each layer reads the outputs of both directions of the one below. Between layers, in training,
+    `dropout` switches outputs off; the masks come from `rng`, as do the first weights: uniform
+    between ±1/√hidden_size, biases too. Parameters have PyTorch's names (`weight_ih_l0`,
+    `bias_hh_l1_reverse`, ...) and shapes, so that a state_dict fits.
+
+    In a container only y goes on; the state starts from 0 and is left.
+
+    Raises ShapeError for x or a state that do not fit, ArgumentError for settings that do not.
+    """
+
+    generator_names = ("rng",)
+    op: ModuleType
+    #: The op's arguments after x: what is learned, and the initial states.
+    weights: ClassVar[tuple[str, ...]] = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    states: ClassVar[tuple[str, ...]] = ("h",)
+    #: Blocks of hidden_size rows in the weights.
+    gates: ClassVar[int] = 1
+    #: Sums, products and functions of single elements in a step, for every hidden unit.
+    flops_per_unit: ClassVar[int]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        rng: np.random.Generator,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        bias: bool = True,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.directions = 2 if bidirectional else 1
+        self.dropout = dropout
+        self.bias = bias
+        for name in ("input_size", "hidden_size", "num_layers"):
+            if not getattr(self, name) >= 1:
+                raise self._refusal(f"{name} is {getattr(self, name)!r}; allowed: 1 or more")
+        if not 0 <= dropout <= 1:
+            raise self._refusal(f"dropout is {dropout!r}; allowed: 0 to 1")
+        self.rng = rng if dropout > 0 else None
+        bound = 1.0 / math.sqrt(hidden_size)
+        names = []
+        for layer in range(num_layers):
+            for direction in range(self.directions):
+                for name, shape in self._shapes(self._inputs(layer)).items():
+                    names.append(name + _suffix(layer, direction))
+                    first = initializers.uniform(shape, rng, bound=bound, dtype=dtype)
+                    setattr(self, names[-1], first)
+        self.parameter_names = tuple(names)
+
+    @property
+    def output_size(self) -> int:
+        """Features of y from one direction, and of the state h."""
+        return self.hidden_size
+
+    def _inputs(self, layer: int) -> int:
+        """Features that go into a layer."""
+        return self.input_size if layer == 0 else self.directions * self.output_size
+
+    def _shapes(self, inputs: int) -> dict[str, Shape]:
+        """The parameters of one layer in one direction, without a suffix."""
+        rows = self.gates * self.hidden_size
+        found: dict[str, Shape] = {
+            "weight_ih": (rows, inputs),
+            "weight_hh": (rows, self.output_size),
+        }
+        return found | ({"bias_ih": (rows,), "bias_hh": (rows,)} if self.bias else {})
+
+    def _options(self) -> dict[str, Any]:
+        """Settings of the op beside `lengths` and `reverse`."""
+        return {}
+
+    def _refusal(self, found: str) -> ArgumentError:
+        return ArgumentError(f"{type(self).__name__}: {found}")
+
+    def forward(
+        self,
+        x: Array,
+        state: State | None = None,
+        lengths: Array | None = None,
+        *,
+        training: bool = False,
+    ) -> tuple[tuple[Array, State], Cache]:
+        self._check_x(tuple(x.shape))
+        xp = array_namespace(x)
+        initial = self._state_of_each(state, x.shape[0])
+        if isinstance(lengths, list | tuple):
+            lengths = np.asarray(lengths)
+        caches, finals = [], []
+        dropouts: list[Any] = []
+        for layer in range(self.num_layers):
+            dropouts.append(None)
+            if layer > 0 and self.dropout > 0 and training:
+                x, dropouts[layer] = dropout_op.forward(x, self.dropout, self.rng)
+            outputs, caches_of_layer = [], []
+            for direction in range(self.directions):
+                (y, final), cache = self.op.forward(
+                    x,
+                    *(getattr(self, name, None) for name in self._names(layer, direction)),
+                    *initial[layer * self.directions + direction],
+                    lengths=lengths,
+                    reverse=direction == 1,
+                    **self._options(),
+                )
+                outputs.append(y)
+                finals.append(final if isinstance(final, tuple) else (final,))
+                caches_of_layer.append(cache)
+            x = outputs[0] if self.directions == 1 else xp.concat(outputs, axis=-1)
+            caches.append(tuple(caches_of_layer))
+        stacked = tuple(xp.stack(parts, axis=0) for parts in zip(*finals, strict=True))
+        return (x, self._as_state(stacked)), Cache(tuple(caches), tuple(dropouts))
+
+    def backward(
+        self,
+        dy: tuple[Array, State | None],
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[tuple[Array | None, State | None], Mapping[str, Array]]:
+        if not isinstance(dy, tuple) or len(dy) != 2:
+            raise self._refusal(
+                f"dy is a {type(dy).__name__}; allowed: (dy, dstate), in which dstate is None "
+                "where nothing depends on the state"
+            )
+        dx, dstate = dy
+        xp = array_namespace(dx)
+        dfinals = self._state_of_each(dstate, dx.shape[0], "dstate")
+        dinitial: list[Any] = [None] * len(dfinals)
+        found: dict[str, Array | None] = {}
+        for layer in reversed(range(self.num_layers)):
+            wants_dx = input_gradient or layer > 0
+            dxs = []
+            for direction in range(self.directions):
+                number = layer * self.directions + direction
+                names = self._names(layer, direction)
+                start = direction * self.output_size
+                dy_here = dx[:, :, start : start + self.output_size]
+                places = [None if gradients is None else gradients.get(name) for name in names]
+                dx_here, *rest = self.op.backward(
+                    (dy_here, self._as_state(dfinals[number])),
+                    cache.layers[layer][direction],
+                    out=(None if wants_dx else SKIP, *places, *(None for _ in self.states)),
+                )
+                dxs.append(dx_here)
+                dinitial[number] = rest[len(names) :]
+                found.update(zip(names, rest[: len(names)], strict=True))
+            if wants_dx:
+                dx = dxs[0] if self.directions == 1 else dxs[0] + dxs[1]
+            if cache.dropouts[layer] is not None:
+                dx = dropout_op.backward(dx, cache.dropouts[layer])
+        dstate0 = None
+        if dinitial[0][0] is not None:
+            parts = zip(*dinitial, strict=True)
+            dstate0 = self._as_state(tuple(xp.stack(part, axis=0) for part in parts))
+        if gradients is None:
+            gradients = {name: found[name] for name in self.parameter_names}
+        return (dx if input_gradient else None, dstate0), gradients
+
+    def forward_y(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
+        (y, _), cache = self.forward(x, training=training)
+        return y, cache
+
+    def backward_y(
+        self,
+        dy: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Array | None, Mapping[str, Array]]:
+        (dx, _), found = self.backward(
+            (dy, None), cache, gradients=gradients, input_gradient=input_gradient
+        )
+        return dx, found
+
+    def _names(self, layer: int, direction: int) -> list[str]:
+        """The op's weights, in its order; those that this layer has not are no attributes."""
+        return [name + _suffix(layer, direction) for name in self.weights]
+
+    def _state_sizes(self) -> tuple[int, ...]:
+        return (self.output_size, self.hidden_size)[: len(self.states)]
+
+    def _as_state(self, parts: tuple[Any, ...]) -> State:
+        return parts if len(self.states) > 1 else parts[0]
+
+    def _state_of_each(
+        self, state: State | None, batch: int, what: str = "state"
+    ) -> list[tuple[Array | None, ...]]:
+        """The state of every layer and direction; Nones where there is none."""
+        number = self.num_layers * self.directions
+        if state is None:
+            return [(None,) * len(self.states)] * number
+        several = len(self.states) > 1
+        if isinstance(state, tuple | list) != several or (several and len(state) != 2):
+            allowed = f"a pair ({', '.join(self.states)})" if several else "one array"
+            raise self._refusal(f"{what} is a {type(state).__name__}; allowed: {allowed}, or None")
+        parts = tuple(state) if several else (state,)
+        for name, part, size in zip(self.states, parts, self._state_sizes(), strict=True):
+            if part is not None and tuple(part.shape) != (number, batch, size):
+                raise ShapeError(
+                    f"{type(self).__name__}: {name} of {what} has shape {tuple(part.shape)}; "
+                    f"allowed: {(number, batch, size)}, as (layers · directions, N, size)"
+                )
+        return [
+            tuple(None if part is None else part[k, ...] for part in parts) for k in range(number)
+        ]
+
+    def _check_x(self, shape: Shape) -> None:
+        if len(shape) != 3 or shape[2] != self.input_size:
+            raise ShapeError(
+                f"{type(self).__name__}: x has shape {shape}; allowed: (N, T, {self.input_size})"
+            )
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        if len(input_shape) != 2 or input_shape[1] != self.input_size:
+            raise ShapeError(
+                f"{type(self).__name__}: an example has shape {input_shape}; "
+                f"allowed: (T, {self.input_size})"
+            )
+        return (input_shape[0], self.directions * self.output_size)
+
+    def flops(self, input_shape: Shape) -> int:
+        """Products with a multiply-add as 2, biases, and `flops_per_unit`."""
+        self.output_shape(input_shape)
+        of_a_step = 0
+        for layer in range(self.num_layers):
+            shapes = self._shapes(self._inputs(layer)).values()
+            weights = sum((2 if len(shape) == 2 else 1) * math.prod(shape) for shape in shapes)
+            of_a_step += self.directions * (weights + self.flops_per_unit * self.hidden_size)
+        return input_shape[0] * of_a_step
+
+
+def _suffix(layer: int, direction: int) -> str:
+    return f"_l{layer}_reverse" if direction else f"_l{layer}"
+
+
+class RNN(Recurrent):
+    """h_t = f(W_ih x_t + b_ih + W_hh h_{t−1} + b_hh), where f is tanh or relu; see `Recurrent`."""
+
+    op = rnn
+    flops_per_unit = 2
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        rng: np.random.Generator,
+        nonlinearity: str = "tanh",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        bias: bool = True,
+        dtype: Any = np.float32,
+    ) -> None:
+        check_choice("RNN", "nonlinearity", nonlinearity, rnn.NONLINEARITIES)
+        self.nonlinearity = nonlinearity
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            rng=rng,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            bias=bias,
+            dtype=dtype,
+        )
+
+    def _options(self) -> dict[str, Any]:
+        return {"nonlinearity": self.nonlinearity}
+
+
+class LeakyRNN(Recurrent):
+    """h_t = α h_{t−1} + (1 − α) tanh(W_ih x_t + b_ih), with fixed α; see `Recurrent`.
+
+    `alpha`, 0 to 1, is one number or one for every hidden unit, the same in every layer; it is kept
+    as a buffer and not trained.
+    """
+
+    op = leaky_rnn
+    weights = ("weight_ih", "bias_ih")
+    buffer_names = ("alpha",)
+    flops_per_unit = 4
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        rng: np.random.Generator,
+        alpha: float | Array,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        bias: bool = True,
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            rng=rng,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            bias=bias,
+            dtype=dtype,
+        )
+        rates = np.asarray(alpha, dtype=dtype)
+        if rates.shape not in ((), (hidden_size,)):
+            raise ShapeError(
+                f"LeakyRNN: alpha has shape {rates.shape}; allowed: a number or ({hidden_size},)"
+            )
+        if not np.all((rates >= 0) & (rates <= 1)):
+            raise self._refusal(f"alpha is {alpha!r}; allowed: 0 to 1")
+        self.alpha = np.array(np.broadcast_to(rates, (hidden_size,)))
+
+    def _shapes(self, inputs: int) -> dict[str, Shape]:
+        found: dict[str, Shape] = {"weight_ih": (self.hidden_size, inputs)}
+        return found | ({"bias_ih": (self.hidden_size,)} if self.bias else {})
+
+    def _options(self) -> dict[str, Any]:
+        return {"alpha": self.alpha}
+
+
+class LSTM(Recurrent):
+    """Long short-term memory, gates in the order i, f, g, o; see `Recurrent` and `hg.ops.lstm`.
+
+    Its state is the pair (h, c). With `proj_size` P > 0, h and y are projected: y has P features
+    and h is (layers · directions, N, P), while c keeps hidden_size.
+
+    `forget_bias` sets the forget gates' biases, b_ih to that value and b_hh to 0; 1 lets a new
+    network remember (Jozefowicz, Zaremba, Sutskever, An Empirical Exploration of Recurrent Network
+    Architectures, 2015). None leaves them as drawn, as PyTorch does.
+    """
+
+    op = lstm
+    weights = (*Recurrent.weights, "weight_hr")
+    states = ("h", "c")
+    gates = 4
+    flops_per_unit = 13
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        rng: np.random.Generator,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        dropout: float = 0.0,
+        bias: bool = True,
+        forget_bias: float | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        if not 0 <= proj_size < max(hidden_size, 1):
+            raise self._refusal(
+                f"proj_size is {proj_size!r}; allowed: 0 (none) to {hidden_size - 1}, "
+                "less than hidden_size"
+            )
+        if forget_bias is not None and not bias:
+            raise self._refusal(f"forget_bias is {forget_bias!r}; allowed without bias: None")
+        self.proj_size = proj_size
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            rng=rng,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            bias=bias,
+            dtype=dtype,
+        )
+        if forget_bias is not None:
+            for name, array in self.parameters.items():
+                if name.startswith("bias"):
+                    value = forget_bias if name.startswith("bias_ih") else 0.0
+                    array[hidden_size : 2 * hidden_size] = value
+
+    @property
+    def output_size(self) -> int:
+        return self.proj_size or self.hidden_size
+
+    def _shapes(self, inputs: int) -> dict[str, Shape]:
+        found = super()._shapes(inputs)
+        if self.proj_size:
+            found["weight_hr"] = (self.proj_size, self.hidden_size)
+        return found
+
+
+class GRU(Recurrent):
+    """Gated recurrent unit, gates in the order r, z, n; see `Recurrent` and `hg.ops.gru`."""
+
+    op = gru
+    gates = 3
+    flops_per_unit = 11

@@ -1,0 +1,211 @@
+"""Stacks of transformer blocks: an encoder, and a decoder beside a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+from handgrad.layers.attention import KeysValues
+from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.normalization import LayerNorm
+from handgrad.layers.transformer_block import TransformerBlock
+
+Past = tuple[KeysValues, ...]
+
+
+class Cache(NamedTuple):
+    """The caches of the blocks and of the norm at the end, None where there is none."""
+
+    blocks: tuple[Any, ...]
+    norm: Any
+
+
+class _Stack(Layer):
+    """What encoder and decoder share: blocks named 0, 1, … and, with `final_norm`, `norm`."""
+
+    def __init__(
+        self,
+        blocks: int,
+        d_model: int,
+        heads: int,
+        hidden: int,
+        *,
+        rng: np.random.Generator,
+        norm: str = "pre",
+        final_norm: bool | None = None,
+        eps: float = 1e-5,
+        dtype: Any = np.float32,
+        **settings: Any,
+    ) -> None:
+        if blocks < 1:
+            raise ArgumentError(f"{type(self).__name__}: blocks is {blocks}; allowed: 1 or more")
+        self.blocks = tuple(
+            TransformerBlock(
+                d_model, heads, hidden, rng=rng, norm=norm, eps=eps, dtype=dtype, **settings
+            )
+            for _ in range(blocks)
+        )
+        self.norm = None
+        self.layers: dict[str, Layer] = {str(i): block for i, block in enumerate(self.blocks)}
+        if norm == "pre" if final_norm is None else final_norm:
+            self.norm = self.layers["norm"] = LayerNorm(d_model, eps=eps, dtype=dtype)
+
+    def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
+        caches = []
+        for block in self.blocks:
+            x, cache = block.forward(x, *memory, **settings)
+            caches.append(cache)
+        norm = None
+        if self.norm is not None:
+            x, norm = self.norm.forward(x)
+        return x, Cache(tuple(caches), norm)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Any, Mapping[str, Array]]:
+        found: dict[str, Mapping[str, Array]] = {}
+        dx, dmemory = dy, None
+        if self.norm is not None:
+            dx, found["norm"] = self.norm.backward(
+                dx, cache.norm, gradients=part(gradients, "norm")
+            )
+        for i in range(len(self.blocks) - 1, -1, -1):
+            dx, found[str(i)] = self.blocks[i].backward(
+                dx,
+                cache.blocks[i],
+                gradients=part(gradients, str(i)),
+                input_gradient=input_gradient or i > 0,
+            )
+            if isinstance(dx, tuple):
+                dx, dmemory_here = dx
+                dmemory = dmemory_here if dmemory is None else dmemory + dmemory_here
+        if gradients is None:
+            gradients = merge({name: found[name] for name in self.layers})
+        if not input_gradient:
+            return None, gradients
+        return dx if dmemory is None else (dx, dmemory), gradients
+
+    def decode(
+        self,
+        x: Array,
+        past: Past | None = None,
+        memory: Past | None = None,
+        *,
+        memory_lengths: Array | None = None,
+    ) -> tuple[Array, Past]:
+        """y for the steps x that follow those in `past`, and the past for the steps after them.
+
+        What forward gives at inference for all steps at once, where the stack is causal; `memory`
+        is what a decoder's `remember` made.
+        """
+        found = []
+        for i, block in enumerate(self.blocks):
+            x, here = block.decode(
+                x,
+                None if past is None else past[i],
+                None if memory is None else memory[i],
+                memory_lengths=memory_lengths,
+            )
+            found.append(here)
+        if self.norm is not None:
+            x, _ = self.norm.forward(x)
+        return x, tuple(found)
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        return self.blocks[0].output_shape(input_shape)
+
+    def flops(self, input_shape: Shape) -> int:
+        return sum(row.flops for row in self.summary(input_shape))
+
+    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+        prefix = f"{name}." if name else ""
+        return [
+            row
+            for child_name, layer in self.layers.items()
+            for row in layer.summary(input_shape, prefix + child_name)
+        ]
+
+
+class TransformerEncoder(_Stack):
+    """Blocks of self-attention and feed-forward network, one after another.
+
+    Settings are those of TransformerBlock; with `causal` the stack is that of a decoder-only model.
+    Behind the last block stands a layer normalisation (`final_norm`) where norm="pre", because what
+    comes out of such a block is a sum that was never normalised.
+    Source: Vaswani et al. (2017), section 3.1; Yamanishi, section 7.
+    """
+
+    def forward(
+        self,
+        x: Array,
+        *,
+        mask: Array | None = None,
+        lengths: Array | None = None,
+        training: bool = False,
+    ) -> tuple[Array, Cache]:
+        """y (N, T, d_model) for x of the same shape; mask and lengths as in TransformerBlock."""
+        return self._through(x, mask=mask, lengths=lengths, training=training)
+
+
+class TransformerDecoder(_Stack):
+    """Blocks of causal self-attention, attention to a memory, and feed-forward network.
+
+    Every block looks at the same memory, so its gradient is the sum over the blocks:
+
+        y, cache = decoder.forward(x, memory)
+        (dx, dmemory), gradients = decoder.backward(dy, cache)
+
+    Settings are those of TransformerBlock, `final_norm` that of TransformerEncoder.
+    Source: Vaswani et al. (2017), section 3.1; Yamanishi, section 7.
+    """
+
+    def __init__(
+        self,
+        blocks: int,
+        d_model: int,
+        heads: int,
+        hidden: int,
+        *,
+        rng: np.random.Generator,
+        **settings: Any,
+    ) -> None:
+        settings = {"causal": True, **settings, "cross": True}
+        super().__init__(blocks, d_model, heads, hidden, rng=rng, **settings)
+
+    def forward(
+        self,
+        x: Array,
+        memory: Array | None = None,
+        *,
+        mask: Array | None = None,
+        lengths: Array | None = None,
+        memory_mask: Array | None = None,
+        memory_lengths: Array | None = None,
+        training: bool = False,
+    ) -> tuple[Array, Cache]:
+        """y (N, T, d_model) for x of the same shape and a memory (N, S, d_model).
+
+        Without a memory it raises ArgumentError. Masks and lengths are those of TransformerBlock.
+        """
+        return self._through(
+            x,
+            memory,
+            mask=mask,
+            lengths=lengths,
+            memory_mask=memory_mask,
+            memory_lengths=memory_lengths,
+            training=training,
+        )
+
+    def remember(self, memory: Array) -> Past:
+        """The keys and values of a memory for every block, made once for all steps of `decode`."""
+        return tuple(block.remember(memory) for block in self.blocks)

@@ -1,0 +1,202 @@
+"""The transformer block: attention and a feed-forward network, each with its Add & Norm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+from handgrad.layers.add_norm import AddNorm
+from handgrad.layers.attention import KeysValues, MultiHeadAttention
+from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.feed_forward import FeedForward
+
+
+class Cache(NamedTuple):
+    """The caches of the two or three parts; None for the part that a block has not."""
+
+    attention: Any
+    cross_attention: Any
+    feed_forward: Any
+
+
+class TransformerBlock(Layer):
+    """Self-attention, with `cross` then attention to a memory, then the feed-forward network.
+
+    Each part has its skip connection and normalisation (`AddNorm`): norm="pre" normalises what goes
+    into a part, norm="post" the sum that comes out. With `causal` no step looks at later ones.
+    `dropout` acts on the attention weights, between the two linear maps and on what each part adds,
+    as in PyTorch. `kv_heads` and `rotary` are those of MultiHeadAttention.
+    Source: Gulino, transformer block; Transformer Layer notes, sections 3 to 5; Vaswani et al.
+    (2017) for the part with a memory.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        hidden: int,
+        *,
+        rng: np.random.Generator,
+        norm: str = "pre",
+        activation: str = "relu",
+        approximate: str = "none",
+        dropout: float = 0.0,
+        cross: bool = False,
+        causal: bool = False,
+        kv_heads: int | None = None,
+        rotary: bool = False,
+        eps: float = 1e-5,
+        dtype: Any = np.float32,
+    ) -> None:
+        def attention(*, rotary: bool) -> MultiHeadAttention:
+            return MultiHeadAttention(
+                d_model,
+                heads,
+                rng=rng,
+                dropout=dropout,
+                post_dropout=dropout,
+                kv_heads=kv_heads,
+                rotary=rotary,
+                dtype=dtype,
+            )
+
+        inner: dict[str, Layer] = {"attention": attention(rotary=rotary)}
+        if cross:
+            inner["cross_attention"] = attention(rotary=False)
+        inner["feed_forward"] = FeedForward(
+            d_model,
+            hidden,
+            rng=rng,
+            activation=activation,
+            approximate=approximate,
+            dropout=dropout,
+            dtype=dtype,
+        )
+        self.cross = cross
+        self.causal = causal
+        self.layers: dict[str, AddNorm] = {
+            name: AddNorm(layer, d_model, norm=norm, eps=eps, dtype=dtype)
+            for name, layer in inner.items()
+        }
+
+    def forward(
+        self,
+        x: Array,
+        memory: Array | None = None,
+        *,
+        mask: Array | None = None,
+        lengths: Array | None = None,
+        memory_mask: Array | None = None,
+        memory_lengths: Array | None = None,
+        training: bool = False,
+    ) -> tuple[Array, Cache]:
+        """y (N, T, d_model) for x of the same shape and, with `cross`, a memory (N, S, d_model).
+
+        `mask` and `lengths` say which steps of x may be looked at, `memory_mask` and
+        `memory_lengths` which of the memory, as for MultiHeadAttention.
+        """
+        self._check_memory(memory)
+        x, attention = self.layers["attention"].forward(
+            x, mask=mask, lengths=lengths, causal=self.causal, training=training
+        )
+        cross_attention = None
+        if memory is not None:
+            x, cross_attention = self.layers["cross_attention"].forward(
+                x, memory, mask=memory_mask, lengths=memory_lengths, training=training
+            )
+        y, feed_forward = self.layers["feed_forward"].forward(x, training=training)
+        return y, Cache(attention, cross_attention, feed_forward)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Any, Mapping[str, Array]]:
+        found: dict[str, Mapping[str, Array]] = {}
+        dmemory = None
+        dx, found["feed_forward"] = self.layers["feed_forward"].backward(
+            dy, cache.feed_forward, gradients=part(gradients, "feed_forward")
+        )
+        if self.cross:
+            (dx, dmemory), found["cross_attention"] = self.layers["cross_attention"].backward(
+                dx, cache.cross_attention, gradients=part(gradients, "cross_attention")
+            )
+        dx, found["attention"] = self.layers["attention"].backward(
+            dx,
+            cache.attention,
+            gradients=part(gradients, "attention"),
+            input_gradient=input_gradient,
+        )
+        if gradients is None:
+            gradients = merge({name: found[name] for name in self.layers})
+        if not input_gradient:
+            return None, gradients
+        return (dx, dmemory) if self.cross else dx, gradients
+
+    def _check_memory(self, memory: Any) -> None:
+        if (memory is not None) != self.cross:
+            found, allowed = ("given", "none") if memory is not None else ("missing", "a memory")
+            raise ArgumentError(
+                f"TransformerBlock: memory is {found}; allowed: {allowed}, because cross is "
+                f"{self.cross}"
+            )
+
+    def remember(self, memory: Array) -> KeysValues:
+        """The keys and values of a memory, made once for all steps of `decode`."""
+        return _attention_of(self.layers["cross_attention"]).keys_and_values(memory)
+
+    def decode(
+        self,
+        x: Array,
+        past: KeysValues | None = None,
+        memory: KeysValues | None = None,
+        *,
+        memory_lengths: Array | None = None,
+    ) -> tuple[Array, KeysValues]:
+        """y for the steps x that follow those in `past`, and the past for the steps after them.
+
+        What forward gives at inference for all steps at once, where the block is causal.
+        """
+        self._check_memory(memory)
+        if not self.causal:
+            raise ArgumentError("TransformerBlock: decode is called, but causal is False")
+        offset = 0 if past is None else past.k.shape[2]
+        around = self.layers["attention"]
+        attention = _attention_of(around)
+        z, _ = around.before(x)
+        new = attention.keys_and_values(z, offset=offset)
+        past = new if past is None else past.followed_by(new)
+        x, _ = around.after(x, attention.attend(z, past, causal=True, offset=offset))
+        if memory is not None:
+            around = self.layers["cross_attention"]
+            z, _ = around.before(x)
+            f = _attention_of(around).attend(z, memory, lengths=memory_lengths)
+            x, _ = around.after(x, f)
+        y, _ = self.layers["feed_forward"].forward(x)
+        return y, past
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        return self.layers["attention"].output_shape(input_shape)
+
+    def flops(self, input_shape: Shape) -> int:
+        return sum(row.flops for row in self.summary(input_shape))
+
+    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+        prefix = f"{name}." if name else ""
+        return [
+            row
+            for child_name, layer in self.layers.items()
+            for row in layer.summary(input_shape, prefix + child_name)
+        ]
+
+
+def _attention_of(around: AddNorm) -> MultiHeadAttention:
+    assert isinstance(around.inner, MultiHeadAttention)
+    return around.inner

@@ -1,0 +1,72 @@
+"""Positional encoding: sines and cosines of the place added to what stands there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from handgrad.arrays import Array
+from handgrad.dispatch import operation
+from handgrad.errors import ArgumentError, ShapeError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Cache(NamedTuple):
+    """Empty: the gradient needs nothing."""
+
+
+def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
+    if len(x.shape) < 2:
+        raise ShapeError(f"positional_encoding: x has shape {tuple(x.shape)}; allowed: (..., T, D)")
+    if not base > 0.0:
+        raise ArgumentError(f"positional_encoding: base is {base!r}; allowed: more than 0")
+
+
+def table(
+    length: int, features: int, *, offset: int = 0, base: float = 10000.0
+) -> Float[np.ndarray, "T D"]:
+    """P[t, 2i] = sin(p base^(−2i/D)) and P[t, 2i+1] = cos(p base^(−2i/D)) with p = offset + t.
+
+    In float64; with an odd D the last column is a sine.
+    """
+    pairs = np.arange((features + 1) // 2)
+    frequency = base ** (-2.0 * pairs / max(features, 1))
+    angle = np.arange(offset, offset + length)[:, np.newaxis] * frequency
+    both = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
+    return both.reshape(length, 2 * pairs.size)[:, :features]
+
+
+@operation
+def forward(
+    x: Float[Array, "*batch T D"], *, offset: int = 0, base: float = 10000.0
+) -> tuple[Float[Array, "*batch T D"], Cache]:
+    """Sinusoidal positions added to the features of every step.
+
+    Forward:  y_t = x_t + P_t,  P_t,2i = sin(p base^(−2i/D)),  P_t,2i+1 = cos(p base^(−2i/D)),
+              p = offset + t
+    Backward: dx = dy
+
+    `offset` is the place of the first step, for a sequence that goes on where another call ended.
+    The table is computed in float64 and rounded to the type of x.
+
+    Shapes: x, y (..., T, D).
+    Raises ShapeError below two axes, ArgumentError unless base > 0.
+    Source: Vaswani et al. (2017), section 3.5; Yamanishi, section 7 (absolute places).
+    """
+    xp = array_namespace(x)
+    p = xp.asarray(
+        table(x.shape[-2], x.shape[-1], offset=offset, base=base), dtype=x.dtype, device=device(x)
+    )
+    y = x + p
+    return y, Cache()
+
+
+@operation
+def backward(dy: Float[Array, "*batch T D"], cache: Cache) -> Float[Array, "*batch T D"]:
+    """dx = dy."""
+    dx = dy
+    return dx

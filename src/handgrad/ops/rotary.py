@@ -1,0 +1,81 @@
+"""Rotary positions: pairs of features turned by an angle that grows with the place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from handgrad.arrays import Array
+from handgrad.dispatch import operation
+from handgrad.errors import ArgumentError, ShapeError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Cache(NamedTuple):
+    """The cosine and sine of every angle; x is not needed, because a rotation is linear."""
+
+    cos: Array
+    sin: Array
+
+
+def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
+    if len(x.shape) < 2 or x.shape[-1] % 2 != 0:
+        raise ShapeError(
+            f"rotary: x has shape {tuple(x.shape)}; allowed: (..., T, d) with an even d"
+        )
+    if not base > 0.0:
+        raise ArgumentError(f"rotary: base is {base!r}; allowed: more than 0")
+
+
+def angles(
+    length: int, features: int, *, offset: int = 0, base: float = 10000.0
+) -> Float[np.ndarray, "T half"]:
+    """θ[t, i] = (offset + t) base^(−2i/d) for the d/2 pairs of features, in float64."""
+    frequency = base ** (-2.0 * np.arange(features // 2) / max(features, 1))
+    return np.arange(offset, offset + length)[:, np.newaxis] * frequency
+
+
+@operation
+def forward(
+    x: Float[Array, "*batch T d"], *, offset: int = 0, base: float = 10000.0
+) -> tuple[Float[Array, "*batch T d"], Cache]:
+    """Rotary positions for the queries and keys of attention.
+
+    Forward:  y_i = x_i cos θ − x_i+d/2 sin θ,  y_i+d/2 = x_i+d/2 cos θ + x_i sin θ
+              for i < d/2,  θ = (offset + t) base^(−2i/d) at the step t
+    Backward: dx_i = dy_i cos θ + dy_i+d/2 sin θ,  dx_i+d/2 = dy_i+d/2 cos θ − dy_i sin θ
+
+    The product of a query and a key that were both turned depends on the distance of their places
+    alone. `offset` is the place of the first step, for a sequence that goes on where another call
+    ended. The angles are computed in float64, their cosines and sines rounded to the type of x.
+
+    Shapes: x, y (..., T, d) with an even d, such as (N, H, T, d).
+    Raises ShapeError where x is of another shape, ArgumentError unless base > 0.
+    Source: Su et al. (2021), with feature i paired with i + d/2 as in GPT-NeoX and Llama, where the
+    paper pairs 2i with 2i + 1.
+    """
+    xp = array_namespace(x)
+    half = x.shape[-1] // 2
+    theta = angles(x.shape[-2], x.shape[-1], offset=offset, base=base)
+    cos = xp.asarray(np.cos(theta), dtype=x.dtype, device=device(x))
+    sin = xp.asarray(np.sin(theta), dtype=x.dtype, device=device(x))
+    first = x[..., :half]
+    second = x[..., half:]
+    y = xp.concat([first * cos - second * sin, second * cos + first * sin], axis=-1)
+    return y, Cache(cos, sin)
+
+
+@operation
+def backward(dy: Float[Array, "*batch T d"], cache: Cache) -> Float[Array, "*batch T d"]:
+    """dx_i = dy_i cos θ + dy_i+d/2 sin θ,  dx_i+d/2 = dy_i+d/2 cos θ − dy_i sin θ: turned back."""
+    cos, sin = cache
+    xp = array_namespace(dy)
+    half = dy.shape[-1] // 2
+    first = dy[..., :half]
+    second = dy[..., half:]
+    dx = xp.concat([first * cos + second * sin, second * cos - first * sin], axis=-1)
+    return dx
