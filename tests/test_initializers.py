@@ -20,6 +20,7 @@ RANDOM = [
     initializers.he_uniform,
     initializers.he_normal,
     initializers.normal,
+    initializers.uniform,
     initializers.truncated_normal,
     initializers.orthogonal,
 ]
@@ -51,6 +52,7 @@ def test_the_generator_is_the_only_source(initializer: Callable[..., np.ndarray]
         (initializers.he_uniform, math.sqrt(2 / 300)),
         (partial(initializers.he_normal, mode="fan_out", gain=1.0), math.sqrt(1 / 200)),
         (partial(initializers.normal, std=0.02), 0.02),
+        (partial(initializers.uniform, bound=0.3), 0.3 / math.sqrt(3)),
     ],
 )
 def test_standard_deviation(initializer: Callable[..., np.ndarray], std: float) -> None:

@@ -42,13 +42,13 @@ def chained(model, input_shape, loss=None, batch=5):
 def compare(model, input_shape, loss=None):
     chain, _ = chained(model, input_shape, loss)
     flow, values = chain.flow, chain.run.values
-    y, cache = model.forward(values[0], training=True)
+    y, cache = model.forward_y(values[0], training=True)
     assert_close(values[-1], y, "float64")
     dy = chain.found.values[flow.output]
     if loss is not None:
         _, loss_cache = loss.forward(y, target_for(loss, y))
         assert_close(dy, loss.backward(loss_cache), "float64")
-    _, gradients = model.backward(dy, cache, input_gradient=False)
+    _, gradients = model.backward_y(dy, cache, input_gradient=False)
     assert chain.found.parameters.keys() == gradients.keys()
     for name, gradient in gradients.items():
         assert_close(chain.found.parameters[name], gradient, "float64")

@@ -184,7 +184,7 @@ def wrong_shape(dy, cache):
         ("relu", (), {"eta": float("nan")}, "notes: eta is nan; allowed: a number"),
         ("relu", (1, 2), {}, "notes: 2 inputs are given for relu; allowed: 1, x"),
         ("relu", (["a"],), {}, "notes: x is of <U1; allowed: an array of numbers"),
-        ("fnn", (), {}, "did you mean ffn?"),
+        ("ffnn", (), {}, "did you mean ffn?"),
         ("layer_nrm", (), {}, "did you mean layer_norm?"),
         ("no_such_module:pair", (), {}, "notes: 'no_such_module' is no"),
         (42, (), {}, "notes: int has no functions forward and backward; allowed: an op"),

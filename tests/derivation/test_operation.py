@@ -170,7 +170,9 @@ def test_every_gradient_is_within_its_bound(op):
         return measured
 
     notes(op, measure=remember)
-    assert {each.gradient for each in measured} == set(samples.gradient_names(op))
+    usual, *_ = samples.samples(op, np.random.default_rng(0))
+    expected = set(samples.gradient_names(op)) & set(usual.arrays)
+    assert {each.gradient for each in measured} == expected
     for each in measured:
         assert each.error <= each.bound, each
 

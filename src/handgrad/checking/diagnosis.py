@@ -109,16 +109,25 @@ def diagnose(
     own_edits = _edited(own, draws, "own_trace") if own is not None else None
     faults = []
     for name in wrong:
-        position = gradients.index(name)
         candidates = [*general(name, draws)]
         if op_edits is not None:
+            position = _position(name, draws[0].op_trace, gradients)
             candidates += _fits(name, position, draws, "op_trace")
             candidates += op_edits(position)
         if own_edits is not None:
+            position = _position(name, draws[0].own_trace, gradients)
             candidates += _fits(name, position, draws, "own_trace")
             candidates += own_edits(position)
         faults.append(told(name, candidates, draws, situation))
     return faults
+
+
+def _position(name: str, run: trees.Trace, gradients: tuple[str, ...]) -> int:
+    """Where a gradient stands in what a backward returns, with None for inputs left out."""
+    returned = run.result if isinstance(run.result, tuple) else (run.result,)
+    given = [i for i, each in enumerate(returned) if each is not None]
+    position = gradients.index(name)
+    return given[position] if len(given) == len(gradients) else position
 
 
 def explained_exception(

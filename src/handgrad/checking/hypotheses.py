@@ -254,11 +254,12 @@ def _swapped(name: str, draw: Draw) -> Iterator[Explanation]:
 
 
 def _pool(draw: Draw) -> Iterator[tuple[str, Callable[[Draw], Any]]]:
-    """Arrays that could be added by mistake, by name."""
+    """Arrays that could be added by mistake, by name; of several outputs none."""
     for name in draw.arrays:
         yield name, lambda d, name=name: d.arrays[name]  # type: ignore[misc]
-    yield "dy", lambda d: d.dy
-    yield "y", lambda d: d.y
+    if not isinstance(draw.y, tuple | list):
+        yield "dy", lambda d: d.dy
+        yield "y", lambda d: d.y
     yield "a constant", lambda d: 1.0
 
 
@@ -268,8 +269,6 @@ def _offset(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
     known = np.isfinite(error)
     for other, value in _pool(draw):
         extra = value(draw)
-        if isinstance(extra, tuple | list):  # several outputs
-            continue
         if not isinstance(extra, float) and np.shape(extra) != right.shape:
             continue
         extra = np.broadcast_to(np.asarray(extra, dtype=np.float64), right.shape)

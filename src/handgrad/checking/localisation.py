@@ -25,7 +25,9 @@ def parts(
     twin.forward(*inputs, **{"training": True, **options})
     for name, layer in _inner_first(copy.deepcopy(model)):
         if name in seen:
-            yield name, layer, *seen[name]
+            given, settings = seen[name]
+            mode = {key: options[key] for key in ("training",) if key in options}
+            yield name, layer, given, {**settings, **mode}
 
 
 def _recording(
@@ -33,7 +35,8 @@ def _recording(
 ) -> Callable[..., tuple[Any, Any]]:
     def recorded(*inputs: Any, **options: Any) -> Any:
         given = tuple(np.array(x) for x in inputs if x is not None)
-        seen.setdefault(name, (given, options))
+        settings = {key: value for key, value in options.items() if key != "training"}
+        seen.setdefault(name, (given, settings))
         return forward(*inputs, **options)
 
     return recorded

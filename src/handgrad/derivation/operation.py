@@ -138,6 +138,9 @@ class _Notes:
             both = equation.left, equation.right
             if equation.loop is not None and equation.loop != loop and not equation.again:
                 yield Paragraph((f"{self.say('for_every')} ", equation.loop, ":"))
+                yield Paragraph(self.say("rounds"))
+            if loop is not None and equation.loop is None:
+                yield Paragraph(self.say("after_rounds"))
             loop = equation.loop
             if equation.says_nothing and not self.numbers:
                 continue

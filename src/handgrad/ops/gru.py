@@ -136,13 +136,14 @@ def forward(
         states = (*states, h)
         gates = (*gates, xp.concat((r, z, n, u), axis=-1))
     h_run = xp.stack(states, axis=1)
+    gates_run = xp.stack(gates, axis=1)
     y = in_time_order(h_run[:, 1:, :], active, reverse)
     cache = Cache(
         x_run,
         weight_ih,
         weight_hh,
         h_run,
-        xp.stack(gates, axis=1),
+        gates_run,
         active,
         bias_ih is not None,
         bias_hh is not None,

@@ -177,6 +177,8 @@ def forward(
         cs = (*cs, c)
         gates = (*gates, xp.concat((i, f, g, o), axis=-1))
     h_run = xp.stack(hs, axis=1)
+    c_run = xp.stack(cs, axis=1)
+    gates_run = xp.stack(gates, axis=1)
     y = in_time_order(h_run[:, 1:, :], active, reverse)
     cache = Cache(
         x_run,
@@ -184,8 +186,8 @@ def forward(
         weight_hh,
         weight_hr,
         h_run,
-        xp.stack(cs, axis=1),
-        xp.stack(gates, axis=1),
+        c_run,
+        gates_run,
         active,
         bias_ih is not None,
         bias_hh is not None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import operator
 from collections import ChainMap
-from collections.abc import Callable, Iterator, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -33,10 +33,14 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True)
 class Step:
-    """One assignment as it was executed, with every name it set; a store sets none."""
+    """One assignment as it was executed, with every name it set; a store sets none.
+
+    `variables` are those of the loops around it, in this round.
+    """
 
     statement: nodes.Assign | nodes.Store
     values: dict[str, Any]
+    variables: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def trace(function: Function, *args: Any, **kwargs: Any) -> Trace:
     bound.apply_defaults()
     environment = ChainMap(dict(bound.arguments), dict(function.names), vars(builtins))
     steps: list[Step] = []
-    returned = _run(function.body, environment, steps)
+    returned = _run(function.body, environment, steps, {})
     statement, result = returned or (nodes.Return(nodes.Constant(None), 0), None)
     arguments = frozenset(bound.arguments)
     return Trace(arguments, tuple(steps), statement, result, environment)
@@ -93,7 +97,10 @@ def run(function: Function, *args: Any, **kwargs: Any) -> Any:
 
 
 def _run(
-    body: tuple[Node, ...], environment: Environment, steps: list[Step]
+    body: tuple[Node, ...],
+    environment: Environment,
+    steps: list[Step],
+    variables: Mapping[str, Any],
 ) -> tuple[nodes.Return, Any] | None:
     """Execute statements; the `return` that was reached and its value, or None."""
     for statement in body:
@@ -102,20 +109,23 @@ def _run(
                 found: dict[str, Any] = {}
                 _bind(target, evaluate(value, environment), found)
                 environment.update(found)
-                steps.append(Step(statement, found))
+                steps.append(Step(statement, found, variables))
             case nodes.Store(nodes.Index(array, index), value):
                 evaluate(array, environment)[evaluate(index, environment)] = evaluate(
                     value, environment
                 )
-                steps.append(Step(statement, {}))
+                steps.append(Step(statement, {}, variables))
             case nodes.Branch(test, yes, no):
                 taken = yes if evaluate(test, environment) else no
-                if (returned := _run(taken, environment, steps)) is not None:
+                if (returned := _run(taken, environment, steps, variables)) is not None:
                     return returned
             case nodes.For(target, iterable, inner):
                 for item in evaluate(iterable, environment):
-                    _bind(target, item, environment)
-                    if (returned := _run(inner, environment, steps)) is not None:
+                    bound: dict[str, Any] = {}
+                    _bind(target, item, bound)
+                    environment.update(bound)
+                    here = {**variables, **bound}
+                    if (returned := _run(inner, environment, steps, here)) is not None:
                         return returned
             case nodes.Return(value):
                 return statement, evaluate(value, environment)

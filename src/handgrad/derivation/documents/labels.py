@@ -10,6 +10,7 @@ from handgrad.errors import ArgumentError
 LABELS = {
     "en": {
         "activation": "activation",
+        "after_rounds": "After the last round:",
         "again": "again, as in",
         "backward": "Backward",
         "board": "Given",
@@ -37,6 +38,10 @@ LABELS = {
         "flops_backward": "FLOPs backward",
         "flops_forward": "FLOPs forward",
         "for_every": "For",
+        "rounds": (
+            "In each round, ← sets a symbol anew; above that line it has its value of the round "
+            "before. A number in brackets above a symbol is the round in which it was computed."
+        ),
         "forward": "Forward",
         "from_code": "Sentences from the code are in English.",
         "gradient": "gradient",
@@ -78,7 +83,10 @@ LABELS = {
             "Values go down along solid lines, each with the shape of one example; gradients "
             "come back up along dashed lines; ⊕ adds."
         ),
-        "model_opaque": "This layer is no op of handgrad, so its own equations are not known.",
+        "model_opaque": (
+            "This layer is not one op of handgrad, so it is written as one function with its "
+            "derivatives."
+        ),
         "model_passed": "{} goes into a sum, which passes its gradient on",
         "model_stops": (
             "No parameter has gone into {}, so training needs no gradient there and computes none."
@@ -114,6 +122,7 @@ LABELS = {
     },
     "ro": {
         "activation": "activare",
+        "after_rounds": "După ultima rundă:",
         "again": "din nou, ca în",
         "backward": "Înapoi",
         "board": "Date",
@@ -141,6 +150,11 @@ LABELS = {
         "flops_backward": "operații înapoi",
         "flops_forward": "operații înainte",
         "for_every": "Pentru",
+        "rounds": (
+            "În fiecare rundă, ← dă unui simbol o valoare nouă; deasupra acelei linii el o are pe "
+            "cea din runda dinainte. Numărul în paranteze de deasupra unui simbol este runda în "
+            "care a fost calculat."
+        ),
         "forward": "Înainte",
         "from_code": "Textele preluate din cod sunt în engleză.",
         "gradient": "gradient",
@@ -184,7 +198,8 @@ LABELS = {
             "linii întrerupte; ⊕ adună."
         ),
         "model_opaque": (
-            "Acest strat nu este o operație din handgrad, deci ecuațiile lui nu se cunosc."
+            "Acest strat nu este o singură operație din handgrad, deci este scris ca o funcție cu "
+            "derivatele ei."
         ),
         "model_passed": "{} intră într-o sumă, care îi transmite gradientul",
         "model_stops": (

@@ -38,8 +38,6 @@ _SHAPING: Final = SHAPING | frozenset(
 )
 #: Functions of one array by their own name, as in exp(x).
 _OF_ONE: Final = ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sign")
-#: Fused activations; the identity is one.
-_ACTIVATIONS: Final = frozenset({"activate", "activation_gradient"})
 
 
 def shaped(writer: Writer, name: str, node: nodes.Call) -> Node | None:
@@ -60,11 +58,20 @@ def shaped(writer: Writer, name: str, node: nodes.Call) -> Node | None:
         value, limit = node.arguments
         if isinstance(limit, nodes.Constant) and writer.value(node) == writer.value(value):
             return value
-    if name in _ACTIVATIONS and writer.value(node) is writer.value(node.arguments[0]):
-        return node.arguments[0]  # the identity
+    if _gives_back(writer, node):
+        return node.arguments[0]
     if name == "sum_to" and writer.shape(node) == writer.shape(node.arguments[0]):
         return node.arguments[0]
     return None
+
+
+def _gives_back(writer: Writer, node: nodes.Call) -> bool:
+    """Whether a call leaves its array as it is, as where there is nothing to mask."""
+    first = writer.value(node.arguments[0])
+    if not hasattr(first, "shape"):
+        return False
+    on_it = nodes.Call(node.function, (nodes.Name(""), *node.arguments[1:]), node.keywords)
+    return writer.at({**writer.frame.names, "": first}).value(on_it) is first
 
 
 def as_function(writer: Writer, node: nodes.Method) -> nodes.Call:
@@ -98,6 +105,7 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "isinf": functions.infinite,
     "zeros_like": functions.fixed(Number("0")),
     "zeros": functions.fixed(Number("0")),
+    "zero_state": functions.fixed(Number("0")),
     "ones_like": functions.fixed(Number("1")),
     "ones": functions.fixed(Number("1")),
     "full": functions.full,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import chain, combinations, permutations
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,17 +29,28 @@ from handgrad.trees import Parameter
 
 Letters = Mapping[int, str]
 
-#: Even, and with odd halves, so that a half is no padded size; and far enough apart that one
-#: letter with padding on both sides is never another. Small, because everything is computed once.
-_SIZES: Final = (6, 14, 22, 30, 38, 46, 54, 62)
+#: Even, and with odd halves, so that a half is no padded size, nor a size and 1; and far enough
+#: apart that one letter with padding on both sides is never another. Small, because everything is
+#: computed once.
+_SIZES: Final = (6, 18, 26, 34, 42, 50, 58, 66)
 #: For kernels, which have to fit into what they run over.
 _KERNEL_SIZES: Final = (3, 5)
-_PADDED: Final = (2, 4, -2, -4)
+_PADDED: Final = (1, 2, 4, -2, -4)
 _MULTIPLE: Final = 8
+#: How many blocks the gates of a recurrent layer are.
+_TIMES: Final = (2, 3, 4)
 #: How many pairs of letters are tried as one.
 _TRIALS: Final = 6
 #: The axes of a starred group, such as *batch, by their number.
 _STARRED: Final = ("", "N", "NM", "NPM", "NPQM", "NPQRM")
+
+
+class Relation(NamedTuple):
+    """The size of `letter` is `times` that of `other`."""
+
+    letter: str
+    other: str
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,9 @@ def axes_of(annotation: str, shape: Sequence[int], known: dict[str, int]) -> lis
         if found is None:
             continue
         sizes = dict(known)
+        found = [
+            _of_broadcast(letter, size, sizes) for letter, size in zip(found, shape, strict=True)
+        ]
         if all(
             not letter or sizes.setdefault(letter, size) == size
             for letter, size in zip(found, shape, strict=True)
@@ -112,6 +126,12 @@ def axes_of(annotation: str, shape: Sequence[int], known: dict[str, int]) -> lis
             known.update(sizes)
             return found
     return None
+
+
+def _of_broadcast(letter: str, size: int, known: Mapping[str, int]) -> str:
+    """The letter of an axis #N, which is N or 1: none where it is 1 and N is not."""
+    plain = letter.removeprefix("#")
+    return "" if plain != letter and size == 1 != known.get(plain) else plain
 
 
 def _matched(tokens: list[str], axes: int) -> list[str] | None:
@@ -136,9 +156,10 @@ def renamed_inputs(
 ) -> Iterator[tuple[dict[str, np.ndarray], dict[int, str]]]:
     """The same inputs with a size of its own for every letter, and what each size is called.
 
-    First with all letters apart; then with two of them alike that are so in `arrays`, as the
-    channels of an image and of a kernel; last with all of these alike. Of two letters for one size
-    that of `output`, an annotation, is kept. Nothing where an array has no annotation.
+    First with all letters apart; then with two of them related that are so in `arrays`, alike as
+    the channels of an image and of a kernel, or one a multiple of the other as the rows of an
+    LSTM's weights; with all that are alike; last with two relations. Of two letters for one
+    size that of `output`, an annotation, is kept. Nothing where an array has no annotation.
     """
     known: dict[str, int] = {}
     axes: dict[str, list[str]] = {}
@@ -151,18 +172,28 @@ def renamed_inputs(
     letters = list(dict.fromkeys(letter for each in axes.values() for letter in each if letter))
     together = [*(set(each) for each in axes.values()), set(output.split())]
     pairs = [
-        (a, b)
+        Relation(b, a)
         for a, b in combinations(letters, 2)
         if known[a] == known[b] and not any({a, b} <= each for each in together)
     ]
     # A letter that stands in one place only is the likeliest to be another name of a size.
-    pairs.sort(key=lambda pair: sum(letter in each for letter in pair for each in together))
-    for alike in [[], *([pair] for pair in pairs[:_TRIALS]), pairs]:
-        sizes = _own_sizes(letters, alike)
+    pairs.sort(key=lambda pair: sum(letter in each for letter in pair[:2] for each in together))
+    multiples = [
+        Relation(a, b, times)
+        for a, b in permutations(letters, 2)
+        for times in _TIMES
+        if known[a] == times * known[b]
+    ]
+    trials = [[], *([pair] for pair in pairs[:_TRIALS]), pairs, *([one] for one in multiples)]
+    trials += map(list, combinations([*pairs[:_TRIALS], *multiples], 2))
+    for related in trials:
+        sizes = _own_sizes(letters, related)
         if sizes is not None:
             names: dict[int, str] = {}
+            derived = {each.letter for each in related if each.times > 1}
             for letter in sorted(letters, key=lambda each: each not in output.split()):
-                names.setdefault(sizes[letter], letter)
+                if letter not in derived:
+                    names.setdefault(sizes[letter], letter)
             yield {name: _filled(arrays[name], axes[name], sizes) for name in arrays}, names
 
 
@@ -182,20 +213,24 @@ def _aligned(
     return [letter or (other if size == wide else "") for letter, size, other, wide in pairs]
 
 
-def _own_sizes(letters: list[str], alike: list[tuple[str, str]]) -> dict[str, int] | None:
+def _own_sizes(letters: list[str], related: Sequence[Relation]) -> dict[str, int] | None:
+    """A size for each letter; None where there are too many, or the relations contradict."""
     kernels, others = iter(_KERNEL_SIZES), iter(_SIZES)
     sizes: dict[str, int] = {}
     for letter in letters:
-        same = [a if b == letter else b for a, b in alike if letter in (a, b)]
-        given = [sizes[other] for other in same if other in sizes]
-        if given:
-            sizes[letter] = given[0]
+        if any(each.letter == letter for each in related):
             continue
         size = next(kernels if letter[0] == "K" else others, None)
         if size is None:
             return None
         sizes[letter] = size
-    return sizes
+    for _ in related:
+        for letter, other, times in related:
+            if other in sizes and sizes.setdefault(letter, times * sizes[other]) != (
+                times * sizes[other]
+            ):
+                return None
+    return sizes if len(sizes) == len(letters) else None
 
 
 def _filled(array: np.ndarray, axes: list[str], sizes: Mapping[str, int]) -> np.ndarray:

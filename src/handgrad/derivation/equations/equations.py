@@ -64,7 +64,7 @@ def derive(
         tuple(forward_equations),
         tuple(backward_equations),
         tuple(meanings.symbols(forward, backward)),
-        tuple(meanings.kept(forward)),
+        tuple(meanings.kept(forward, backward)),
         tuple(meanings.incoming(backward, subject.cotangent)),
         dict(zip(inputs, several, strict=False)),
         glossary,

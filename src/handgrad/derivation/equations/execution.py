@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -137,7 +137,8 @@ def _executed(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]
         for target, node in _single(step.statement):
             values = {name: step.values[name] for name in _names(target)}
             loop = loops.get(id(step.statement))
-            lines.append(Line(target, node, dict(names), values, again, loop))
+            there = {**names, **step.variables}
+            lines.append(Line(target, node, there, values, again, loop))
         names.update(step.values)
     return Execution(tuple(lines), done, names)
 
@@ -187,22 +188,38 @@ def labelled(
             backward = _executed(functions[1], (dy, cache), {})
         except Exception:  # sizes that do not fit raise whatever they raise
             continue
-        found = forward, backward
-        if all(_same_path(one, other) for one, other in zip(found, run, strict=True)):
-            if is_array(y):
-                letters = output_letters(output, tuple(y.shape), letters)
-            return found, Dimensions(letters)
+        found = _along(run[0], forward), _along(run[1], backward)
+        if found[0] is None or found[1] is None:
+            continue
+        if is_array(y):
+            letters = output_letters(output, tuple(y.shape), letters)
+        return (found[0], found[1]), Dimensions(letters)
     return run, Dimensions()
+
+
+def _along(run: Execution, other: Execution) -> Execution | None:
+    """The other run with a line for every line of the run; None where it took another path.
+
+    Loops may have more rounds: of a line that runs again, its first time is taken.
+    """
+    if [each.node for each in run.lines if not each.again] != [
+        each.node for each in other.lines if not each.again
+    ]:
+        return None
+    first: dict[tuple[int, int], Line] = {}
+    for line in other.lines:
+        first.setdefault(_identity(line), line)
+    return replace(other, lines=tuple(first[_identity(line)] for line in run.lines))
+
+
+def _identity(line: Line) -> tuple[int, int]:
+    return id(line.target), id(line.node)
 
 
 def _random_like(y: Any) -> Any:
     if isinstance(y, tuple | list):
         return tuple(map(_random_like, y))
     return np.asarray(np.random.default_rng(1).uniform(0.5, 1.5, np.shape(y)))
-
-
-def _same_path(one: Execution, other: Execution) -> bool:
-    return [each.node for each in one.lines] == [each.node for each in other.lines]
 
 
 def is_numeric(value: Any) -> bool:

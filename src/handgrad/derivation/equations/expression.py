@@ -77,6 +77,10 @@ class Frame:
     aliases: dict[str, Node] = field(default_factory=dict)
     #: Names of lists made by a loop: the index of their elements, and the axis they are stacked on.
     families: dict[str, tuple[Formula, int | None]] = field(default_factory=dict)
+    #: Names of tuples that gather what a loop computes, as they are written out.
+    gathered: dict[str, Formula] = field(default_factory=dict)
+    #: Names that are another's in the other function: what the cache calls it.
+    renamed: dict[str, str] = field(default_factory=dict)
     #: How often a name was set anew.
     primes: dict[str, int] = field(default_factory=dict)
     #: Names whose factor is 1 and not written.
@@ -89,7 +93,8 @@ class Frame:
 
     def symbol(self, name: str, index: Formula | None = None) -> Formula:
         """The symbol of a name as it is now, with an index."""
-        return self.glossary.symbol(name, self.primes.get(name, 0), index)
+        primes = self.primes.get(name, 0)
+        return self.glossary.symbol(self.renamed.get(name, name), primes, index)
 
     def at(self, names: dict[str, Any]) -> Frame:
         """The same where names have other values."""
@@ -110,6 +115,10 @@ class Writer:
         """The right side of an equation: a condition stands in brackets, which are 1 or 0."""
         formula, strength = self.part(node)
         return fenced(formula, strength) if is_condition(formula) else formula
+
+    def at(self, names: dict[str, Any]) -> Writer:
+        """The same where names have other values."""
+        return replace(self, frame=self.frame.at(names))
 
     # Values
 
@@ -279,6 +288,10 @@ class Writer:
             for size, mark in zip(outside, marks, strict=True)
             if mark is not None and outside.count(size) == 1
         }
+        joined = len(inside) - len(outside) + 1
+        if joined > 1 and marks[0] is not None and math.prod(inside[:joined]) == outside[0]:
+            # The rows of several axes, counted as one.
+            return (marks[0], *(None for _ in range(joined - 1)), *marks[1:])
         return tuple(by_size.get(size) if inside.count(size) == 1 else None for size in inside)
 
     # Forms
@@ -418,6 +431,8 @@ class Writer:
         indices = tuple(mark for axis in axes if (mark := inner[axis]) is not None)
         strength = BIG if node.kind in ("sum", "mean") else CONDITION
         body = self.write(node.value, strength, tuple(inner))
+        if node.kind == "sum" and all(shape[axis] == 1 for axis in axes):
+            return self.part(node.value, tuple(self._outer_marks(node, axes, len(shape), marks)))
         sizes = [self.frame.dimensions.size(shape[axis]) for axis in axes]
         if node.kind not in ("sum", "mean"):
             return Part(Big(node.kind, argument(body), separated(indices)), UNARY)

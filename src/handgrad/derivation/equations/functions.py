@@ -101,9 +101,9 @@ def lettered(symbol: Formula) -> Notation:
 
 
 def named(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
-    """The name of the function and those of its arguments that are arrays."""
+    """The name of the function and those of its arguments that are arrays, or all of them."""
     word = by_name(writer, node)
-    arrays = [each for each in node.arguments if writer.is_value(each)]
+    arrays = [each for each in node.arguments if writer.is_value(each)] or node.arguments
     inside = separated(tuple(writer.write(each, SUM) for each in arrays)) if arrays else row()
     return Part(row(word, Fenced(inside)), UNARY)
 
@@ -232,6 +232,8 @@ def _counted(writer: Writer, clauses: tuple[nodes.Clause, ...]) -> Formula | Non
 def stacked(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
     """The arrays of a list together: (V_τ)_τ, or (a, b)."""
     match node.arguments[0]:
+        case nodes.Name(name) if name in writer.frame.gathered:
+            return Part(writer.frame.gathered[name], ATOM)
         case nodes.Name(name) if (found := writer.family(name)) is not None:
             element, index = found
             return Part(Script(Fenced(element), index), UNARY)

@@ -99,6 +99,9 @@ _TABLE: Final[Mapping[str, Formula]] = {
 _PREFIXES: Final = ("mean", "expected", "minus", "log", "exp", "sqrt", "tanh")
 _ACCENTS: Final = {"hat": "hat", "bar": "bar", "tilde": "tilde"}
 _AXES: Final = frozenset("hwd")
+_PARAMETERS: Final = ("weight", "bias")
+#: As long as `before`.
+_INDEX_LENGTH: Final = 6
 _CAPITAL: Final = re.compile(r"([A-Z])([a-z])")
 _INDEXED: Final = re.compile(r"([A-Za-z]+?)_?(\d+)")
 _HEAD: Final = re.compile(r"(\w+)_head(\d+)")
@@ -170,6 +173,7 @@ class Glossary:
             return Symbol(name)
         for form in (
             self._prefixed,
+            self._lettered,
             self._product,
             self._suffixed,
             self._numbered,
@@ -234,10 +238,19 @@ class Glossary:
                     return row(first, second)
         return None
 
-    def _subscripted(self, name: str) -> Formula | None:
-        """w_q as W_q: a letter and a short index."""
+    def _lettered(self, name: str) -> Formula | None:
+        """a_i as a with the index i, also where i is a variable."""
         stem, _, last = name.partition("_")
-        base = self._parsed(stem) if len(stem) == 1 and 0 < len(last) <= 3 else None
+        if len(stem) != 1 or len(last) != 1 or not last.isalpha():
+            return None
+        return self._subscripted(name)
+
+    def _subscripted(self, name: str) -> Formula | None:
+        """w_q as W_q, weight_ih as W_ih: a letter, or a parameter, and a short index."""
+        stem, _, last = name.partition("_")
+        if stem not in _PARAMETERS and len(stem) != 1:
+            return None
+        base = self._parsed(stem) if 0 < len(last) <= _INDEX_LENGTH else None
         if base is None or "_" in last:
             return None
         return subscript(base, Symbol(last) if len(last) == 1 and last.isalpha() else Text(last))

@@ -7,17 +7,21 @@ from typing import Any
 
 from handgrad.derivation.equations.derived import Meaning
 from handgrad.derivation.equations.expression import is_array
-from handgrad.derivation.equations.side import Side
+from handgrad.derivation.equations.side import Side, from_cache
 from handgrad.derivation.formulas.formula import Formula, Number
 from handgrad.trees import nodes
-from handgrad.trees.nodes import Node
 
 
 def symbols(forward: Side, backward: Side) -> Iterator[Meaning]:
     """Every symbol that was written, in order, and every function that needs words."""
     for side in (forward, backward):
         for name in side.frame.used:
-            if name in side.frame.aliases or (side is backward and name in forward.frame.used):
+            original = side.frame.renamed.get(name, name)
+            if (
+                name in side.frame.aliases
+                or name in side.counters
+                or (side is backward and original in forward.frame.used)
+            ):
                 continue
             yield _meaning(name, side, forward)
         for name, (symbol, words) in side.frame.helpers.items():
@@ -31,11 +35,11 @@ def incoming(backward: Side, cotangent: Any) -> list[tuple[Formula, Any]]:
     if not isinstance(cotangent, tuple | list):
         return [(backward.frame.symbol(name), cotangent)]
     lines = [line for line in backward.run.lines if backward.is_incoming(line)]
-    names = list(lines[0].values) if lines else [name]
-    return list(zip(map(backward.frame.symbol, names), cotangent, strict=False))
+    parts = lines[0].values if lines else {name: cotangent}
+    return [(backward.frame.symbol(each), value) for each, value in parts.items()]
 
 
-def kept(forward: Side) -> Iterator[Meaning]:
+def kept(forward: Side, backward: Side) -> Iterator[Meaning]:
     """What the cache holds, where it says the names of its parts."""
     cache, lettered = forward.run.trace.result[1], forward.labelled.trace.result[1]
     if isinstance(cache, Mapping):
@@ -45,12 +49,13 @@ def kept(forward: Side) -> Iterator[Meaning]:
         parts = {name: (getattr(cache, name), getattr(lettered, name)) for name in fields}
     for name, (value, label) in parts.items():
         shape = forward.frame.dimensions.shape(label) if is_array(label) else None
-        yield Meaning(forward.frame.symbol(name), name, shape=shape, value=value)
+        symbol = forward.frame.symbol(backward.frame.renamed.get(name, name))
+        yield Meaning(symbol, name, shape=shape, value=value)
 
 
 def _meaning(name: str, side: Side, forward: Side) -> Meaning:
     index, _ = side.frame.families.get(name, (None, None))
-    symbol = side.frame.glossary.symbol(name, 0, index)
+    symbol = side.frame.glossary.symbol(side.frame.renamed.get(name, name), 0, index)
     value, label = side.run.names.get(name), side.labelled.names.get(name)
     label = label[0] if isinstance(label, list | tuple) and label else label
     if is_array(label):
@@ -66,8 +71,10 @@ def _meaning(name: str, side: Side, forward: Side) -> Meaning:
 
 def _definition(name: str, side: Side, forward: Side) -> Formula | None:
     """What a number is made of: a size by its letters, anything else as it is computed."""
-    from_cache = {} if side is forward else _from_cache(side, forward)
-    if name not in side.scalars and name not in from_cache:
+    plain = nodes.Name | nodes.Constant
+    kept = {} if side is forward else from_cache(side, forward)
+    from_forward = {each: node for each, node in kept.items() if not isinstance(node, plain)}
+    if name not in side.scalars and name not in from_forward:
         return None
     value = side.labelled.names[name]
     if isinstance(value, int):
@@ -77,32 +84,4 @@ def _definition(name: str, side: Side, forward: Side) -> Formula | None:
     if name in side.scalars:
         node, names = side.scalars[name]
         return side.writer(names).write(node)
-    return forward.writer(forward.labelled.names).write(from_cache[name])
-
-
-def _from_cache(backward: Side, forward: Side) -> dict[str, Node]:
-    """What forward computed for the cache, by the names that backward gives it."""
-    fields = _cache_fields(forward)
-    found: dict[str, Node] = {}
-    for line in backward.run.lines:
-        match line.target, line.node:
-            case nodes.Sequence(_, targets), nodes.Name(name) if name == backward.cache:
-                pairs = zip(targets, fields.values(), strict=False)
-                found |= {one.id: node for one, node in pairs if isinstance(one, nodes.Name)}
-            case nodes.Name(name), nodes.Attribute(nodes.Name(owner), field) if (
-                owner == backward.cache and field in fields
-            ):
-                found[name] = fields[field]
-    plain = nodes.Name | nodes.Constant
-    return {name: node for name, node in found.items() if not isinstance(node, plain)}
-
-
-def _cache_fields(forward: Side) -> dict[str, Node]:
-    """The expressions that forward puts into its cache, by field."""
-    returned = forward.run.trace.returned.value
-    made = returned.items[1] if isinstance(returned, nodes.Sequence) else returned
-    cache = forward.run.trace.result[1]
-    if not isinstance(made, nodes.Call) or not hasattr(cache, "_fields"):
-        return {}
-    positional = dict(zip(cache._fields, made.arguments, strict=False))
-    return positional | {each.name: each.value for each in made.keywords}
+    return forward.writer(forward.labelled.names).write(from_forward[name])

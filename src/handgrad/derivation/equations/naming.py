@@ -67,7 +67,7 @@ def output_names(functions: Functions, done: Trace) -> list[tuple[str, Node]]:
     """
     value = done.returned.value
     first = value.items[0] if isinstance(value, nodes.Sequence) and value.items else value
-    items = first.items if isinstance(first, nodes.Sequence) else (first,)
+    items = _leaves(first)
     incoming = functions[1].parameters[0].name
     stem = incoming[1:] if incoming[0] == "d" and incoming not in _ANY_OUTPUT else ""
     found = []
@@ -76,6 +76,13 @@ def output_names(functions: Functions, done: Trace) -> list[tuple[str, Node]]:
         name = (stem or own or "y") if len(items) == 1 else (own or f"y{position + 1}")
         found.append((name, item))
     return found
+
+
+def _leaves(node: Node) -> list[Node]:
+    """The parts of nested tuples, such as (y, (h, c)), in order."""
+    if not isinstance(node, nodes.Sequence):
+        return [node]
+    return [leaf for item in node.items for leaf in _leaves(item)]
 
 
 def gradient_inputs(

@@ -13,7 +13,9 @@ from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.execution import Execution, Line, is_numeric
 from handgrad.derivation.equations.expression import Frame, Writer, is_array, matched
 from handgrad.derivation.equations.functions import ends
-from handgrad.derivation.formulas.formula import Formula, Number, Sign, row, separated
+from handgrad.derivation.equations.glossary import Glossary
+from handgrad.derivation.equations.parts import UNARY, Part, power
+from handgrad.derivation.formulas.formula import Fenced, Formula, Number, Sign, row, separated
 from handgrad.derivation.formulas.numbers import matrix
 from handgrad.trees import Function, nodes
 from handgrad.trees.nodes import Node
@@ -40,9 +42,16 @@ class Side:
         self.written: set[str] = set()
         #: The index of every element of a list, by its name.
         self.elements: dict[str, list[Formula]] = {}
+        #: What stands in a tuple that a loop will add to, and the right side of every name.
+        self.started: dict[str, list[Formula]] = {}
+        self.rights: dict[str, Formula] = {}
         self.cache = function.parameters[1].name if before is not None else ""
         self.before = before
         self.looped = {name for line in run.lines if line.loop is not None for name in line.values}
+        #: The variables of loops, whose values the loops say.
+        self.counters = {
+            name for line in run.lines if line.loop for name in nodes.names(line.loop.target)
+        }
         if before is not None:
             self.frame.ones = frozenset(
                 {function.parameters[0].name} if frame.glossary.loss else frozenset()
@@ -50,6 +59,7 @@ class Side:
             kept = set(before.frame.primes) & self._unpacked()
             self.frame.primes.update({name: before.frame.primes[name] for name in kept})
             self.frame.primes.update(self._primes_of_gradients(before))
+            self.frame.renamed.update(self._other_names(before))
 
     def _primes_of_gradients(self, before: Side) -> dict[str, int]:
         """The gradient of a name that forward set anew is that of its last value, unless it is an
@@ -61,11 +71,24 @@ class Side:
             if of in before.frame.primes and of not in inputs
         }
 
+    def _other_names(self, before: Side) -> dict[str, str]:
+        """What forward calls the values in the cache whose own name is another value's there."""
+        found = {}
+        for name, node in from_cache(self, before).items():
+            node = before.frame.aliases.get(node.id, node) if isinstance(node, nodes.Name) else node
+            if isinstance(node, nodes.Name) and node.id != name and name in before.written:
+                found[name] = node.id
+        return found
+
     # Equations
 
     def equations(self) -> list[Equation]:
         found: list[Equation] = []
+        needed = self._needed()
         for position, line in enumerate(self.run.lines):
+            if needed.isdisjoint(line.values):
+                continue
+            self._gather(self.labelled.lines[position])
             equation = self._equation(position)
             if equation is not None:
                 found.append(equation)
@@ -73,9 +96,25 @@ class Side:
                 found[-1] = self._reshaped(found[-1], position)
         return found
 
+    def _needed(self) -> set[str]:
+        """Every name that what is returned depends on."""
+        frame = Frame({}, Glossary(), Dimensions())
+        found = nodes.names(Writer(frame.at(self.run.names)).settled(self.run.trace.returned.value))
+        lines = [
+            (set(line.values), nodes.names(Writer(frame.at(line.names)).settled(line.node)))
+            for line in self.run.lines
+        ]
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            for targets, used in lines:
+                if not found.isdisjoint(targets):
+                    found |= used
+        return found
+
     def outputs(self, names: Sequence[tuple[str, Node]]) -> list[Equation]:
         """What forward returns, where it is not a name that has an equation."""
-        lines = zip(names, _parts(self.run.trace.result[0], len(names)), strict=True)
+        lines = zip(names, _leaves(self.run.trace.result[0], len(names)), strict=True)
         return [
             self._returned(name, self.frame.glossary.symbol(name), node, value)
             for (name, node), value in lines
@@ -150,6 +189,7 @@ class Side:
         value, lettered = line.values[name], labels.values[name]
         several = value if isinstance(value, list | tuple) else [value]
         self.elements[name] = indices
+        self.rights[name] = right
         symbols = [self._symbol(name, index) for index in indices] or [left]
         parts = tuple(zip(symbols, several, strict=True))
         shape = self._shape(lettered)
@@ -177,13 +217,31 @@ class Side:
             return equation
         return replace(equation, shape=self._shape(label), value=value)
 
-    def _several(self, writer: Writer, line: Line, labels: Line, node: Node) -> Equation:
+    def _several(self, writer: Writer, line: Line, labels: Line, node: Node) -> Equation | None:
         """(a, b) = f(x)"""
-        names = list(line.values)
+        if all(value is line.names.get(name) for name, value in line.values.items()):
+            return None  # put together before, as what one part of backward leaves for another
+        names = [part.id for part in nodes.walk(line.target) if isinstance(part, nodes.Name)]
         self.written.update(names)
-        left = separated(tuple(writer.name(name).formula for name in names))
-        shape = separated(tuple(self._shape(labels.values[name]) for name in names))
-        return Equation(names[0], left, writer.write(node), shape, None, None, again=line.again)
+        values = self.writer(line.names).value(node)
+        left = separated(
+            tuple(Sign("·") if name == "_" else writer.name(name).formula for name in names)
+        )
+        return Equation(
+            next(name for name in names if name != "_"),
+            left,
+            writer.write(node),
+            separated(tuple(self._shape(labels.values[name]) for name in names)),
+            [
+                value if name == "_" else line.values[name]
+                for name, value in zip(names, values, strict=True)
+            ],
+            None,
+            tree=node,
+            names=line.names,
+            again=line.again,
+            loop=self._loop(labels),
+        )
 
     def writer(self, names: dict[str, Any]) -> Writer:
         """A writer where names have these values."""
@@ -283,6 +341,43 @@ class Side:
                 return found
         return []
 
+    # Loops that gather what they compute
+
+    def _gather(self, line: Line) -> None:
+        """Keep how a tuple is written that a loop adds to in every round."""
+        match line.target, line.node:
+            case nodes.Name(name), nodes.Sequence(_, items) if not line.again:
+                own = nodes.Starred(nodes.Name(name))
+                writer = self.writer(line.names)
+                if line.loop is None:
+                    self.started[name] = [self._start(writer, item) for item in items]
+                elif items[0] == own or items[-1] == own:
+                    self._gather_round(writer, line.loop, name, items, own)
+
+    def _gather_round(
+        self, writer: Writer, loop: nodes.For, name: str, items: tuple[Node, ...], own: Node
+    ) -> None:
+        """(h₀, h⁽⁰⁾, ⋯, h⁽ᵀ⁻¹⁾) where a loop over t adds h; the first added comes last where the
+        loop adds in front."""
+        limits = ends(writer, loop.iterable)
+        (*_, added) = [item for item in items if item != own]
+        if limits is None:
+            return
+        symbol = Part(writer.write(added), UNARY)
+        rounds = [power(symbol, Fenced(limit)).formula for limit in limits]
+        parts = [*self.started.get(name, []), rounds[0], Sign("⋯"), rounds[1]]
+        if items[-1] == own:
+            parts = [rounds[1], Sign("⋯"), rounds[0], *self.started.get(name, [])]
+        self.frame.gathered[name] = Fenced(separated(tuple(parts)))
+
+    def _start(self, writer: Writer, item: Node) -> Formula:
+        """What stands in the tuple before the loop: a name by what it is now, for the loop will
+        change it."""
+        match item:
+            case nodes.Name(name) if name in self.rights:
+                return self.rights[name]
+        return writer.write(item)
+
     # Names that are set more than once
 
     def _with_inlined(self, node: Node) -> Node:
@@ -355,6 +450,35 @@ class Side:
         return writer.write(node)
 
 
+def from_cache(backward: Side, forward: Side) -> dict[str, Node]:
+    """What forward computed for the cache, by the names that backward gives it."""
+    fields = _cache_fields(forward)
+    found: dict[str, Node] = {}
+    for line in backward.run.lines:
+        match line.target, line.node:
+            case nodes.Sequence(_, targets), nodes.Name(name) if name == backward.cache:
+                pairs = zip(targets, fields.values(), strict=False)
+                found |= {one.id: node for one, node in pairs if isinstance(one, nodes.Name)}
+            case nodes.Name(name), nodes.Attribute(nodes.Name(owner), field) if (
+                owner == backward.cache and field in fields
+            ):
+                found[name] = fields[field]
+    return found
+
+
+def _cache_fields(forward: Side) -> dict[str, Node]:
+    """The expressions that forward puts into its cache, by field."""
+    returned = forward.run.trace.returned.value
+    made = returned.items[1] if isinstance(returned, nodes.Sequence) else returned
+    if isinstance(made, nodes.Name):
+        made = forward.run.trace.definition(made.id) or made
+    cache = forward.run.trace.result[1]
+    if not isinstance(made, nodes.Call) or not hasattr(cache, "_fields"):
+        return {}
+    positional = dict(zip(cache._fields, made.arguments, strict=False))
+    return positional | {each.name: each.value for each in made.keywords}
+
+
 def _whole(target: Node, item: Any) -> Iterator[int]:
     """The whole numbers that a loop's variables have for one item."""
     for name, value in matched(target, item):
@@ -363,8 +487,11 @@ def _whole(target: Node, item: Any) -> Iterator[int]:
             yield from parts
 
 
-def _parts(value: Any, count: int) -> Sequence[Any]:
-    return value if isinstance(value, tuple | list) and count > 1 else (value,)
+def _leaves(value: Any, count: int) -> list[Any]:
+    """The parts of nested tuples, where there are several."""
+    if count == 1 or not isinstance(value, tuple | list):
+        return [value]
+    return [leaf for part in value for leaf in _leaves(part, count)]
 
 
 def _count(node: Node, name: str) -> int:

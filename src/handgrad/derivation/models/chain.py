@@ -152,7 +152,7 @@ class Chain:
         """A layer known by its behaviour alone: y = f(x), dx by its Jacobian."""
         flattens = isinstance(node.layer, Flatten)
         (value,) = node.inputs
-        dx, gradients = node.layer.backward(dy, self.run.caches[node.number])
+        dx, gradients = node.layer.backward_y(dy, self.run.caches[node.number])
         if node.number not in self.needed:
             gradients = {}
         y, x = value_symbol(node.number), value_symbol(value)

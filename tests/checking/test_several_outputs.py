@@ -1,0 +1,122 @@
+"""Checks of what has several outputs, loops, parts, and optional inputs between others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from handgrad import trees
+from handgrad.checking.samples import forward_arguments, samples
+from handgrad.checking.trial import random_like
+from handgrad.layers import Layer
+
+OPS = ("rnn", "leaky_rnn", "lstm", "gru")
+
+
+def planted(op: str, situation: str, kind: str, part: str) -> Callable[..., Any]:
+    """The op's backward with one edit, found in the run of its first sample of this situation."""
+    module = getattr(hg.ops, op)
+    rng = np.random.default_rng(0)
+    sample = next(each for each in samples(op, rng) if each.situation == situation)
+    args, kwargs = forward_arguments(op, sample)
+    y, cache = module.forward(*args, **kwargs)
+    tree = trees.read(module.backward)
+    run = trees.trace(tree, random_like(y, rng), cache)
+    edit = next(e for e in trees.edits(tree, run) if (e.kind, e.part) == (kind, part))
+    return functools.partial(trees.run, edit.function)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_an_op_is_right_in_every_situation(op: str) -> None:
+    report = hg.check(op)
+    assert report.ok, report
+    assert {trial.verdict for trial in report.trials} == {"right"}
+    assert any("float32" in row.method for row in report.gradients)
+
+
+@pytest.mark.parametrize(
+    ("op", "situation", "kind", "part"),
+    [
+        ("rnn", "usual", "term missing", "dh"),
+        ("rnn", "masked rows", "wrong branch", "active[:, t, :]"),
+        ("lstm", "usual", "factor missing", "o"),
+        ("lstm", "usual", "wrong sign", "dy_run[:, t, :]"),
+        ("lstm", "masked rows", "mask forgotten", "active"),
+        ("gru", "usual", "factor missing", "u"),
+        ("leaky_rnn", "usual", "scale missing", "α"),
+    ],
+)
+def test_a_planted_bug_is_named(op: str, situation: str, kind: str, part: str) -> None:
+    report = hg.check(planted(op, situation, kind, part), like=op)
+    told = {(fault.kind, fault.term) for fault in report.faults}
+    assert (kind, part) in told, report
+
+
+def test_a_gradient_behind_one_that_is_not_given_is_named() -> None:
+    """Without a projection, dweight_hr is None, and dh0 comes behind it."""
+    report = hg.check(planted("lstm", "usual", "stale variable", "dh_n for dh"), like="lstm")
+    (fault,) = (fault for fault in report.faults if fault.gradient == "h0")
+    assert fault.kind == "stale variable"
+
+
+def test_another_forward_is_told() -> None:
+    def forward(*args: Any, **options: Any) -> Any:
+        (y, h), cache = hg.ops.rnn.forward(*args, **options)
+        return (y, h + 0.25), cache
+
+    report = hg.check((forward, hg.ops.rnn.backward), like="rnn")
+    (fault,) = (fault for fault in report.faults if fault.kind == "forward differs")
+    assert fault.message == "forward is not that of rnn: y differs by up to 0.25"
+
+
+def test_a_pair_with_several_outputs_is_recognised() -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(s) for s in ((2, 3, 4), (5, 4), (5, 5), (5,), (5,), (2, 5))]
+    report = hg.check((hg.ops.rnn.forward, hg.ops.rnn.backward), *arrays)
+    assert report.ok, report
+    assert report.like == "rnn"
+
+
+def test_none_stands_for_an_input_that_is_left_out() -> None:
+    rng = np.random.default_rng(0)
+    x, w, u, h0, c0 = (rng.standard_normal(s) for s in ((2, 3, 4), (8, 4), (8, 2), (2, 2), (2, 2)))
+    report = hg.check("lstm", x, w, u, None, None, None, h0, c0, lengths=np.array([3, 1]))
+    assert report.ok, report
+    assert {row.gradient for row in report.gradients} == {"x", "weight_ih", "weight_hh", "h0", "c0"}
+
+
+def _model(rng: np.random.Generator) -> Layer:
+    return hg.Sequential(hg.LSTM(4, 3, rng=rng), hg.LastStep(), hg.Dense(3, 2, rng=rng))
+
+
+@pytest.mark.parametrize(
+    ("make", "shapes"),
+    [
+        (lambda rng: hg.LSTM(4, 3, 2, rng=rng, proj_size=2, dropout=0.3), [(2, 3, 4)]),
+        (lambda rng: hg.GRU(4, 3, rng=rng, bidirectional=True), [(2, 3, 4), (2, 2, 3)]),
+        (_model, [(2, 3, 4)]),
+    ],
+)
+def test_a_layer_is_checked_with_its_state(
+    make: Callable[[np.random.Generator], Layer], shapes: list[tuple[int, ...]]
+) -> None:
+    rng = np.random.default_rng(0)
+    report = hg.check(make(rng), *(rng.standard_normal(shape) for shape in shapes))
+    assert report.ok, report
+
+
+def test_a_wrong_recurrent_layer_is_found_in_its_model() -> None:
+    class Wrong(hg.LSTM):
+        def backward(self, *args: Any, **settings: Any) -> Any:
+            found, gradients = super().backward(*args, **settings)
+            return found, {**gradients, "bias_hh_l0": -gradients["bias_hh_l0"]}
+
+    rng = np.random.default_rng(0)
+    model = hg.Sequential(Wrong(4, 3, rng=rng), hg.LastStep(), hg.Dense(3, 2, rng=rng))
+    report = hg.check(model, rng.standard_normal((2, 3, 4)))
+    assert [fault.gradient for fault in report.faults] == ["0.bias_hh_l0"]
