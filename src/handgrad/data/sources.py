@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels
 from handgrad.data.ragged import Ragged, Sequences, batch_order
-from handgrad.errors import DataError
+from handgrad.errors import DataError, ShapeError
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -36,6 +37,58 @@ class Source(Protocol):
 
     def gather(self, index: Int[Array, "B"]) -> tuple[Any, Array]:
         """What the model takes, a tuple of arrays, and the targets of its loss."""
+
+
+class Arrays:
+    """Examples that are rows of x, with one target each: batches are ((x,), y).
+
+    Every batch is gathered into the same memory, so it is to be used before the next one. Pixels
+    and floating-point inputs arrive in `dtype`, if that is given; indices as they are.
+    Raises ShapeError unless there are as many targets as examples.
+    """
+
+    def __init__(self, x: Array | Pixels, y: Array, dtype: Any = None) -> None:
+        if len(x) != len(y):
+            raise ShapeError(f"x has {len(x)} examples and y {len(y)}; allowed: as many of each")
+        dtype = np.dtype(x.dtype if dtype is None else dtype)
+        self._pixels = isinstance(x, Pixels)
+        self._values = x.values if isinstance(x, Pixels) else x
+        self._divisor = dtype.type(x.maximum) if isinstance(x, Pixels) else None
+        self._targets = y
+        self._dtype = dtype if x.dtype.kind == "f" else self._values.dtype
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+    def order(self, batch_size: int, rng: np.random.Generator) -> Int[Array, "N"]:
+        return rng.permutation(len(self))
+
+    def every(self) -> Int[Array, "N"]:
+        return np.arange(len(self))
+
+    def gather(self, index: Int[Array, "B"]) -> tuple[tuple[Array], Array]:
+        count = len(index)
+        if count > self._size:
+            self._allocate(count)
+        # mode="clip": with "raise" NumPy would gather into a buffer of its own and copy it.
+        x = self._values.take(index, 0, self._x[:count], "clip")
+        y = self._targets.take(index, 0, self._y[:count], "clip")
+        if self._converted is None:
+            return (x,), y
+        converted = self._converted[:count]
+        if self._divisor is None:
+            np.copyto(converted, x, casting="same_kind")
+        else:
+            np.divide(x, self._divisor, out=converted)
+        return (converted,), y
+
+    def _allocate(self, size: int) -> None:
+        self._size = size
+        self._x = np.empty((size, *self._values.shape[1:]), self._values.dtype)
+        self._y = np.empty((size, *self._targets.shape[1:]), self._targets.dtype)
+        converts = self._pixels or self._values.dtype != self._dtype
+        self._converted = np.empty(self._x.shape, self._dtype) if converts else None
 
 
 @dataclass(frozen=True)
@@ -67,3 +120,21 @@ class Labelled:
 
     def gather(self, index: Int[Array, "B"]) -> tuple[Ragged, Array]:
         return self.x[index], self.y[index]
+
+
+def as_source(data: Any, part: str, dtype: Any = None) -> Source:
+    """A source as it is; a pair (x, y), or the part of a data set of that name, as one.
+
+    part: "train", "validation" or "test". dtype: see `Arrays`.
+    """
+    if hasattr(data, "gather"):
+        source: Source = data
+        return source
+    named = hasattr(data, f"x_{part}")
+    x, y = (getattr(data, f"x_{part}"), getattr(data, f"y_{part}")) if named else data
+    if isinstance(x, Sequences):
+        return Labelled(x, np.asarray(y))
+    try:
+        return Arrays(x if isinstance(x, Pixels) else np.asarray(x), np.asarray(y), dtype)
+    except ShapeError as error:
+        raise ShapeError(f"{part} data: {error}") from None

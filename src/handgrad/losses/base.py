@@ -13,10 +13,14 @@ from handgrad.arrays import Array
 
 
 class Cache(NamedTuple):
-    """The op's cache, and the loss itself, whose shape and type dL/dL = 1 takes."""
+    """The op's cache, and the loss itself, whose shape and type dL/dL = 1 takes.
+
+    shape: of y, where the loss gave it to the op in another.
+    """
 
     op: Any
     loss: Array
+    shape: tuple[int, ...] | None = None
 
 
 @functools.cache

@@ -16,7 +16,7 @@ As a run, which is what the command line does with a recipe:
 - `model`: a `handgrad.layers.Layer`; `loss`: of `handgrad.losses`; `optimizer`: of
   `handgrad.optimizers`; `schedule`: a callable, step -> learning rate, or None for the optimizer's.
 - `data`: a `handgrad.data.Dataset` (x_train, y_train, x_test, y_test, classes, and x_validation,
-  y_validation where there is a validation part).
+  y_validation where there is a validation part), or `Parts`, whose parts are sources of batches.
 - A fresh run wants a folder that is empty or absent; anything else is a RunError that says so.
 - Ctrl-C saves a checkpoint and raises `Interrupted` (a KeyboardInterrupt), whose text names the
   command that resumes; a command line prints it and exits with code 130.
@@ -26,9 +26,19 @@ from __future__ import annotations
 
 from handgrad.training.augmentation import Affine, Augmentation, Compose, Flip, Shift
 from handgrad.training.callbacks import Callback, EarlyStopping
+from handgrad.training.interrupts import Interrupted
 from handgrad.training.metrics import Evaluation, evaluate
-from handgrad.training.run import Run, RunConfig, read_config, resume_run, start_run, train
-from handgrad.training.trainer import History, Interrupted, Trainer
+from handgrad.training.review import Review, Section
+from handgrad.training.run import (
+    Parts,
+    Run,
+    RunConfig,
+    read_config,
+    resume_run,
+    start_run,
+    train,
+)
+from handgrad.training.trainer import History, Trainer
 
 __all__ = [
     "Affine",
@@ -40,8 +50,11 @@ __all__ = [
     "Flip",
     "History",
     "Interrupted",
+    "Parts",
+    "Review",
     "Run",
     "RunConfig",
+    "Section",
     "Shift",
     "Trainer",
     "evaluate",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.dataset import Pixels
-from handgrad.errors import ArgumentError, ShapeError
+from handgrad.data.sources import Source, as_source
+from handgrad.errors import ArgumentError
 
 
 @dataclass
@@ -36,7 +37,8 @@ class Judge:
 
     Cross-entropy over class indices takes its mean over the targets it does not ignore, weighted by
     class where it has weights; every other loss over the examples. A prediction is the first
-    largest entry along axis 1, where cross-entropy has the classes; ignored targets are not judged.
+    largest entry along the axis where cross-entropy has the classes; ignored targets are not
+    judged.
     """
 
     def __init__(self, loss: Any) -> None:
@@ -45,6 +47,7 @@ class Judge:
         if reduction == "none":
             raise ArgumentError("loss: reduction is 'none'; allowed here: one that gives a scalar")
         self.is_sum = reduction != "mean"
+        self._class_axis = getattr(loss, "class_axis", 1)
         self._ignored = options.get("ignore_index")
         weight = options.get("weight")
         self._class_weights = None if weight is None else np.asarray(weight, np.float64)
@@ -54,7 +57,7 @@ class Judge:
         if targets.dtype.kind not in "iu" or outputs.ndim != targets.ndim + 1:
             weight = float(len(targets))
         else:
-            hits = outputs.argmax(axis=1) == targets
+            hits = outputs.argmax(axis=self._class_axis) == targets
             judged = targets.size
             if self._ignored is not None:
                 counted = targets != self._ignored
@@ -82,41 +85,31 @@ class Evaluation:
     outputs: Array | None = None
 
 
-def as_pair(data: Any, part: str) -> tuple[Array, Array]:
-    """(x, y) of a pair, or of the named part ("train", "validation", "test") of a data set."""
-    x, y = (
-        (getattr(data, f"x_{part}"), getattr(data, f"y_{part}"))
-        if hasattr(data, f"x_{part}")
-        else data
+def inputs_in(dtype: np.dtype[Any], inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """What a source gathered, floating-point arrays in `dtype`."""
+    return tuple(
+        each.astype(dtype) if each.dtype.kind == "f" and each.dtype != dtype else each
+        for each in inputs
     )
-    x = x if isinstance(x, Pixels) else np.asarray(x)
-    y = np.asarray(y)
-    if len(x) != len(y):
-        raise ShapeError(
-            f"{part} data: x has {len(x)} examples and y {len(y)}; allowed: as many of each"
-        )
-    return x, y
 
 
 def evaluate(
     model: Any, loss: Any, data: Any, batch_size: int = 256, *, keep_outputs: bool = False
 ) -> Evaluation:
-    """Run `model` over (x, y), or over the test part of a data set, without training it.
+    """Run `model` over (x, y), a source, or the test part of a data set, without training it.
 
     Batches are large enough to fill the machine and small enough to leave its memory alone; the
     result does not depend on them beyond rounding. A loss that is a sum is given per example.
     """
-    x, y = as_pair(data, "test")
-    dtype = next((array.dtype for array in model.parameters.values()), x.dtype)
+    dtype = next((array.dtype for array in model.parameters.values()), np.dtype(np.float32))
+    source: Source = as_source(data, "test", dtype)
+    every = source.every()
     judge = Judge(loss)
     sums = Sums()
     kept = []
-    for first in range(0, len(x), batch_size):
-        inputs = x[first : first + batch_size]
-        if inputs.dtype.kind == "f":
-            inputs = inputs.astype(dtype, copy=False)
-        targets = y[first : first + batch_size]
-        outputs = model.forward(inputs, training=False)[0]
+    for first in range(0, len(every), batch_size):
+        inputs, targets = source.gather(every[first : first + batch_size])
+        outputs = model.forward(*inputs_in(dtype, inputs), training=False)[0]
         value = float(loss.forward(outputs, targets)[0])
         judge.count(sums, value, outputs, targets)
         if keep_outputs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,11 @@ import numpy as np
 
 import handgrad
 from handgrad import kernels
-from handgrad.arrays import Array
+from handgrad.data.sources import as_source
 from handgrad.dispatch import get_engine
 from handgrad.training.folder import Run
 from handgrad.training.metrics import evaluate
+from handgrad.training.review import Review
 
 if TYPE_CHECKING:
     from handgrad.training.trainer import Trainer
@@ -28,27 +28,33 @@ def engine_name() -> str:
 
 
 def write_results(
-    trainer: Trainer,
-    run: Run,
-    test: tuple[Any, Array] | None,
-    classes: Sequence[str] | None = None,
+    trainer: Trainer, run: Run, test: Any, review: Review | None = None
 ) -> dict[str, Any]:
     """Judge the trained model on `test`, write the report and then summary.json; returns that.
 
-    The summary comes last: where it exists, everything else does.
+    test: as `Trainer.fit` takes it, or None. The summary comes last: where it exists, everything
+    else does.
     """
-    from handgrad.training.report import write_report
+    from handgrad.training.report import Judged, write_report
 
     last = trainer.history.epochs[-1] if trainer.history.epochs else {}
-    judged = None
+    shown = Judged.of(test)
+    judged, shapes = None, None
     if test is not None:
         judged = evaluate(
-            trainer.model, trainer.loss, test, trainer.evaluation_batch, keep_outputs=True
+            trainer.model,
+            trainer.loss,
+            test,
+            trainer.evaluation_batch,
+            keep_outputs=shown is not None,
         )
+        shapes = _shapes(as_source(test, "test"))
+    figures = review.figures(trainer.model) if review is not None else {}
     summary = {
         "test_loss": judged.loss if judged else None,
         "test_accuracy": judged.accuracy if judged else None,
         "test_examples": judged.examples if judged else 0,
+        **figures,
         "train_loss": last.get("loss"),
         "train_accuracy": last.get("accuracy"),
         "epochs": trainer.epoch,
@@ -61,9 +67,18 @@ def write_results(
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
-    write_report(run, trainer.model, summary, test, judged, classes)
+    outputs = judged.outputs if judged else None
+    own = review.sections(trainer.model) if review is not None else []
+    write_report(run, trainer.model, {**summary, "figures": figures}, shapes, shown, outputs, own)
     run.save_summary(summary)
     return summary
+
+
+def _shapes(source: Any) -> Any:
+    """The shape of one example, or of each array it is made of."""
+    inputs, _ = source.gather(source.every()[:1])
+    shapes = tuple(tuple(x.shape[1:]) for x in inputs if x.ndim > 1)
+    return shapes[0] if len(shapes) == 1 else shapes
 
 
 def versions() -> dict[str, str]:

@@ -8,14 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from handgrad.data.sources import Source
 from handgrad.layers.base import Layer
 from handgrad.optimizers import Optimizer
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback, EarlyStopping
 from handgrad.training.folder import Run, read_config, resume_run, start_run
+from handgrad.training.review import Review
 from handgrad.training.trainer import Trainer
 
-__all__ = ["Run", "RunConfig", "read_config", "resume_run", "start_run", "train"]
+__all__ = ["Parts", "Run", "RunConfig", "read_config", "resume_run", "start_run", "train"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Data as sources of batches: what is learned from, what judges each epoch and the end."""
+
+    train: Source
+    validation: Source | None = None
+    test: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -49,12 +60,17 @@ def train(
     data: Any,
     out: str | Path,
     resume: bool = False,
+    *,
+    review: Review | None = None,
+    prepare: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
     """Train `model` on `data` in the folder `out`; returns what summary.json holds.
 
-    `schedule` is step -> learning rate. With `resume`, `model`,
-    `optimizer` and the rest are built exactly as the first time (from `read_config(out)`), and what
-    the checkpoint knows replaces what they start with; a finished run only returns its summary.
+    `schedule` is step -> learning rate; `review` as in `Trainer.fit`; `prepare` is called with the
+    folder before the first step, to put what belongs to the run beside its weights. With `resume`,
+    `model`, `optimizer` and the rest are built exactly as the first time (from `read_config(out)`),
+    and what the checkpoint knows replaces what they start with; a finished run only returns its
+    summary.
 
     Raises RunError for a folder that holds something else, is in use, or (resuming) holds no run
     or another seed, batch size or number of examples; `Interrupted` after Ctrl-C.
@@ -82,5 +98,10 @@ def train(
         if run.finished:
             summary: dict[str, Any] = json.loads(run.summary.read_text("utf-8"))
             return summary
+        if prepare is not None:
+            prepare(run.folder)
         trainer.out = run
-        return trainer.fit(data, epochs=config.epochs, resume=resume).summary or {}
+        parts = (data.train, data.validation) if isinstance(data, Parts) else (data,)
+        test = data.test if isinstance(data, Parts) else None
+        history = trainer.fit(*parts, epochs=config.epochs, test=test, review=review, resume=resume)
+        return history.summary or {}

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.dataset import Pixels
+from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
@@ -25,8 +22,10 @@ from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
 from handgrad.training.checkpoint import generator_state, restore_generator
 from handgrad.training.folder import Run, resume_run, start_run
-from handgrad.training.metrics import Judge, Sums, as_pair, evaluate
+from handgrad.training.interrupts import Interrupt, Interrupted
+from handgrad.training.metrics import Judge, Sums, evaluate, inputs_in
 from handgrad.training.progress import Display, display_for
+from handgrad.training.review import Review
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
@@ -34,12 +33,6 @@ NORM_RECORDS = 200
 #: The end of an epoch is skipped as a checkpoint while writing would take more than this share of
 #: the time: epochs of a few milliseconds should not wait for the disk. The last one never is.
 CHECKPOINT_SHARE = 0.02
-
-
-class Interrupted(KeyboardInterrupt):
-    """Training was stopped by Ctrl-C after saving a checkpoint; the text says how to resume."""
-
-    exit_code = 130
 
 
 @dataclass
@@ -146,36 +139,44 @@ class Trainer:
         self._position = 0
         self._examples = 0
         self._sums = Sums()
-        self._interrupted = False
+        self._interrupt = Interrupt()
         self._saved_at = self._save_seconds = 0.0
 
     def fit(
-        self, train: Any, validation: Any = None, *, epochs: int, resume: bool = False
+        self,
+        train: Any,
+        validation: Any = None,
+        *,
+        epochs: int,
+        test: Any = None,
+        review: Review | None = None,
+        resume: bool = False,
     ) -> History:
         """Train for `epochs` passes over `train`, judging the model on `validation` after each.
 
-        `train` and `validation` are pairs (x, y) of arrays, or one data set object with x_train,
-        y_train (and x_validation, y_validation). With `out`, the run is finished by an evaluation:
-        on the data set's test part, or else on the validation data. `resume=True` continues the
-        run in `out` from its last checkpoint.
+        Each of `train`, `validation` and `test` is a pair (x, y) of arrays, a
+        `handgrad.data.Source` of batches, or one data set object with x_train, y_train and the same
+        for its other parts. With `out`, the run is finished by an evaluation: on `test`, else on
+        the data set's test part, else on the validation data; `review` may add its own figures and
+        sections of the report. `resume=True` continues the run in `out` from its last checkpoint.
 
         Raises RunError where the folder is not as it should be or the loss stops being finite, and
         `Interrupted` after Ctrl-C in a run that has a folder.
         """
         from handgrad.training.results import write_results
 
+        dtype = self.parameters.buffer.dtype
         run = self._open_run(epochs, resume)
         try:
-            x, y = as_pair(train, "train")
+            source = as_source(train, "train", dtype)
             if validation is None and getattr(train, "x_validation", None) is not None:
                 validation = train
-            if validation is not None:
-                validation = as_pair(validation, "validation")
-            self._fit(x, y, validation, epochs, run, resume)
+            judged = None if validation is None else as_source(validation, "validation", dtype)
+            self._fit(source, judged, epochs, run, resume)
             if run is not None:
-                test = as_pair(train, "test") if hasattr(train, "x_test") else validation
-                classes = getattr(train, "classes", None)
-                self.history.summary = write_results(self, run, test, classes)
+                if test is None:
+                    test = train if hasattr(train, "x_test") else validation
+                self.history.summary = write_results(self, run, test, review)
         finally:
             if run is not None and run is not self.out:
                 run.close()
@@ -212,25 +213,25 @@ class Trainer:
     # -- the loop ---------------------------------------------------------------------------------
 
     def _fit(
-        self, x: Array, y: Array, validation: Any, epochs: int, run: Run | None, resume: bool
+        self, source: Source, validation: Source | None, epochs: int, run: Run | None, resume: bool
     ) -> None:
         self.parameters = self.model.bind()
         self.history = History()
         self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
-        self._examples = len(x)
+        self._examples = len(source)
         self._sums = Sums()
         if run is not None and resume:
             self._restore(run)
         for callback in self.callbacks:
             callback.on_start(self)
 
-        steps = math.ceil(len(x) / (self.batch_size * self.accumulate)) * epochs
+        steps = math.ceil(len(source) / (self.batch_size * self.accumulate)) * epochs
         norms_every = self.norms_every or max(1, steps // NORM_RECORDS)
         display = display_for(self.progress, epochs)
         try:
-            with self._interruptible(run):
+            with self._interrupt if run is not None else nullcontext():
                 while self.epoch < epochs and not self.stop:
-                    self._run_epoch(x, y, validation, run, display, norms_every, epochs)
+                    self._run_epoch(source, validation, run, display, norms_every, epochs)
         finally:
             display.close()
         for callback in self.callbacks:
@@ -240,9 +241,8 @@ class Trainer:
 
     def _run_epoch(
         self,
-        x: Array,
-        y: Array,
-        validation: Any,
+        source: Source,
+        validation: Source | None,
         run: Run | None,
         display: Display,
         norms_every: int,
@@ -252,8 +252,7 @@ class Trainer:
         began = time.perf_counter()
         seconds_before = self.seconds
         self._shuffling_before = generator_state(self._shuffling)
-        order = self._shuffling.permutation(len(x))
-        batch = _Batch(x, y, self.batch_size, self.parameters.buffer.dtype)
+        order = source.order(self.batch_size, self._shuffling)
         group = self.batch_size * self.accumulate
         watchers = [
             callback
@@ -262,14 +261,14 @@ class Trainer:
         ]
         checkpoint_due = math.inf if run is None else began + self.checkpoint_every
         first_position = self._position
-        display.start(self.epoch, first_position, len(x))
+        display.start(self.epoch, first_position, len(order))
 
-        while self._position < len(x):
+        while self._position < len(order):
             index = order[self._position : self._position + group]
             if self.accumulate == 1:
-                self._gradients_of(batch, index)
+                self._gradients_of(source, index)
             else:
-                self.gradients = self._accumulated(batch, index)
+                self.gradients = self._accumulated(source, index)
             if run is not None and self.step % norms_every == 0:
                 run.log(self._norms())
             if self.clip_norm is not None:
@@ -286,16 +285,16 @@ class Trainer:
                 display.update(now, self._position, self._sums.mean_loss, self._sums.accuracy)
             if run is not None and (
                 now >= checkpoint_due
-                or self._interrupted
+                or self._interrupt.asked
                 or (self.checkpoint_steps and self.step % self.checkpoint_steps == 0)
             ):
                 self.seconds = seconds_before + now - began
-                if self._interrupted and self._position < len(x):
+                if self._interrupt.asked and self._position < len(order):
                     self._leave(run)
                 self._save(run)
                 checkpoint_due = time.perf_counter() + self.checkpoint_every
 
-        pace = (len(x) - first_position) / max(time.perf_counter() - began, 1e-9)
+        pace = (len(order) - first_position) / max(time.perf_counter() - began, 1e-9)
         record = self._epoch_record(validation, pace)
         self.seconds = seconds_before + time.perf_counter() - began
         record["seconds"] = round(self.seconds, 3)
@@ -312,15 +311,16 @@ class Trainer:
             last = self.stop or self.epoch == epochs
             if last or self._worth_saving():
                 self._save(run)
-            if self._interrupted and not last:
+            if self._interrupt.asked and not last:
                 self._leave(run)
 
-    def _gradients_of(self, batch: _Batch, index: Array) -> float:
+    def _gradients_of(self, source: Source, index: Array) -> float:
         """Forward, loss and backward of the examples at `index`; returns what they weigh."""
-        x, targets = batch.gather(index)
+        gathered, targets = source.gather(index)
+        inputs = inputs_in(self.parameters.buffer.dtype, gathered)
         if self.augment is not None:
-            x = self.augment(x, self._augmenting)
-        outputs, cache = self.model.forward(x, training=True)
+            inputs = (self.augment(inputs[0], self._augmenting), *inputs[1:])
+        outputs, cache = self.model.forward(*inputs, training=True)
         value, loss_cache = self.loss.forward(outputs, targets)
         value = float(value)
         if not math.isfinite(value):
@@ -332,11 +332,11 @@ class Trainer:
         self.model.backward(doutputs, cache, gradients=self._part, input_gradient=False)
         return self._judge.count(self._sums, value, outputs, targets)
 
-    def _accumulated(self, batch: _Batch, index: Array) -> FlatArrays:
+    def _accumulated(self, source: Source, index: Array) -> FlatArrays:
         """The gradients of all examples at `index`, taken `batch_size` at a time."""
         parts = range(0, len(index), self.batch_size)
         for first in parts:
-            weight = self._gradients_of(batch, index[first : first + self.batch_size])
+            weight = self._gradients_of(source, index[first : first + self.batch_size])
             self._accumulation.add(self._part, 1.0 if self._judge.is_sum else weight)
         gradients = self._accumulation.take()
         if self._judge.is_sum:
@@ -353,7 +353,9 @@ class Trainer:
         norms = {layer: math.sqrt(square) for layer, square in squares.items()}
         return {"kind": "gradients", "step": self.step, "norms": norms}
 
-    def _epoch_record(self, validation: Any, examples_per_second: float) -> dict[str, Any]:
+    def _epoch_record(
+        self, validation: Source | None, examples_per_second: float
+    ) -> dict[str, Any]:
         record: dict[str, Any] = {
             "kind": "epoch",
             "epoch": self.epoch + 1,
@@ -366,7 +368,7 @@ class Trainer:
             record["validation_loss"] = judged.loss
             record["validation_accuracy"] = judged.accuracy
         record["learning_rate"] = self._learning_rate(self.step - 1)
-        record["examples_per_second"] = round(examples_per_second, 1)
+        record["examples_per_second"] = round(pace, 1)
         return record
 
     def _learning_rate(self, step: int) -> float:
@@ -448,29 +450,6 @@ class Trainer:
         self._sums = Sums(**state["sums"])
         self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
 
-    @contextmanager
-    def _interruptible(self, run: Run | None) -> Iterator[None]:
-        """Ctrl-C asks the loop to stop after the current step; a second one stops at once.
-
-        Only for a run, which has somewhere to save to, and in the main thread, which alone
-        receives signals.
-        """
-        if run is None or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        previous = signal.getsignal(signal.SIGINT)
-
-        def ask(number: int, frame: FrameType | None) -> None:
-            self._interrupted = True
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        self._interrupted = False
-        signal.signal(signal.SIGINT, ask)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous)
-
     def _leave(self, run: Run) -> NoReturn:
         self._save(run)
         raise Interrupted(
@@ -492,33 +471,3 @@ def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
         for name, array in arrays.items()
         if name.startswith(prefix)
     }
-
-
-class _Batch:
-    """Gathers examples into one pair of arrays that every step uses again.
-
-    Pixels and floating-point inputs arrive in the parameters' dtype, indices as they are.
-    """
-
-    def __init__(self, x: Array, y: Array, size: int, dtype: np.dtype[Any]) -> None:
-        self._divisor = dtype.type(x.maximum) if isinstance(x, Pixels) else None
-        self._x_source = x.values if isinstance(x, Pixels) else x
-        self._y_source = y
-        self._x = np.empty((size, *x.shape[1:]), self._x_source.dtype)
-        self._y = np.empty((size, *y.shape[1:]), y.dtype)
-        converts = x.dtype.kind == "f" and self._x.dtype != dtype
-        self._converted = np.empty(self._x.shape, dtype) if converts else None
-
-    def gather(self, index: Array) -> tuple[Array, Array]:
-        count = len(index)
-        # mode="clip": with "raise" NumPy would gather into a buffer of its own and copy it.
-        x = self._x_source.take(index, 0, self._x[:count], "clip")
-        y = self._y_source.take(index, 0, self._y[:count], "clip")
-        if self._converted is None:
-            return x, y
-        converted = self._converted[:count]
-        if self._divisor is None:
-            np.copyto(converted, x, casting="same_kind")
-        else:
-            np.divide(x, self._divisor, out=converted)
-        return converted, y

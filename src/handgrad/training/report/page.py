@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -11,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.ragged import Sequences
 from handgrad.layers.base import Layer
 from handgrad.training.checkpoint import write_atomically
 from handgrad.training.folder import Run
-from handgrad.training.metrics import Evaluation
 from handgrad.training.progress import clock
 from handgrad.training.report.charts import Series, line_chart
 from handgrad.training.report.matrix import confusion_matrix, matrix_chart
 from handgrad.training.report.pictures import first_filters, image_pixels, png
+from handgrad.training.review import Section
 
 #: Beyond these a drawing is no longer readable.
 MOST_CLASSES, MOST_LINES, MOST_MISTAKES, MOST_FILTERS = 24, 9, 24, 64
@@ -26,27 +28,47 @@ MOST_CLASSES, MOST_LINES, MOST_MISTAKES, MOST_FILTERS = 24, 9, 24, 64
 TRAIN, VALIDATION, TEST = "var(--blue)", "var(--orange)", "var(--muted)"
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The test examples themselves, to be shown: images, rows, or sequences, with their classes."""
+
+    x: Any
+    y: Array
+    classes: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, test: Any) -> Judged | None:
+        """Of a data set's test part or a pair (x, y); None of a source, which has batches only."""
+        if hasattr(test, "x_test"):
+            return cls(test.x_test, test.y_test, getattr(test, "classes", None))
+        return cls(*test) if isinstance(test, tuple) else None
+
+
 def write_report(
     run: Run,
     model: Layer,
     summary: Mapping[str, Any],
-    test: tuple[Any, Array] | None,
-    judged: Evaluation | None,
-    classes: Sequence[str] | None = None,
+    shapes: Any = None,
+    judged: Judged | None = None,
+    outputs: Array | None = None,
+    own: Sequence[Section] = (),
 ) -> None:
-    """Write report.html from the run's metrics and the outputs of the last evaluation."""
+    """Write report.html from the run's metrics, the outputs for the test examples, and `own`.
+
+    shapes: of one example, or of each array it is made of; None where that is not known.
+    """
     records = run.records()
     sections = [
         _figures(summary),
         _curves([record for record in records if record["kind"] == "epoch"], summary),
     ]
-    names = None if classes is None else list(classes)
-    if test is not None and judged is not None and judged.outputs is not None:
-        sections.append(_judgement(test, judged.outputs, names))
-    input_shape = None if test is None else tuple(test[0].shape[1:])
-    sections.append(_filters(model, input_shape))
+    if judged is not None and outputs is not None:
+        sections.append(_judgement(judged, outputs))
+    sections += [_section(escape(each.heading), escape(each.note), each.body) for each in own]
+    if judged is not None:
+        sections.append(_filters(model, shapes))
     sections.append(_norms([record for record in records if record["kind"] == "gradients"]))
-    sections.append(_layers(model, input_shape))
+    sections.append(_layers(model, shapes))
     sections.append(_facts(run, summary))
     title = escape(run.folder.resolve().name)
     style = files(__package__).joinpath("style.css").read_text("utf-8")
@@ -54,7 +76,7 @@ def write_report(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title} · handgrad</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<header><h1>{title}</h1><p>{_sentence(summary)}</p></header>\n"
+        f"<header><h1>{title}</h1><p>{_sentence(summary, judged is not None)}</p></header>\n"
         + "\n".join(section for section in sections if section)
         + "\n</main>\n</body>\n</html>\n"
     )
@@ -72,13 +94,13 @@ def _section(heading: str, note: str, body: str) -> str:
     return f"<section><h2>{heading}</h2>{said}{body}</section>"
 
 
-def _sentence(summary: Mapping[str, Any]) -> str:
+def _sentence(summary: Mapping[str, Any], classifies: bool) -> str:
     epochs, steps = summary["epochs"], summary["steps"]
     text = (
         f"Trained for {epochs:,} epoch{'s' * (epochs != 1)} ({steps:,} steps) in "
         f"{_duration(summary['seconds'])}."
     )
-    if summary["test_accuracy"] is not None:
+    if classifies and summary["test_accuracy"] is not None:
         right = round(summary["test_accuracy"] * summary["test_examples"])
         text += f" Of {summary['test_examples']:,} test examples, {right:,} are classified right."
     return text
@@ -89,9 +111,11 @@ def _duration(seconds: float) -> str:
 
 
 def _figures(summary: Mapping[str, Any]) -> str:
+    extra = summary["figures"]
     figures: list[tuple[str, Any, Callable[[Any], str]]] = [
         ("test accuracy", summary["test_accuracy"], _percent),
         ("test loss", summary["test_loss"], "{:.4f}".format),
+        *[(name.replace("_", " "), value, _form(name)) for name, value in extra.items()],
         ("training time", summary["seconds"], _duration),
         ("parameters", summary["parameters"], "{:,}".format),
     ]
@@ -101,6 +125,11 @@ def _figures(summary: Mapping[str, Any]) -> str:
         if value is not None
     )
     return f'<dl class="figures">{cells}</dl>'
+
+
+def _form(name: str) -> Callable[[Any], str]:
+    """Bits as a number, every other figure of a review as a share."""
+    return "{:.3f}".format if name.startswith("bits") else _percent
 
 
 # -- curves ---------------------------------------------------------------------------------------
@@ -198,10 +227,11 @@ def _means(values: Sequence[float], window: int) -> list[float]:
 # -- what it gets right and wrong -----------------------------------------------------------------
 
 
-def _judgement(test: tuple[Any, Array], outputs: Array, names: list[str] | None) -> str:
-    x, targets = test
+def _judgement(judged: Judged, outputs: Array) -> str:
+    x, targets = judged.x, np.asarray(judged.y)
     if targets.dtype.kind not in "iu" or targets.ndim != 1 or outputs.ndim != 2:
         return ""
+    names = list(judged.classes or [])
     names = names or [str(i) for i in range(outputs.shape[1])]
     probabilities = _softmax(outputs)
     predictions = probabilities.argmax(axis=1)
@@ -228,10 +258,15 @@ def _judgement(test: tuple[Any, Array], outputs: Array, names: list[str] | None)
         shown = np.argsort(own, kind="stable")[:MOST_MISTAKES]
         note = "No test example is wrong; here those where the model was least sure."
     cards = "".join(
-        _example(x[int(i) : int(i) + 1][0], names, int(targets[i]), probabilities[i], int(i))
-        for i in shown
+        _example(_one(x, int(i)), names, int(targets[i]), probabilities[i], int(i)) for i in shown
     )
     return matrix + _section(heading, note, f'<ul class="examples">{cards}</ul>')
+
+
+def _one(x: Any, i: int) -> Array:
+    """Example i; of sequences its own steps alone, a picture (channels, time)."""
+    example: Array = x[i : i + 1][0]
+    return example[0].T if isinstance(x, Sequences) else example
 
 
 def _softmax(outputs: Array) -> Array:
@@ -260,7 +295,7 @@ def _example(
 # -- the model ------------------------------------------------------------------------------------
 
 
-def _filters(model: Layer, input_shape: tuple[int, ...] | None) -> str:
+def _filters(model: Layer, input_shape: Any) -> str:
     filters = first_filters(model.parameters, input_shape or ())
     pictures = "".join(
         f'<img src="{png(f)}" alt="filter {i}" title="filter {i}">'
@@ -280,13 +315,13 @@ def _filters(model: Layer, input_shape: tuple[int, ...] | None) -> str:
     )
 
 
-def _layers(model: Layer, input_shape: tuple[int, ...] | None) -> str:
+def _layers(model: Layer, input_shape: Any) -> str:
     if input_shape is None:
         return ""
     rows = model.summary(input_shape)
     body = "".join(
         f"<tr><td>{escape(row.name)}</td><td>{escape(row.layer)}</td>"
-        f"<td>{' × '.join(map(str, row.output_shape)) or '1'}</td>"
+        f"<td>{_sizes(row.output_shape)}</td>"
         f"<td>{row.parameters:,}</td><td>{_count(row.flops)}</td></tr>"
         for row in rows
     )
@@ -294,11 +329,18 @@ def _layers(model: Layer, input_shape: tuple[int, ...] | None) -> str:
     table = (
         '<div class="scroll"><table><thead><tr><th>name</th><th>layer</th><th>output</th>'
         f"<th>parameters</th><th>FLOPs</th></tr></thead><tbody>{body}</tbody>"
-        f'<tfoot><tr><td colspan="3">input {" × ".join(map(str, input_shape))}</td>'
+        f'<tfoot><tr><td colspan="3">input {_sizes(input_shape)}</td>'
         f"<td>{parameters:,}</td><td>{_count(flops)}</td></tr></tfoot></table></div>"
     )
     note = "Shapes and FLOPs of one example going forward; a multiply and an add are two."
     return _section("Layers", note, table)
+
+
+def _sizes(shape: Any) -> str:
+    """28 × 28, or one such for each array: 30, 12."""
+    if shape and isinstance(shape[0], tuple):
+        return ", ".join(map(_sizes, shape))
+    return " × ".join(map(str, shape)) or "1"
 
 
 def _count(value: float) -> str:
