@@ -56,7 +56,9 @@ def _handgrad(examples: int) -> None:
 
     images, labels = _images(examples)
     others, other_labels = _images(min(examples, TEST_EXAMPLES))
-    model = recipes.build_model(recipes.read("mnist-cnn"), (1, 28, 28), 10)
+    classes = [str(i) for i in range(10)]
+    recipe = recipes.read("mnist-cnn").changed("data", shape=[1, 28, 28], classes=classes)
+    model = recipes.build_model(recipe)
     loss = hg.losses.CrossEntropy()
     optimizer = hg.optimizers.AdamW(lr=LEARNING_RATE)
     trainer = hg.Trainer(model, loss, optimizer, batch_size=BATCH, progress="off")

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from handgrad import data, initializers, layers, losses, ops, optimizers, training
+    from handgrad import data, initializers, layers, losses, models, ops, optimizers, training
     from handgrad.checking import CheckReport, check
     from handgrad.derivation.notes import Notes, notes
     from handgrad.dispatch import SKIP, engine, get_engine, set_engine
@@ -55,6 +55,17 @@ if TYPE_CHECKING:
         TransformerDecoder,
         TransformerEncoder,
     )
+    from handgrad.models import (
+        CNN,
+        GPT,
+        MLP,
+        ClsEncoder,
+        Seq2Seq,
+        SequenceClassifier,
+        SequenceTagger,
+        Transformer,
+        TwoLayerNet,
+    )
     from handgrad.products import matmul
     from handgrad.threads import get_threads, set_threads
     from handgrad.training import Trainer
@@ -62,8 +73,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CNN",
+    "GPT",
     "GRU",
     "LSTM",
+    "MLP",
     "RNN",
     "SKIP",
     "Activation",
@@ -71,6 +85,7 @@ __all__ = [
     "AvgPool2d",
     "BatchNorm",
     "CheckReport",
+    "ClsEncoder",
     "Conv1d",
     "Conv2d",
     "ConvTranspose2d",
@@ -89,12 +104,17 @@ __all__ = [
     "PositionalEncoding",
     "RMSNorm",
     "Residual",
+    "Seq2Seq",
+    "SequenceClassifier",
+    "SequenceTagger",
     "Sequential",
     "Standardize",
     "Trainer",
+    "Transformer",
     "TransformerBlock",
     "TransformerDecoder",
     "TransformerEncoder",
+    "TwoLayerNet",
     "check",
     "data",
     "engine",
@@ -104,6 +124,7 @@ __all__ = [
     "layers",
     "losses",
     "matmul",
+    "models",
     "notes",
     "ops",
     "optimizers",
@@ -113,9 +134,21 @@ __all__ = [
 ]
 
 _MODULES: Final = frozenset(
-    {"data", "initializers", "layers", "losses", "ops", "optimizers", "training"}
+    {"data", "initializers", "layers", "losses", "models", "ops", "optimizers", "training"}
+)
+_MODELS: Final = (
+    "CNN",
+    "GPT",
+    "MLP",
+    "ClsEncoder",
+    "Seq2Seq",
+    "SequenceClassifier",
+    "SequenceTagger",
+    "Transformer",
+    "TwoLayerNet",
 )
 _HOMES: Final = {
+    **dict.fromkeys(_MODELS, "handgrad.models"),
     "matmul": "handgrad.products",
     "CheckReport": "handgrad.checking",
     "Trainer": "handgrad.training",

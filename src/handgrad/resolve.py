@@ -40,11 +40,10 @@ _LIBRARIES: Final = tuple(
 
 @dataclass(frozen=True)
 class Target:
-    """What was asked for; for the model of a recipe or run also its recipe and an example shape."""
+    """What was asked for; for the model of a recipe or run also its completed recipe."""
 
     name: str
     value: Any
-    example_shape: tuple[int, ...] | None = None
     recipe: recipes.Recipe | None = None
 
 
@@ -94,16 +93,19 @@ def _op(name: str) -> Target:
 def _recipe_model(text: str) -> Target:
     recipe = recipes.read(text)
     if recipe.data.keys() == {"name"} and recipe.data["name"] in _EXAMPLES:
-        shape, classes = _EXAMPLES[recipe.data["name"]], _CLASSES
+        found: dict[str, Any] = {
+            "shape": list(_EXAMPLES[recipe.data["name"]]),
+            "classes": [str(i) for i in range(_CLASSES)],
+        }
+        recipe = recipe.changed("data", **found)
     else:
-        data = recipes.load_data(recipe)
-        shape, classes = data.input_shape, len(data.classes)
-    return Target(text, recipes.build_model(recipe, shape, classes), shape, recipe)
+        recipe = recipes.completed(recipe, recipes.load_task(recipe))
+    return Target(text, recipes.build_model(recipe), recipe)
 
 
 def _run_model(folder: Path) -> Target:
     recipe = read_recipe(folder)
-    return Target(str(folder), load_model(folder, recipe), tuple(recipe.data["shape"]), recipe)
+    return Target(str(folder), load_model(folder, recipe), recipe)
 
 
 # -- a user's module -------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def test_a_finished_run_is_left_alone(handgrad, refused, digits_run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train"], "no recipe given; allowed: cifar-cnn, digits"),
+        (["train"], "no recipe given; allowed: cifar-cnn, dates, digits"),
         (["train", "dgits"], "did you mean digits?"),
         (["train", "/nowhere/x.toml"], "does not exist"),
         (["train", "digits", "--epochs", "0"], "training.epochs is 0"),

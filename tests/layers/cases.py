@@ -108,6 +108,7 @@ CASES = [
     Case("avg-pool2d-global", lambda rng: AvgPool2d("global"), (2, 3, 4, 5)),
     Case("flatten", lambda rng: Flatten(), (2, 3, 4)),
     Case("layer-norm", lambda rng: LayerNorm(5, dtype=F64), (3, 2, 5)),
+    Case("layer-norm-without-bias", lambda rng: LayerNorm(5, bias=False, dtype=F64), (3, 2, 5)),
     Case("rms-norm", lambda rng: RMSNorm(5, dtype=F64), (3, 5)),
     Case("batch-norm", lambda rng: BatchNorm(3, dtype=F64), (4, 3, 2, 2)),
     Case("embedding", lambda rng: Embedding(7, 4, rng=rng, dtype=F64), (2, 5), tokens=True),
@@ -158,6 +159,13 @@ CASES = [
         "transformer-block",
         lambda rng: TransformerBlock(
             4, 2, 7, rng=rng, activation="tanh", causal=True, dropout=0.1, dtype=F64
+        ),
+        (2, 5, 4),
+    ),
+    Case(
+        "transformer-encoder-without-biases",
+        lambda rng: TransformerEncoder(
+            2, 4, 2, 7, rng=rng, activation="gelu", bias=False, dtype=F64
         ),
         (2, 5, 4),
     ),

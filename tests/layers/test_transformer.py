@@ -135,6 +135,23 @@ def test_parameters_have_readable_names() -> None:
     ]
 
 
+def test_without_biases_no_part_has_one() -> None:
+    layer = decoder(bias=False)
+    assert {name.rpartition(".")[2] for name in layer.parameters} == {"weight", "gamma"}
+
+
+def test_attention_maps_are_named_by_block() -> None:
+    layer = decoder()
+    _, cache = layer.forward(some(2, 5, 4), some(2, 3, 4))
+    shapes = {name: weights.shape for name, weights in layer.attention_maps(cache)}
+    assert shapes == {
+        "0.attention": (2, 2, 5, 5),
+        "0.cross_attention": (2, 2, 5, 3),
+        "1.attention": (2, 2, 5, 5),
+        "1.cross_attention": (2, 2, 5, 3),
+    }
+
+
 def test_what_does_not_fit_is_refused() -> None:
     plain, crossing = (TransformerBlock(rng=rng(), cross=cross, **SMALL) for cross in (False, True))
     x, memory = some(2, 5, 4), some(2, 3, 4)

@@ -10,6 +10,7 @@ from handgrad.data import Dataset, Pixels
 from handgrad.errors import RecipeError
 from handgrad.recipes.building import build_schedule
 from handgrad.recipes.recipe import Recipe
+from handgrad.recipes.tasks import classification
 
 
 def recipe_for(described: str, **sections: dict) -> Recipe:
@@ -21,6 +22,11 @@ def recipe_for(described: str, **sections: dict) -> Recipe:
         **sections,
     }
     return Recipe.from_tables("toy", tables)
+
+
+def model_for(recipe: Recipe, shape: tuple[int, ...], classes: int) -> layers.Layer:
+    found = {"shape": list(shape), "classes": [str(i) for i in range(classes)]}
+    return recipes.build_model(recipe.changed("data", **found))
 
 
 def test_input_sizes_are_inferred():
@@ -38,7 +44,7 @@ def test_input_sizes_are_inferred():
         '{type = "activation", name = "tanh"},'
         '{type = "dense", features = 3}'
     )
-    model = recipes.build_model(recipe, (1, 9, 7), 3)
+    model = model_for(recipe, (1, 9, 7), 3)
     assert model.parameters["2.inner.0.weight"].shape == (6, 4, 3, 1)
     assert model.parameters["2.projection.0.weight"].shape == (6, 4, 1, 1)
     assert model.parameters["7.weight"].shape == (5, 6)
@@ -55,7 +61,7 @@ def test_recurrent_layers_read_the_rows_of_an_example():
         '{type = "last_step", bidirectional = true},'
         '{type = "dense", features = 3}'
     )
-    model = recipes.build_model(recipe, (9, 7), 3)
+    model = model_for(recipe, (9, 7), 3)
     assert model.parameters["0.weight_ih_l0"].shape == (4, 7)
     assert model.parameters["3.weight_ih_l0_reverse"].shape == (28, 6)
     assert model.parameters["5.weight"].shape == (3, 6)
@@ -69,7 +75,7 @@ def test_standardize_takes_the_whole_example(shape):
     recipe = recipe_for(
         '{type = "standardize"}, {type = "flatten"}, {type = "dense", features = 2}'
     )
-    model = recipes.build_model(recipe, shape, 2)
+    model = model_for(recipe, shape, 2)
     x = np.random.default_rng(0).normal(3, 5, (4, *shape)).astype(np.float32)
     standard = model.layers["0"].forward(x)[0].reshape(4, -1)
     np.testing.assert_allclose(standard.mean(axis=1), 0, atol=1e-5)
@@ -123,13 +129,13 @@ FLAT = '{type = "flatten"}'
 )
 def test_an_impossible_shape_names_the_layer(described, message):
     with pytest.raises(RecipeError, match=f"toy: {message}"):
-        recipes.build_model(recipe_for(described), (1, 8, 8), 3)
+        model_for(recipe_for(described), (1, 8, 8), 3)
 
 
 def test_the_seed_decides_the_first_weights():
     def weights(seed):
         recipe = recipes.read("digits", [f"training.seed={seed}"])
-        return recipes.build_model(recipe, (1, 8, 8), 10).parameters["0.weight"]
+        return model_for(recipe, (1, 8, 8), 10).parameters["0.weight"]
 
     np.testing.assert_array_equal(weights(0), weights(0))
     assert not np.array_equal(weights(0), weights(1))
@@ -177,12 +183,12 @@ def toy() -> Dataset:
 
 def test_the_config_of_a_run_needs_no_data_to_be_rebuilt():
     recipe = recipe_for('{type = "dense", features = 2}')
-    config = Recipe.parse("again", recipes.build(recipe, toy()).config.text)
+    config = Recipe.parse("again", recipes.build(recipe, classification.of(recipe, toy())).config.text)
     assert config.data["shape"] == [8]
     assert config.data["classes"] == ["even", "odd"]
     assert config.data["maximum"] == 255
     assert config.training["seed"] == 0
-    assert isinstance(recipes.build_model(config, (8,), 2), layers.Sequential)
+    assert isinstance(model_for(config, (8,), 2), layers.Sequential)
 
 
 def test_the_recipe_shapes_scales_names_and_divides_the_data(tmp_path):
@@ -190,7 +196,7 @@ def test_the_recipe_shapes_scales_names_and_divides_the_data(tmp_path):
     np.savez(path, x=np.arange(320.0).reshape(20, 16), y=np.arange(20) % 2)
     changes = {"path": str(path), "shape": [1, 4, 4], "maximum": 319, "classes": ["a", "b"]}
     recipe = recipe_for(FLAT, data={"name": "mine", "validation": 0.25, **changes})
-    data = recipes.load_data(recipe)
+    data = classification.load_data(recipe)
     assert data.input_shape == (1, 4, 4)
     assert data.x_train[:].max() <= 1
     assert data.classes == ("a", "b")
@@ -206,4 +212,4 @@ def test_the_recipe_shapes_scales_names_and_divides_the_data(tmp_path):
 )
 def test_a_shape_or_names_that_do_not_fit_the_data(key, value, message):
     with pytest.raises(RecipeError, match=message):
-        recipes.load_data(recipes.read("digits").changed("data", **{key: value}))
+        classification.load_data(recipes.read("digits").changed("data", **{key: value}))

@@ -6,7 +6,8 @@ import pytest
 
 from handgrad import recipes
 from handgrad.errors import RecipeError
-from handgrad.recipes.recipe import Recipe, to_toml
+from handgrad.recipes.changes import to_toml
+from handgrad.recipes.recipe import Recipe
 
 
 @pytest.mark.parametrize("name", recipes.names())
@@ -17,7 +18,20 @@ def test_every_recipe_that_comes_with_handgrad_is_valid(name):
 
 
 def test_the_names():
-    assert recipes.names() == ["cifar-cnn", "digits", "fashion-cnn", "mnist-cnn", "mnist-mlp"]
+    assert recipes.names() == [
+        "cifar-cnn",
+        "dates",
+        "digits",
+        "fashion-cnn",
+        "mnist-cnn",
+        "mnist-mlp",
+        "mnist-rows-lstm",
+        "pronounce",
+        "series-encoder",
+        "text",
+        "translate",
+        "vowels",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +123,7 @@ def test_a_file_that_is_no_recipe(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("dgits", "dgits is no recipe; allowed: cifar-cnn, digits, .*did you mean digits?"),
+        ("dgits", "dgits is no recipe; allowed: cifar-cnn, dates, digits, .*did you mean digits?"),
         ("/nowhere/mine.toml", "does not exist; allowed: a recipe in TOML"),
     ],
 )

@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from handgrad import kernels, recipes, training
+from handgrad import kernels, recipes
 
 
 def accuracy(name: str, out: Path) -> float:
     recipe = recipes.read(name)
-    built = recipes.build(recipe, recipes.load_data(recipe))
-    summary = training.train(
-        built.config, built.model, built.loss, built.optimizer, built.schedule, built.data, out
-    )
-    return summary["test_accuracy"]
+    return recipes.build(recipe, recipes.load_task(recipe)).train(out)["test_accuracy"]
 
 
 @pytest.mark.skipif(kernels.native is None, reason="takes minutes without kernels")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from handgrad.cli import check, evaluate, info, notes, predict, recipes, train
+from handgrad.cli import check, evaluate, generate, info, notes, predict, recipes, train, translate
 from handgrad.errors import HandgradError
 from handgrad.training.results import versions
 
@@ -55,5 +55,5 @@ def options(
     """Neural networks with every gradient written out."""
 
 
-for module in (train, evaluate, predict, check, notes, info, recipes):
+for module in (train, evaluate, predict, generate, translate, check, notes, info, recipes):
     app.command(module.__name__.rpartition(".")[2])(_reported(module.command))

@@ -9,6 +9,7 @@ import typer
 
 from handgrad import recipes, training
 from handgrad.recipes.runs import load_model, read_recipe
+from handgrad.training.review import figure
 
 
 def command(
@@ -21,9 +22,14 @@ def command(
     """Print loss and accuracy of a run on its test data."""
     recipe = read_recipe(folder)
     model = load_model(folder, recipe)
-    dataset = recipes.load_data(recipe, data)
-    judged = training.evaluate(model, recipes.build_loss(recipe), dataset)
+    task = recipes.load_task(recipe, data)
+    parts = isinstance(task.data, training.Parts)
+    part = "validation" if parts and task.data.test is None else "test"
+    judged_on = getattr(task.data, part) if parts else task.data
+    judged = training.evaluate(model, recipes.build_loss(recipe), judged_on)
+    extra = task.review.figures(model) if task.review is not None else {}
+    told = "".join(f", {figure(name, value)}" for name, value in extra.items())
     typer.echo(
-        f"{dataset.name}: test accuracy {100 * (judged.accuracy or 0.0):.2f} %, "
-        f"test loss {judged.loss:.4f}, {judged.examples:,} examples"
+        f"{task.name}: {part} accuracy {100 * (judged.accuracy or 0.0):.2f} %, "
+        f"{part} loss {judged.loss:.4f}{told}, {judged.examples:,} examples"
     )

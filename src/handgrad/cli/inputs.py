@@ -17,6 +17,7 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
+from handgrad.recipes import tasks
 from handgrad.resolve import Target
 
 #: A batch for the model of a recipe or a run.
@@ -65,8 +66,8 @@ def arrays_for(
         return _ordered(drawn, parameters, options, "--shape")
     if like is not None or _is_op(target.value):
         return []
-    if target.example_shape is not None:
-        return [rng.standard_normal((_EXAMPLES, *target.example_shape))]
+    if target.recipe is not None:
+        return list(tasks.example(target.recipe, _EXAMPLES, rng))
     return _annotated(target, parameters, options, rng)
 
 

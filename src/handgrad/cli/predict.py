@@ -9,7 +9,7 @@ import typer
 
 from handgrad.data.examples import read_examples
 from handgrad.ops import softmax
-from handgrad.recipes.runs import load_model, read_recipe
+from handgrad.recipes.runs import check_task, load_model, read_recipe
 
 
 def command(
@@ -27,6 +27,7 @@ def command(
 ) -> None:
     """Print the class of each example and its probability."""
     recipe = read_recipe(folder)
+    check_task(folder, recipe, "classification", "allowed: handgrad generate or translate")
     model = load_model(folder, recipe)
     classes = recipe.data["classes"]
     for file in files:

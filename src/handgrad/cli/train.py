@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from handgrad import recipes, training
+from handgrad import recipes
 from handgrad.errors import RecipeError
 from handgrad.recipes.runs import read_recipe
 from handgrad.training.folder import Run
+from handgrad.training.review import FIGURES, figure
 
 
 def command(
@@ -64,25 +65,27 @@ def command(
         described = _changed(recipes.read(recipe, changes or ()), data, epochs, seed)
         folder = out or _new_folder(described)
 
-    built = recipes.build(described, recipes.load_data(described, data))
-    examples = f"{len(built.data.x_train):,} examples to learn, {len(built.data.x_test):,} to test"
-    typer.echo(f"{built.data.name}: {examples}; run in {folder}")
-    summary = training.train(
-        built.config,
-        built.model,
-        built.loss,
-        built.optimizer,
-        built.schedule,
-        built.data,
-        folder,
-        resume=resume is not None,
+    built = recipes.build(described, recipes.load_task(described, data))
+    typer.echo(f"{built.task.name}: {built.task.told}; run in {folder}")
+    summary = built.train(folder, resume=resume is not None)
+    typer.echo(_result(summary))
+    typer.echo(f"report: {Run(folder).report}")
+
+
+def _result(summary: dict[str, Any]) -> str:
+    """The results in one line."""
+    part = summary["judged_on"]
+    figures = (
+        []
+        if summary["test_accuracy"] is None
+        else [f"{part} accuracy {100 * summary['test_accuracy']:.2f} %"]
     )
-    typer.echo(
-        f"test accuracy {100 * summary['test_accuracy']:.2f} %, test loss "
-        f"{summary['test_loss']:.4f}, after {summary['epochs']} epochs in "
+    figures.append(f"{part} loss {summary['test_loss']:.4f}")
+    figures += [figure(name, summary[name]) for name in FIGURES if name in summary]
+    return (
+        f"{', '.join(figures)}, after {summary['epochs']} epochs in "
         f"{summary['seconds']:.1f} s with {summary['engine']}"
     )
-    typer.echo(f"report: {Run(folder).report}")
 
 
 def _changed(

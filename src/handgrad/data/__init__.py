@@ -83,6 +83,10 @@ EXPECTED: Final = {
     "vowels": "a folder with JapaneseVowels_TRAIN.ts and JapaneseVowels_TEST.ts",
     "series": "nothing, because it is generated",
     "vectors": "nothing, because it is generated",
+    "dates": "nothing, because it is generated, by Babel (handgrad[dates])",
+    "pronounce": pronounce.EXPECTED,
+    "text": "any text in UTF-8, or nothing: the text that Python carries about itself",
+    "translate": pairs.EXPECTED,
 }
 #: Sets that need no files.
 _OWN: Final = {"digits": digits.load, "series": series.series, "vectors": series.vectors}

@@ -27,7 +27,7 @@ class AddNorm(Layer):
 
     x forks, so its gradient is the sum over both ways. Further inputs and settings of forward, such
     as a memory or masks, go to the inner layer f as they are; the gradients of further inputs come
-    back beside dx.
+    back beside dx. `eps` and `bias` are those of the norm.
     Source: Transformer Layer notes, section 5 (post); Gulino, transformer block (pre).
     """
 
@@ -38,11 +38,12 @@ class AddNorm(Layer):
         *,
         norm: str = "pre",
         eps: float = 1e-5,
+        bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
         check_choice("AddNorm", "norm", norm, PLACES)
         self.place = norm
-        self.norm = LayerNorm(features, eps=eps, dtype=dtype)
+        self.norm = LayerNorm(features, eps=eps, bias=bias, dtype=dtype)
         self.inner = inner
         self.layers = {"norm": self.norm, "inner": inner}
 

@@ -295,14 +295,16 @@ class MultiHeadAttention(Layer):
             )
         return (input_shape[0], self.out_size)
 
-    def flops(self, input_shape: Shape) -> int:
-        """With as many keys as queries; the softmax counts 5 for every weight."""
-        steps, _ = self.output_shape(input_shape)
+    def flops(self, input_shape: Shape, *, keys: int | None = None) -> int:
+        """With as many keys as queries unless told; the softmax counts 5 for every weight."""
+        queries, _ = self.output_shape(input_shape)
+        keys = queries if keys is None else keys
         projections = 0
-        for layer in self.layers.values():
+        for name, layer in self.layers.items():
             assert isinstance(layer, Dense)
+            steps = keys if name in ("k_proj", "v_proj") else queries
             projections += layer.flops((steps, layer.in_features))
-        pairs = self.heads * steps * steps
+        pairs = self.heads * queries * keys
         return projections + pairs * (2 * sum(self.head_sizes) + 5)
 
 

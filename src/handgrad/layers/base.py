@@ -42,6 +42,8 @@ class Layer:
     buffer_names: ClassVar[tuple[str, ...]] = ()
     generator_names: ClassVar[tuple[str, ...]] = ()
     layers: Mapping[str, Layer] = MappingProxyType({})
+    #: Whether the first input is tokens, which have no gradient.
+    takes_tokens: bool = False
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         """y and what backward needs.
@@ -203,10 +205,11 @@ class OpLayer(Layer):
             return dx, {} if gradients is None else gradients
         place = None if input_gradient else SKIP
         if gradients is None:
-            dx, *found = self.op.backward(dy, cache, out=(place, *[None for _ in names]))
+            places = [SKIP if getattr(self, name) is None else None for name in names]
+            dx, *found = self.op.backward(dy, cache, out=(place, *places))
             pairs = zip(names, found, strict=True)
             return dx, {name: gradient for name, gradient in pairs if gradient is not None}
-        places = [None if getattr(self, name) is None else gradients[name] for name in names]
+        places = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
         dx = self.op.backward(dy, cache, out=(place, *places))[0]
         return dx, gradients
 

@@ -22,6 +22,7 @@ class Embedding(Layer):
     """
 
     parameter_names = ("weight",)
+    takes_tokens = True
     op: ModuleType = embedding
 
     def __init__(
@@ -55,6 +56,20 @@ class Embedding(Layer):
             return None, {"weight": self.op.backward(dy, cache)}
         self.op.backward(dy, cache, out=(gradients["weight"],))
         return None, gradients
+
+    def add_gradient(self, dy: Array, cache: Any, dweight: Array) -> None:
+        """Add the gradient to `dweight`, for a table that the model uses elsewhere too.
+
+        Only the rows of tokens that occur are touched, so a large table costs no more than a small
+        one.
+        """
+        tokens = cache.tokens.reshape(-1)
+        order = np.argsort(tokens, kind="stable")
+        used, starts = np.unique(tokens[order], return_index=True)
+        sums = np.add.reduceat(dy.reshape(-1, self.features)[order], starts, axis=0)
+        if self.padding_idx is not None:
+            sums[used == self.padding_idx % len(self.weight)] = 0.0
+        dweight[used] += sums
 
     def output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, self.features)

@@ -28,12 +28,19 @@ class FeedForward(Sequential):
         activation: str = "relu",
         approximate: str = "none",
         dropout: float = 0.0,
+        bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
         linear1 = Dense(
-            features, hidden, rng=rng, activation=activation, approximate=approximate, dtype=dtype
+            features,
+            hidden,
+            rng=rng,
+            bias=bias,
+            activation=activation,
+            approximate=approximate,
+            dtype=dtype,
         )
-        linear2 = Dense(hidden, features, rng=rng, dtype=dtype)
+        linear2 = Dense(hidden, features, rng=rng, bias=bias, dtype=dtype)
         layers: dict[str, Layer] = {"linear1": linear1, "linear2": linear2}
         if dropout > 0:
             layers = {

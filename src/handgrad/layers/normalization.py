@@ -36,18 +36,24 @@ class _RowNorm(OpLayer):
 
 
 class LayerNorm(_RowNorm):
-    """y = γ (x − μ)/√(σ² + ε) + β over the last axis; γ starts at 1 and β at 0."""
+    """y = γ (x − μ)/√(σ² + ε) + β over the last axis; γ starts at 1 and β at 0.
+
+    With bias=False, β is 0 throughout and no parameter, as in PyTorch.
+    """
 
     parameter_names = ("gamma", "beta")
     op = layer_norm
     flops_per_value = 7
 
-    def __init__(self, features: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, features: int, *, eps: float = 1e-5, bias: bool = True, dtype: Any = np.float32
+    ) -> None:
         super().__init__(features, eps=eps, dtype=dtype)
-        self.beta = np.zeros(features, dtype=dtype)
+        self.beta = np.zeros(features, dtype=dtype) if bias else None
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return layer_norm.forward(x, self.gamma, self.beta, eps=self.eps)
+        beta = np.zeros_like(self.gamma) if self.beta is None else self.beta
+        return layer_norm.forward(x, self.gamma, beta, eps=self.eps)
 
 
 class RMSNorm(_RowNorm):

@@ -17,6 +17,11 @@ from handgrad.layers.transformer_block import TransformerBlock
 Past = tuple[KeysValues, ...]
 
 
+def choose(past: Past, index: Array) -> Past:
+    """The keys and values of these rows of the batch, for decoding that drops or repeats rows."""
+    return tuple(KeysValues(k[index], v[index]) for k, v in past)
+
+
 class Cache(NamedTuple):
     """The caches of the blocks and of the norm at the end, None where there is none."""
 
@@ -38,6 +43,7 @@ class _Stack(Layer):
         norm: str = "pre",
         final_norm: bool | None = None,
         eps: float = 1e-5,
+        bias: bool = True,
         dtype: Any = np.float32,
         **settings: Any,
     ) -> None:
@@ -45,14 +51,22 @@ class _Stack(Layer):
             raise ArgumentError(f"{type(self).__name__}: blocks is {blocks}; allowed: 1 or more")
         self.blocks = tuple(
             TransformerBlock(
-                d_model, heads, hidden, rng=rng, norm=norm, eps=eps, dtype=dtype, **settings
+                d_model,
+                heads,
+                hidden,
+                rng=rng,
+                norm=norm,
+                eps=eps,
+                bias=bias,
+                dtype=dtype,
+                **settings,
             )
             for _ in range(blocks)
         )
         self.norm = None
         self.layers: dict[str, Layer] = {str(i): block for i, block in enumerate(self.blocks)}
         if norm == "pre" if final_norm is None else final_norm:
-            self.norm = self.layers["norm"] = LayerNorm(d_model, eps=eps, dtype=dtype)
+            self.norm = self.layers["norm"] = LayerNorm(d_model, eps=eps, bias=bias, dtype=dtype)
 
     def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
         caches = []
@@ -93,6 +107,14 @@ class _Stack(Layer):
         if not input_gradient:
             return None, gradients
         return dx if dmemory is None else (dx, dmemory), gradients
+
+    def attention_maps(self, cache: Cache) -> list[tuple[str, Array]]:
+        """The weights (N, H, T, S) of every attention, named as in `0.cross_attention`."""
+        return [
+            (f"{i}.{name}", weights)
+            for i, (block, kept) in enumerate(zip(self.blocks, cache.blocks, strict=True))
+            for name, weights in block.attention_maps(kept)
+        ]
 
     def decode(
         self,

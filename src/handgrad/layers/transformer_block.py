@@ -29,7 +29,8 @@ class TransformerBlock(Layer):
     Each part has its skip connection and normalisation (`AddNorm`): norm="pre" normalises what goes
     into a part, norm="post" the sum that comes out. With `causal` no step looks at later ones.
     `dropout` acts on the attention weights, between the two linear maps and on what each part adds,
-    as in PyTorch. `kv_heads` and `rotary` are those of MultiHeadAttention.
+    as in PyTorch. `kv_heads` and `rotary` are those of MultiHeadAttention. With bias=False neither
+    the linear maps nor the norms have one.
     Source: Gulino, transformer block; Transformer Layer notes, sections 3 to 5; Vaswani et al.
     (2017) for the part with a memory.
     """
@@ -50,6 +51,7 @@ class TransformerBlock(Layer):
         kv_heads: int | None = None,
         rotary: bool = False,
         eps: float = 1e-5,
+        bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
         def attention(*, rotary: bool) -> MultiHeadAttention:
@@ -61,6 +63,7 @@ class TransformerBlock(Layer):
                 post_dropout=dropout,
                 kv_heads=kv_heads,
                 rotary=rotary,
+                bias=bias,
                 dtype=dtype,
             )
 
@@ -74,12 +77,13 @@ class TransformerBlock(Layer):
             activation=activation,
             approximate=approximate,
             dropout=dropout,
+            bias=bias,
             dtype=dtype,
         )
         self.cross = cross
         self.causal = causal
         self.layers: dict[str, AddNorm] = {
-            name: AddNorm(layer, d_model, norm=norm, eps=eps, dtype=dtype)
+            name: AddNorm(layer, d_model, norm=norm, eps=eps, bias=bias, dtype=dtype)
             for name, layer in inner.items()
         }
 
@@ -139,6 +143,11 @@ class TransformerBlock(Layer):
         if not input_gradient:
             return None, gradients
         return (dx, dmemory) if self.cross else dx, gradients
+
+    def attention_maps(self, cache: Cache) -> list[tuple[str, Array]]:
+        """The weights (N, H, T, S) of each attention by its name, before their dropout."""
+        caches = {"attention": cache.attention, "cross_attention": cache.cross_attention}
+        return [(name, each.inner.attention.a) for name, each in caches.items() if each is not None]
 
     def _check_memory(self, memory: Any) -> None:
         if (memory is not None) != self.cross:

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from handgrad.errors import RecipeError
-from handgrad.recipes.building import Built, build, build_loss, build_model, load_data
+from handgrad.recipes.building import (
+    Built,
+    build,
+    build_loss,
+    build_model,
+    completed,
+    load_task,
+)
 from handgrad.recipes.recipe import Recipe
 
 __all__ = [
@@ -16,7 +23,8 @@ __all__ = [
     "build",
     "build_loss",
     "build_model",
-    "load_data",
+    "completed",
+    "load_task",
     "names",
     "read",
 ]

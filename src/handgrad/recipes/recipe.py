@@ -1,20 +1,21 @@
 """A recipe: a TOML file that says what is learned, by which model, and how.
 
     description = "..."
-    [data]          name, and where wanted path, validation, shape, maximum, classes
+    [data]          name and path; what else depends on the model (see `keys`)
     [model]         layers = [{type = "conv2d", channels = 32, kernel_size = 3}, ...]
+                    or type = "gpt" and its settings
     [loss]          type
     [optimizer]     type and its settings
     [schedule]      type and its settings; time is counted in epochs
     [augmentation]  steps = [{type = "affine", rotation = 10}, ...]
     [training]      epochs, batch_size, seed, accumulate, clip_norm, precision, early_stopping
 
-Input sizes are never written: each layer gets the shape that comes out of the one before.
+Input sizes are never written: each layer gets the shape that comes out of the one before, and a
+model the sizes and vocabularies of its data.
 """
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from copy import deepcopy
@@ -22,148 +23,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handgrad.errors import RecipeError
-from handgrad.ops.activation import ACTIVATIONS
-from handgrad.ops.rnn import NONLINEARITIES
-from handgrad.recipes.schema import (
-    Either,
-    Flag,
-    Integer,
-    Key,
-    Keys,
-    Number,
-    Several,
-    Size,
-    Tables,
-    Text,
-    check_table,
-    check_typed,
-    shown,
-)
+from handgrad.recipes import keys
+from handgrad.recipes.changes import apply_change
+from handgrad.recipes.schema import Key, Keys, Tables, Text, check_table, check_typed
 
-_COUNT: Final = Integer(1)
-_RATE: Final = Number(0, below=1)
-_NOT_NEGATIVE: Final = Number(0)
-_POSITIVE: Final = Number(above=0)
-_INITIALIZER: Final = Text(
-    ("he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "truncated_normal", "orthogonal")
-)
-
-_SECTIONS: Final = ("data", "model", "loss", "optimizer", "schedule", "augmentation", "training")
-_DATA: Final = {
-    "name": Key(Text(), required=True),
-    "path": Key(Text()),
-    "validation": Key(Number(0, below=1)),
-    "shape": Key(Several(_COUNT, (1, 2, 3))),
-    "maximum": Key(_POSITIVE),
-    "classes": Key(Several(Text())),
-}
-_TRAINING: Final = {
-    "epochs": Key(_COUNT, required=True),
-    "batch_size": Key(_COUNT),
-    "seed": Key(Integer(0)),
-    "accumulate": Key(_COUNT),
-    "clip_norm": Key(_POSITIVE),
-    "precision": Key(Text(("float32", "bf16"))),
-    "early_stopping": Key(_COUNT),
-}
-
-_CONVOLUTION: Final[Keys] = {
-    "channels": Key(_COUNT, required=True),
-    "kernel_size": Key(Size(1), required=True),
-    "stride": Key(Size(1)),
-    "padding": Key(Size(0)),
-    "dilation": Key(Size(1)),
-    "groups": Key(_COUNT),
-    "bias": Key(Flag()),
-}
-_RECURRENT: Final[Keys] = {
-    "hidden_size": Key(_COUNT, required=True),
-    "num_layers": Key(_COUNT),
-    "bidirectional": Key(Flag()),
-    "dropout": Key(Number(0, 1)),
-    "bias": Key(Flag()),
-}
-_FIRST: Final[Keys] = {"activation": Key(Text(ACTIVATIONS)), "initializer": Key(_INITIALIZER)}
-_WINDOW: Final[Keys] = {"stride": Key(Size(1)), "padding": Key(Size(0))}
-LAYERS: Final[dict[str, Keys]] = {
-    "dense": {"features": Key(_COUNT, required=True), "bias": Key(Flag()), **_FIRST},
-    "conv1d": {**_CONVOLUTION, **_FIRST},
-    "conv2d": {**_CONVOLUTION, **_FIRST},
-    "conv_transpose2d": {
-        **_CONVOLUTION,
-        "output_padding": Key(Size(0)),
-        "initializer": Key(_INITIALIZER),
-    },
-    "max_pool2d": {
-        "kernel_size": Key(Size(1), required=True),
-        **_WINDOW,
-        "dilation": Key(Size(1)),
-    },
-    "avg_pool2d": {
-        "kernel_size": Key(Either(Size(1), Text(("global",))), required=True),
-        **_WINDOW,
-        "count_include_pad": Key(Flag()),
-    },
-    "rnn": {**_RECURRENT, "nonlinearity": Key(Text(NONLINEARITIES))},
-    "leaky_rnn": {**_RECURRENT, "alpha": Key(Number(0, 1), required=True)},
-    "lstm": {**_RECURRENT, "proj_size": Key(_COUNT), "forget_bias": Key(Number(None))},
-    "gru": _RECURRENT,
-    "last_step": {"bidirectional": Key(Flag())},
-    "flatten": {},
-    "batch_norm": {"momentum": Key(Number(0, 1)), "eps": Key(_NOT_NEGATIVE)},
-    "layer_norm": {"eps": Key(_NOT_NEGATIVE)},
-    "rms_norm": {"eps": Key(_NOT_NEGATIVE)},
-    "standardize": {"eps": Key(_NOT_NEGATIVE)},
-    "dropout": {"p": Key(Number(0, 1), required=True)},
-    "activation": {"name": Key(Text(ACTIVATIONS[1:]), required=True)},
-    "residual": {"layers": Key(Tables(), required=True), "projection": Key(Tables())},
-}
-_LOSSES: Final[dict[str, Keys]] = {
-    "cross_entropy": {"label_smoothing": Key(Number(0, 1))},
-}
-_ADAM: Final[Keys] = {
-    "lr": Key(_POSITIVE),
-    "betas": Key(Several(_RATE, (2,))),
-    "eps": Key(_NOT_NEGATIVE),
-    "weight_decay": Key(_NOT_NEGATIVE),
-}
-_SGD: Final[Keys] = {"lr": Key(_POSITIVE), "weight_decay": Key(_NOT_NEGATIVE)}
-_OPTIMIZERS: Final[dict[str, Keys]] = {
-    "sgd": _SGD,
-    "momentum": {
-        **_SGD,
-        "momentum": Key(_RATE),
-        "form": Key(Text(("averaged", "classical"))),
-    },
-    "nesterov": {**_SGD, "momentum": Key(_RATE)},
-    "rmsprop": {**_SGD, "alpha": Key(_RATE), "eps": Key(_NOT_NEGATIVE)},
-    "adam": _ADAM,
-    "adamw": _ADAM,
-}
-_SCHEDULES: Final[dict[str, Keys]] = {
-    "constant": {},
-    "step": {"epochs": Key(_POSITIVE, required=True), "gamma": Key(_POSITIVE)},
-    "cosine": {"eta_min": Key(_NOT_NEGATIVE), "warmup": Key(_POSITIVE)},
-    "linear_warmup": {"epochs": Key(_POSITIVE, required=True), "start_factor": Key(Number(0, 1))},
-    "one_cycle": {
-        "pct_start": Key(_RATE),
-        "div_factor": Key(_POSITIVE),
-        "final_div_factor": Key(_POSITIVE),
-    },
-}
-_AUGMENTATIONS: Final[dict[str, Keys]] = {
-    "affine": {
-        "rotation": Key(_NOT_NEGATIVE),
-        "scale": Key(_RATE),
-        "shear": Key(_NOT_NEGATIVE),
-        "shift": Key(_NOT_NEGATIVE),
-        "elastic": Key(_NOT_NEGATIVE),
-        "grid": Key(Integer(2)),
-        "fill": Key(Number(None)),
-    },
-    "shift": {"pixels": Key(_COUNT, required=True), "fill": Key(Number(None))},
-    "flip": {"probability": Key(Number(0, 1))},
-}
+#: The model type of a recipe that lists its layers.
+LAYERS: Final = "layers"
 
 
 @dataclass(frozen=True)
@@ -186,12 +51,16 @@ class Layers:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe that has been checked; `tables` is the TOML it was read from."""
+    """A recipe that has been checked; `tables` is the TOML it was read from.
+
+    model: its type, "layers" for a list of them, and its settings; layers: that list, or none.
+    """
 
     name: str
     tables: dict[str, Any]
     description: str
     data: dict[str, Any]
+    model: Typed
     layers: Layers
     loss: Typed
     optimizer: Typed
@@ -230,12 +99,12 @@ class Recipe:
             tables,
             {
                 "description": Key(Text()),
-                **{key: Key(section.kind, key in required) for key in _SECTIONS},
+                **{key: Key(section.kind, key in required) for key in keys.SECTIONS},
             },
         )
-        model = check_table("model", tables["model"], {"layers": Key(Tables(), required=True)})
-        training = check_table("training", tables["training"], _TRAINING)
-        data = check_table("data", tables["data"], _DATA)
+        model = _model(tables["model"])
+        training = check_table("training", tables["training"], keys.TRAINING)
+        data = check_table("data", tables["data"], keys.data_keys(model.type, tables["data"]))
         if "early_stopping" in training and not data.get("validation"):
             raise RecipeError(
                 f"training.early_stopping is {training['early_stopping']} without data.validation; "
@@ -249,12 +118,15 @@ class Recipe:
             tables=tables,
             description=tables.get("description", ""),
             data=data,
-            layers=_layers("model.layers", model["layers"]),
-            loss=_typed("loss", tables.get("loss", {"type": "cross_entropy"}), _LOSSES),
-            optimizer=_typed("optimizer", tables["optimizer"], _OPTIMIZERS),
-            schedule=_typed("schedule", tables.get("schedule", {"type": "constant"}), _SCHEDULES),
+            model=model,
+            layers=_layers("model.layers", model.settings.get(LAYERS, ())),
+            loss=_typed("loss", tables.get("loss", {"type": "cross_entropy"}), keys.LOSSES),
+            optimizer=_typed("optimizer", tables["optimizer"], keys.OPTIMIZERS),
+            schedule=_typed(
+                "schedule", tables.get("schedule", {"type": "constant"}), keys.SCHEDULES
+            ),
             augmentation=tuple(
-                _typed(f"augmentation.steps[{i}]", step, _AUGMENTATIONS)
+                _typed(f"augmentation.steps[{i}]", step, keys.AUGMENTATIONS)
                 for i, step in enumerate(steps.get("steps", []))
             ),
             training=training,
@@ -292,100 +164,23 @@ def _typed(path: str, table: Any, types: dict[str, Keys]) -> Typed:
     return Typed(name, settings, path)
 
 
-def _layers(path: str, tables: list[Any]) -> Layers:
-    if not tables:
-        raise RecipeError(f"{path} is empty; allowed: one layer or more")
-    parts = tuple(_typed(f"{path}[{i}]", table, LAYERS) for i, table in enumerate(tables))
+def _model(table: Any) -> Typed:
+    """The model: a list of layers where there is no type."""
+    if not isinstance(table, dict) or "type" in table:
+        return _typed("model", table, keys.MODELS)
+    layers = check_table("model", table, {LAYERS: Key(Tables(), required=True)})
+    if not layers[LAYERS]:
+        raise RecipeError("model.layers is empty; allowed: one layer or more")
+    return Typed(LAYERS, layers, "model")
+
+
+def _layers(path: str, tables: Sequence[Any]) -> Layers:
+    parts = tuple(_typed(f"{path}[{i}]", table, keys.LAYERS) for i, table in enumerate(tables))
     branches: dict[str, dict[int, Layers]] = {"layers": {}, "projection": {}}
     for i, part in enumerate(parts):
         for key, found in branches.items():
             if key in part.settings:
+                if not part.settings[key]:
+                    raise RecipeError(f"{part.path}.{key} is empty; allowed: one layer or more")
                 found[i] = _layers(f"{part.path}.{key}", part.settings[key])
     return Layers(parts, branches["layers"], branches["projection"])
-
-
-_STEP: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\[\d+\])*)")
-
-
-def apply_change(tables: dict[str, Any], change: str) -> None:
-    """Carry out `--set`: `optimizer.lr=0.01`, `model.layers[0].channels=64`, in place.
-
-    The value is read as TOML; what is not TOML is taken as a string, so that quotes can be left
-    out. Raises RecipeError where the path leads nowhere.
-    """
-    path, equals, text = change.partition("=")
-    steps = _steps(path.strip())
-    if not equals or not steps:
-        raise RecipeError(
-            f"--set {change}: found no key and value; allowed: key=value, such as optimizer.lr=0.01"
-        )
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()
-    place: Any = tables
-    for depth, step in enumerate(steps[:-1]):
-        if isinstance(place, dict) and isinstance(step, str) and depth == 0:
-            place = place.setdefault(step, {})
-        else:
-            place = _entry(change, place, step)
-    last = steps[-1]
-    if isinstance(last, int):
-        _entry(change, place, last)
-    elif not isinstance(place, dict):
-        raise RecipeError(f"--set {change}: {last} is inside {shown(place)}; allowed: a table")
-    place[last] = value
-
-
-def _entry(change: str, place: Any, step: str | int) -> Any:
-    if isinstance(step, int):
-        if isinstance(place, list) and step < len(place):
-            return place[step]
-        count = len(place) if isinstance(place, list) else 0
-        raise RecipeError(f"--set {change}: there is no [{step}]; allowed: below {count}")
-    if isinstance(place, dict) and step in place:
-        return place[step]
-    known = ", ".join(place) if isinstance(place, dict) else "nothing"
-    raise RecipeError(f"--set {change}: there is no {step}; allowed: {known}")
-
-
-def _steps(path: str) -> list[str | int]:
-    """`model.layers[0].channels` as ["model", "layers", 0, "channels"]; [] where it is no path."""
-    steps: list[str | int] = []
-    for piece in path.split("."):
-        match = _STEP.fullmatch(piece)
-        if match is None:
-            return []
-        steps.append(match[1])
-        steps += [int(number) for number in re.findall(r"\d+", match[2])]
-    return steps
-
-
-def to_toml(tables: dict[str, Any]) -> str:
-    """TOML that reads back as these tables: plain values first, then one section for each table."""
-    lines = [f"{key} = {_value(v)}" for key, v in tables.items() if not isinstance(v, dict)]
-    for key, table in tables.items():
-        if isinstance(table, dict):
-            lines += ["", f"[{key}]"]
-            lines += [f"{name} = {_value(value, spread=True)}" for name, value in table.items()]
-    return "\n".join(lines).strip() + "\n"
-
-
-_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def _value(value: Any, *, spread: bool = False) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        escaped = "".join(
-            _ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value
-        )
-        return f'"{escaped}"'
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        if spread and any(isinstance(item, dict) for item in value):
-            return "[\n" + "".join(f"    {_value(item)},\n" for item in value) + "]"
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    return repr(value)

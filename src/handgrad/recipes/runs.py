@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Final
 
+from handgrad.data.tokens import Tokenizer, load_tokenizer
 from handgrad.errors import HandgradError, RunError
 from handgrad.layers import Layer
 from handgrad.recipes.building import build_model
+from handgrad.recipes.keys import task_of
 from handgrad.recipes.recipe import Recipe
 from handgrad.training import read_config
 from handgrad.training.checkpoint import load_arrays
 from handgrad.training.folder import Run
 from handgrad.training.trainer import load_model_arrays
+
+#: What [data] has once a recipe knows its data: of classes, of a text, of pairs.
+_COMPLETE: Final = ({"shape", "classes"}, {"vocabulary"}, {"vocabularies"})
+
+_SAID: Final = {"classification": "classes", "text": "text", "pairs": "pairs of texts"}
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -26,7 +34,7 @@ def read_recipe(folder: Path) -> Recipe:
         known = tomllib.loads(text).get("data", {})
     except tomllib.TOMLDecodeError as error:
         raise RunError(f"{config} is damaged ({error}); expected the recipe of the run") from None
-    if not {"shape", "classes"} <= set(known):
+    if not any(keys <= set(known) for keys in _COMPLETE):
         raise RunError(
             f"{config} is no recipe; expected a run of `handgrad train`, because the model of a "
             "run started with hg.Trainer is in its program"
@@ -39,10 +47,24 @@ def load_model(folder: Path, recipe: Recipe) -> Layer:
     run = Run(folder)
     if not run.model.is_file():
         raise RunError(f"{folder} is not finished; expected {run.model}: {run.resume_command}")
-    model = build_model(recipe, tuple(recipe.data["shape"]), len(recipe.data["classes"]))
+    model = build_model(recipe)
     arrays, _ = load_arrays(run.model)
     try:
         load_model_arrays(model, arrays)
     except HandgradError as error:
         raise RunError(f"{run.model} does not fit {run.config}: {error}") from None
     return model
+
+
+def load_tokenizers(folder: Path, *names: str) -> list[Tokenizer]:
+    """The tokenizers of these names that the run keeps. Raises DataError where one is missing."""
+    return [load_tokenizer(folder / f"{name}.json") for name in names]
+
+
+def check_task(folder: Path, recipe: Recipe, wanted: str, instead: str) -> None:
+    """Raise RunError unless the run has the task `wanted`; `instead` says what to do."""
+    found = task_of(recipe.model.type)
+    if found != wanted:
+        raise RunError(
+            f"{folder} is a run on {_SAID[found]}; expected one on {_SAID[wanted]}; {instead}"
+        )

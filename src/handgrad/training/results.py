@@ -28,12 +28,12 @@ def engine_name() -> str:
 
 
 def write_results(
-    trainer: Trainer, run: Run, test: Any, review: Review | None = None
+    trainer: Trainer, run: Run, test: Any, review: Review | None = None, part: str = "test"
 ) -> dict[str, Any]:
     """Judge the trained model on `test`, write the report and then summary.json; returns that.
 
-    test: as `Trainer.fit` takes it, or None. The summary comes last: where it exists, everything
-    else does.
+    test: as `Trainer.fit` takes it, or None; part: what it is, "test" or "validation". The summary
+    comes last: where it exists, everything else does.
     """
     from handgrad.training.report import Judged, write_report
 
@@ -51,6 +51,7 @@ def write_results(
         shapes = _shapes(as_source(test, "test"))
     figures = review.figures(trainer.model) if review is not None else {}
     summary = {
+        "judged_on": part,
         "test_loss": judged.loss if judged else None,
         "test_accuracy": judged.accuracy if judged else None,
         "test_examples": judged.examples if judged else 0,

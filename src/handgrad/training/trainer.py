@@ -174,9 +174,12 @@ class Trainer:
             judged = None if validation is None else as_source(validation, "validation", dtype)
             self._fit(source, judged, epochs, run, resume)
             if run is not None:
-                if test is None:
-                    test = train if hasattr(train, "x_test") else validation
-                self.history.summary = write_results(self, run, test, review)
+                part = "test"
+                if test is None and hasattr(train, "x_test"):
+                    test = train
+                elif test is None:
+                    test, part = validation, "validation"
+                self.history.summary = write_results(self, run, test, review, part)
         finally:
             if run is not None and run is not self.out:
                 run.close()
@@ -353,9 +356,7 @@ class Trainer:
         norms = {layer: math.sqrt(square) for layer, square in squares.items()}
         return {"kind": "gradients", "step": self.step, "norms": norms}
 
-    def _epoch_record(
-        self, validation: Source | None, examples_per_second: float
-    ) -> dict[str, Any]:
+    def _epoch_record(self, validation: Source | None, pace: float) -> dict[str, Any]:
         record: dict[str, Any] = {
             "kind": "epoch",
             "epoch": self.epoch + 1,

@@ -111,10 +111,10 @@ def _duration(seconds: float) -> str:
 
 
 def _figures(summary: Mapping[str, Any]) -> str:
-    extra = summary["figures"]
+    part, extra = summary["judged_on"], summary["figures"]
     figures: list[tuple[str, Any, Callable[[Any], str]]] = [
-        ("test accuracy", summary["test_accuracy"], _percent),
-        ("test loss", summary["test_loss"], "{:.4f}".format),
+        (f"{part} accuracy", summary["test_accuracy"], _percent),
+        (f"{part} loss", summary["test_loss"], "{:.4f}".format),
         *[(name.replace("_", " "), value, _form(name)) for name, value in extra.items()],
         ("training time", summary["seconds"], _duration),
         ("parameters", summary["parameters"], "{:,}".format),

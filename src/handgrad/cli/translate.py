@@ -1,0 +1,54 @@
+"""`handgrad translate`: a trained run makes one text from another."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handgrad.data.files import read_utf8
+from handgrad.errors import ArgumentError
+from handgrad.models.translating import translate
+from handgrad.recipes.runs import check_task, load_model, load_tokenizers, read_recipe
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="DIR")],
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(help="Texts; without any, the lines of stdin.", metavar="[TEXT...]"),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="A file, one text in each line.", show_default=False),
+    ] = None,
+    beam: Annotated[int, typer.Option("--beam", help="Hypotheses of a beam search.")] = 1,
+    length_penalty: Annotated[
+        float, typer.Option("--length-penalty", help="Above 0 prefers longer texts, with --beam.")
+    ] = 0.0,
+    longest: Annotated[int, typer.Option("--longest", help="Tokens at most.")] = 200,
+) -> None:
+    """Print what the model makes of each text, one in a line."""
+    recipe = read_recipe(folder)
+    check_task(folder, recipe, "pairs", "allowed: handgrad predict or generate")
+    if texts and file is not None:
+        raise ArgumentError("translate: texts and --file are given; allowed: one of them")
+    if file is not None:
+        texts = read_utf8(file).splitlines()
+    elif not texts:
+        texts = sys.stdin.read().splitlines()
+    model = load_model(folder, recipe)
+    source, target = load_tokenizers(folder, "source", "target")
+    made = translate(
+        model,
+        source,
+        target,
+        texts,
+        longest=longest,
+        width=beam,
+        length_penalty=length_penalty,
+    )
+    for text in made:
+        typer.echo(text)

@@ -1,0 +1,240 @@
+"""ClsEncoder: Careddu's one-layer transformer encoder, its gradients composed and in closed form.
+
+Equation numbers in comments are those of section 1, of its forward or its backward part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.dispatch import SKIP
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.initializers import Initializer
+from handgrad.layers.base import Layer, Shape
+from handgrad.ops import attention, matmul
+from handgrad.ops import standardize as standardize_op
+
+
+class Cache(NamedTuple):
+    """The values of the notes, which the closed form reads, and the caches of the ops.
+
+    With row n + 1 that of the class: x_hat (N, n, m), the notes' h_pre1; h_pre2 (N, n+1, d1); q
+    (N, 1, d2), the class's query alone; k and v (N, n+1, d2); s (N, 1, n+1), the attention weights
+    of the class, to be looked at; h2 (N, 1, d2), the class's row.
+    `standardize` is None where x is used as it comes; `products` are those with each weight.
+    """
+
+    x_hat: Array
+    h_pre2: Array
+    q: Array
+    k: Array
+    v: Array
+    s: Array
+    h2: Array
+    standardize: Any
+    attention: Any
+    products: Mapping[str, Any]
+
+
+def fan_in_normal(shape: Shape, rng: np.random.Generator, *, dtype: Any = np.float32) -> Array:
+    """N(0, 1/fan_in), what lies beyond two standard deviations redrawn."""
+    std = 1.0 / math.sqrt(initializers.fans(shape)[0])
+    return initializers.truncated_normal(shape, rng, std=std, dtype=dtype)
+
+
+class ClsEncoder(Layer):
+    """Scores (N, k) for samples x (N, n, m) with any number n of steps.
+
+    Forward:  x̂ = (x − μ)/√(σ² + eps),  μ and σ² over the whole n × m sample
+              h_pre2 = [x̂W₁; cls],  the class token last;  Q, K, V, T = h_pre2 W_{Q,K,V,T}
+              S = softmax(QKᵀ/√d₂),  h₂ = SV + T,  scores = row n+1 of h₂ times W₂
+    Backward: composed from those of the ops, or in closed form (`backward_closed_form`)
+
+    The scores read the class's row of h₂ alone, so of Q, T and S only that row is computed; K and V
+    have all. Weights multiply from the right, as in the notes: `weight1` (m, d1), `cls_token`
+    (d1,), `weight_q`, `weight_k`, `weight_v` and `weight_t` (d1, d2), `weight2` (d2, k).
+    `initializer` draws them, the token too, each as (out, in). `standardize` is "example" or None,
+    for data that were standardised before.
+
+    Raises ShapeError for x of another shape, ArgumentError for other settings.
+    Source: Careddu, section 1, with d_k = d₂, an eps under the root, the composite's X
+    standardised, and s − y for z − y in the backward's (1) to (4), (13) and (14).
+    """
+
+    parameter_names = (
+        "weight1",
+        "cls_token",
+        "weight_q",
+        "weight_k",
+        "weight_v",
+        "weight_t",
+        "weight2",
+    )
+    op: ModuleType = matmul
+
+    def __init__(
+        self,
+        features: int,
+        d1: int,
+        d2: int,
+        classes: int,
+        *,
+        rng: np.random.Generator,
+        standardize: str | None = "example",
+        eps: float = 1e-5,
+        initializer: Initializer = fan_in_normal,
+        dtype: Any = np.float32,
+    ) -> None:
+        if min(features, d1, d2, classes) < 1:
+            raise ArgumentError(
+                f"ClsEncoder: features, d1, d2 and classes are {features}, {d1}, {d2} and "
+                f"{classes}; allowed: from 1"
+            )
+        if standardize not in ("example", None):
+            raise ArgumentError(
+                f"ClsEncoder: standardize is {standardize!r}; allowed: 'example' or None"
+            )
+
+        def first(inputs: int, outputs: int) -> Array:
+            return np.ascontiguousarray(initializer((outputs, inputs), rng, dtype=dtype).T)
+
+        self.features = features
+        self.d1 = d1
+        self.d2 = d2
+        self.classes = classes
+        self.standardize = standardize
+        self.eps = eps
+        self.weight1 = first(features, d1)
+        self.cls_token = first(d1, 1)[:, 0]
+        self.weight_q, self.weight_k, self.weight_v, self.weight_t = (
+            first(d1, d2) for _ in range(4)
+        )
+        self.weight2 = first(d2, classes)
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
+        self.output_shape(tuple(x.shape[1:]))
+        products: dict[str, Any] = {}
+
+        def times(h: Array, name: str) -> Array:
+            """h W for every row of every sample, in one product."""
+            weight = getattr(self, name)
+            rows = h.reshape(-1, h.shape[-1])
+            y, products[name] = self.op.forward(rows, weight)
+            return y.reshape(*h.shape[:-1], weight.shape[1])
+
+        x_hat, standardized = x, None
+        if self.standardize == "example":
+            x_hat, standardized = standardize_op.forward(x, eps=self.eps)  # (1)
+        h1 = times(x_hat, "weight1")  # (2)
+        cls = np.broadcast_to(self.cls_token, (len(x), 1, self.d1))
+        h_pre2 = np.concatenate([h1, cls], axis=1)  # (3)
+        q = times(cls, "weight_q")  # (4)
+        k = times(h_pre2, "weight_k")
+        v = times(h_pre2, "weight_v")
+        t = times(cls, "weight_t")
+        context, weights = attention.forward(q[:, None], k[:, None], v[:, None])  # (5): one head
+        h2 = context[:, 0] + t  # (6)
+        scores = times(h2, "weight2")[:, 0]  # (7)
+        s = weights.a[:, 0]
+        return scores, Cache(x_hat, h_pre2, q, k, v, s, h2, standardized, weights, products)
+
+    def backward(
+        self,
+        dy: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[Array | None, Mapping[str, Array]]:
+        found: dict[str, Array] = {}
+
+        def through(dh: Array, name: str, *, wanted: bool = True) -> Array:
+            """The gradient of h in h W; that of W is noted."""
+            rows = dh.reshape(-1, dh.shape[-1])
+            place = None if gradients is None else gradients[name]
+            dx, found[name] = self.op.backward(
+                rows, cache.products[name], out=(None if wanted else SKIP, place)
+            )
+            return dx.reshape(*dh.shape[:-1], dx.shape[-1]) if wanted else None
+
+        dh2 = through(dy[:, None], "weight2")
+        dq, dk, dv, _ = attention.backward(dh2[:, None], cache.attention)
+        dcls_of_row = through(dq[:, 0], "weight_q") + through(dh2, "weight_t")
+        dh_pre2 = through(dk[:, 0], "weight_k") + through(dv[:, 0], "weight_v")
+        dcls = dh_pre2[:, -1] + dcls_of_row[:, 0]
+        place = None if gradients is None else gradients["cls_token"]
+        found["cls_token"] = np.sum(dcls, axis=0, out=place)
+        dx = through(dh_pre2[:, :-1], "weight1", wanted=input_gradient)
+        if input_gradient and cache.standardize is not None:
+            dx = standardize_op.backward(dx, cache.standardize)
+        if gradients is None:
+            gradients = {name: found[name] for name in self.parameter_names}
+        return dx, gradients
+
+    def backward_closed_form(self, dscores: Array, cache: Cache) -> dict[str, Array]:
+        """The gradients of the parameters by the notes' equations (1) to (16), summed over samples.
+
+        `dscores` (N, k) is s − y for the cross-entropy of each sample, s the softmax of the scores
+        (over N for their mean). Only the class's row of Q and T carries gradient.
+        """
+        x_hat, h_pre2, q, k, v, s, h2, *_ = cache
+        h_cls = h_pre2[:, -1:]
+        delta = dscores[:, None]  # s − y as a row, (N, 1, k)
+
+        dt = delta @ self.weight2.T  # (14)
+        ds = dt @ _transposed(v)  # (4)
+        dqk = s * (ds - ds @ _transposed(s)) / math.sqrt(self.d2)  # (5) to (8), of q Kᵀ
+        dq = dqk @ k  # (11)
+        dk = _transposed(dqk) @ q  # (12)
+        dv = _transposed(s) @ dt  # (13)
+        dh1 = dk[:, :-1] @ self.weight_k.T + dv[:, :-1] @ self.weight_v.T
+        dcls = (  # (15)
+            dq @ self.weight_q.T
+            + dk[:, -1:] @ self.weight_k.T
+            + dv[:, -1:] @ self.weight_v.T
+            + dt @ self.weight_t.T
+        )
+        of_each = {
+            "weight1": _transposed(x_hat) @ dh1,  # (16)
+            "cls_token": dcls[:, 0],
+            "weight_q": _transposed(h_cls) @ dq,  # (10)
+            "weight_k": _transposed(h_pre2) @ dk,  # (9)
+            "weight_v": _transposed(h_pre2) @ dv,  # (3)
+            "weight_t": _transposed(h_cls) @ dt,  # (2)
+            "weight2": _transposed(h2) @ delta,  # (1)
+        }
+        return {name: np.sum(gradient, axis=0) for name, gradient in of_each.items()}
+
+    def attention_maps(self, cache: Cache) -> list[tuple[str, Array]]:
+        """The weights of the class's query, (N, 1, 1, n+1): one head, one row."""
+        return [("attention", cache.s[:, None])]
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        if len(input_shape) != 2 or input_shape[0] == 0 or input_shape[1] != self.features:
+            raise ShapeError(
+                f"ClsEncoder: an example has shape {input_shape}; "
+                f"allowed: (n, {self.features}) with n at least 1"
+            )
+        return (self.classes,)
+
+    def flops(self, input_shape: Shape) -> int:
+        """Of the rows that are computed; the softmax counts 5 for every weight."""
+        self.output_shape(input_shape)
+        rows = input_shape[0] + 1
+        standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
+        tokens = 2 * math.prod(input_shape) * self.d1
+        projections = 2 * (2 * rows + 2) * self.d1 * self.d2
+        weighing = rows * (4 * self.d2 + 5) + self.d2
+        return standardized + tokens + projections + weighing + 2 * self.d2 * self.classes
+
+
+def _transposed(x: Array) -> Array:
+    """The matrix of each sample transposed."""
+    return x.swapaxes(-1, -2)

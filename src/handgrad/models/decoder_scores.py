@@ -1,0 +1,235 @@
+"""Scores of an attention decoder: how well its state fits each of the encoder's states.
+
+The maths is that of `hg.ops.additive_attention`, `cosine_attention` and `attention`, divided into
+what is done once for all steps and what every step does. Within a step arrays are (N, ...); all
+steps together are (T, N, ...), time first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+from handgrad.layers.base import Layer, Shape
+from handgrad.ops.arguments import check_choice
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+SCORES: Final = ("additive", "cosine", "dot")
+
+#: Keeps the cosine with a state of zeros defined, as in `hg.ops.cosine_attention`.
+_EPS: Final = 1e-8
+
+
+class Score(Layer):
+    """How well a decoder's state s fits each of the encoder's states h_i: keys, then steps.
+
+    `keys` prepares h once. `step` gives the scores of a step and what its backward needs, kept.
+    `step_backward` gives ds and dquery, the gradient of what is compared with the keys. `finish`
+    makes of all steps dh and the gradients of the parameters; `dkeys` begins at 0 and is for what
+    a score can only sum up while the steps run.
+    """
+
+    def keys(self, h: Float[Array, "N S C"]) -> Float[Array, "N S A"]:
+        raise NotImplementedError
+
+    def step(self, s: Float[Array, "N H"], keys: Array) -> tuple[Float[Array, "N S"], Any]:
+        raise NotImplementedError
+
+    def step_backward(
+        self, dscore: Float[Array, "N S"], kept: Any, keys: Array, dkeys: Array
+    ) -> tuple[Float[Array, "N H"], Float[Array, "N A"]]:
+        raise NotImplementedError
+
+    def finish(
+        self,
+        dscores: Float[Array, "T N S"],
+        dqueries: Float[Array, "T N A"],
+        dkeys: Float[Array, "N S A"],
+        kept: list[Any],
+        s: Float[Array, "T N H"],
+        h: Float[Array, "N S C"],
+    ) -> tuple[Float[Array, "N S C"], dict[str, Array]]:
+        raise NotImplementedError
+
+
+class AdditiveScore(Score):
+    """score_i = v·tanh(W_s s + W_h h_i), with the keys W_h h_i.
+
+    Parameters: weight_s (A, H) and weight_h (A, C), the two blocks of the notes' W, and v (A,),
+    with A = H.
+    """
+
+    parameter_names = ("weight_s", "weight_h", "v")
+
+    def __init__(self, hidden: int, memory: int, *, rng: np.random.Generator, dtype: Any) -> None:
+        self.sizes = (hidden, memory)
+        weight = initializers.xavier_uniform((hidden, hidden + memory), rng, dtype=dtype)
+        self.weight_s = np.ascontiguousarray(weight[:, :hidden])
+        self.weight_h = np.ascontiguousarray(weight[:, hidden:])
+        self.v = initializers.uniform((hidden,), rng, bound=1 / math.sqrt(hidden), dtype=dtype)
+
+    def keys(self, h: Array) -> Array:
+        return h @ self.weight_h.T
+
+    def step(self, s: Array, keys: Array) -> tuple[Array, Array]:
+        u = keys + (s @ self.weight_s.T)[:, None, :]
+        np.tanh(u, out=u)
+        score = u @ self.v
+        return score, u
+
+    def step_backward(
+        self, dscore: Array, kept: Array, keys: Array, dkeys: Array
+    ) -> tuple[Array, Array]:
+        """da_i = dscore_i v (1 − u_i²),  dkeys += da,  dquery = Σ_i da_i,  ds = W_sᵀ dquery.
+
+        da and dkeys are without their factor v here: it is the same for all pairs and comes last.
+        """
+        u = kept
+        da = u * u
+        np.subtract(1.0, da, out=da)
+        da *= dscore[:, :, None]
+        dkeys += da
+        dquery = self.v * np.sum(da, axis=1)
+        ds = dquery @ self.weight_s
+        return ds, dquery
+
+    def finish(
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Array], s: Array, h: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        """dh = W_hᵀ dkeys,  dW_s = Σ dquery sᵀ,  dW_h = Σ dkey hᵀ,  dv = Σ dscore u."""
+        dkeys = self.v * dkeys
+        dh = dkeys @ self.weight_h
+        dweight_s = rows(dqueries).T @ rows(s)
+        dweight_h = rows(dkeys).T @ rows(h)
+        dv = np.zeros_like(self.v)
+        for dscore, u in zip(dscores, kept, strict=True):
+            dv += dscore.reshape(-1) @ rows(u)
+        return dh, {"weight_s": dweight_s, "weight_h": dweight_h, "v": dv}
+
+    def flops(self, input_shape: Shape) -> int:
+        """Of T steps beside S keys, (T, S)."""
+        steps, keys = input_shape
+        hidden, memory = self.sizes
+        return hidden * (2 * keys * memory + steps * (2 * hidden + 4 * keys))
+
+
+class CosineScore(Score):
+    """score_i = ŝ·ĥ_i with ŝ = s/√(|s|² + eps) and the keys ĥ_i, made of h_i in the same way."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def keys(self, h: Array) -> Array:
+        return h * _inverse_length(h)
+
+    def step(self, s: Array, keys: Array) -> tuple[Array, tuple[Array, Array]]:
+        inv_s = _inverse_length(s)
+        s_hat = s * inv_s
+        score = products(keys, s_hat)
+        return score, (s_hat, inv_s)
+
+    def step_backward(
+        self, dscore: Array, kept: tuple[Array, Array], keys: Array, dkeys: Array
+    ) -> tuple[Array, Array]:
+        """dŝ = Σ_i dscore_i ĥ_i,  ds = (dŝ − ŝ Σ dŝ ŝ)/|s|."""
+        s_hat, inv_s = kept
+        ds_hat = weighted_sum(dscore, keys)
+        ds = (ds_hat - s_hat * np.sum(ds_hat * s_hat, axis=-1, keepdims=True)) * inv_s
+        return ds, ds_hat
+
+    def finish(
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Any], s: Array, h: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        """dĥ_i = Σ_t dscore_ti ŝ_t,  dh = (dĥ − ĥ Σ dĥ ĥ)/|h|."""
+        inv_h = _inverse_length(h)
+        h_hat = h * inv_h
+        dh_hat = sum_over_time(dscores, np.stack([s_hat for s_hat, _ in kept]))
+        dh = (dh_hat - h_hat * np.sum(dh_hat * h_hat, axis=-1, keepdims=True)) * inv_h
+        return dh, {}
+
+    def flops(self, input_shape: Shape) -> int:
+        """Of T steps beside S keys, (T, S)."""
+        steps, keys = input_shape
+        return self.size * (3 * (steps + keys) + 2 * steps * keys)
+
+
+class DotScore(Score):
+    """score_i = s·h_i/√d, where d is the length of both, with the keys h_i/√d."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def keys(self, h: Array) -> Array:
+        return h * (1.0 / math.sqrt(self.size))
+
+    def step(self, s: Array, keys: Array) -> tuple[Array, None]:
+        score = products(keys, s)
+        return score, None
+
+    def step_backward(
+        self, dscore: Array, kept: None, keys: Array, dkeys: Array
+    ) -> tuple[Array, Array]:
+        """ds = Σ_i dscore_i h_i/√d."""
+        ds = weighted_sum(dscore, keys)
+        return ds, ds
+
+    def finish(
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[None], s: Array, h: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        """dh_i = Σ_t dscore_ti s_t/√d."""
+        dh = sum_over_time(dscores, s) * (1.0 / math.sqrt(self.size))
+        return dh, {}
+
+    def flops(self, input_shape: Shape) -> int:
+        """Of T steps beside S keys, (T, S)."""
+        steps, keys = input_shape
+        return self.size * (keys + 2 * steps * keys)
+
+
+def make_score(
+    kind: str, hidden: int, memory: int, *, rng: np.random.Generator, dtype: Any
+) -> Score:
+    """The score `kind`, of `SCORES`, between a state of size `hidden` and ones of size `memory`.
+
+    Raises ArgumentError for another kind, and for "cosine" and "dot" where the sizes differ.
+    """
+    check_choice("AttentionDecoder", "score", kind, SCORES)
+    if kind == "additive":
+        return AdditiveScore(hidden, memory, rng=rng, dtype=dtype)
+    if hidden != memory:
+        raise ArgumentError(
+            f"AttentionDecoder: hidden is {hidden}; allowed with score {kind!r}: {memory}, "
+            "the size of the states it is compared with"
+        )
+    return CosineScore(hidden) if kind == "cosine" else DotScore(hidden)
+
+
+def products(x: Float[Array, "N S D"], q: Float[Array, "N D"]) -> Float[Array, "N S"]:
+    """x_i·q for every i."""
+    return (x @ q[:, :, None])[:, :, 0]
+
+
+def weighted_sum(a: Float[Array, "N S"], x: Float[Array, "N S D"]) -> Float[Array, "N D"]:
+    """Σ_i a_i x_i."""
+    return (a[:, None, :] @ x)[:, 0, :]
+
+
+def sum_over_time(a: Float[Array, "T N S"], x: Float[Array, "T N D"]) -> Float[Array, "N S D"]:
+    """Σ_t a_ti x_t for every i."""
+    return a.transpose(1, 2, 0) @ x.transpose(1, 0, 2)
+
+
+def rows(x: Float[Array, "N T D"]) -> Float[Array, "rows D"]:
+    """All vectors one below the other."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+def _inverse_length(x: Float[Array, "*batch D"]) -> Float[Array, "*batch 1"]:
+    return 1.0 / np.sqrt(np.sum(x * x, axis=-1, keepdims=True) + _EPS)

@@ -1,0 +1,344 @@
+"""Transformer: from one sequence of tokens to another, by attention alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.layers.attention import MultiHeadAttention
+from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.dense import Dense
+from handgrad.layers.embedding import Embedding
+from handgrad.layers.positions import LearnedPositions, PositionalEncoding
+from handgrad.layers.transformer import Past, TransformerDecoder, TransformerEncoder, choose
+from handgrad.ops import dense, dropout
+from handgrad.ops.arguments import check_choice, check_length_values, check_lengths
+
+POSITIONS: Final = ("sinusoidal", "learned")
+
+Positions = PositionalEncoding | LearnedPositions
+
+
+class Embedded(NamedTuple):
+    """The caches from tokens to features: table, positions, dropout."""
+
+    tokens: Any
+    positions: Any
+    dropout: Any
+
+
+class Cache(NamedTuple):
+    """The caches of the steps; `Transformer.attention_maps` reads the attention weights."""
+
+    source: Embedded
+    encoder: Any
+    target: Embedded
+    decoder: Any
+    head: Any
+
+
+class State(NamedTuple):
+    """What a step of decoding needs: of the sources, and of the `steps` that were made.
+
+    memory: the keys and values of the encoder's output for every block of the decoder, made once;
+    lengths (B,) of the sources or None; past: the keys and values of the steps so far.
+    """
+
+    memory: Past
+    lengths: Array | None
+    past: Past | None
+    steps: int
+
+
+class Transformer(Layer):
+    """logits = decoder(√d E_t[inputs] + P, encoder(√d E_s[sources] + P)) Wᵀ + b,  d = d_model.
+
+    The decoder's attention to itself is causal, and nothing looks at the padding of a source.
+
+    - `shared`: one table E_s = E_t, called `target.weight`, for one vocabulary.
+    - `tied`: W is E_t and there is no b; otherwise they are `head.weight` and `head.bias`. The
+      gradient of an array that is used more than once is the sum over its uses.
+    - `positions`: "sinusoidal" P, or "learned" rows for places 0 to `longest` − 1.
+    - `dropout` also acts on the sums with P. The rest are settings of TransformerBlock; behind
+      blocks with norm="pre" stands a normalisation.
+
+    The tables start from N(0, 1/d), so that what √d makes of them is as large as the sinusoids.
+    Source: Vaswani et al. (2017), section 3; Yamanishi, section 7; Transformer Layer notes.
+    """
+
+    generator_names = ("rng",)
+    takes_tokens = True
+    head_op: ModuleType = dense
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        *,
+        rng: np.random.Generator,
+        d_model: int = 512,
+        heads: int = 8,
+        hidden: int = 2048,
+        encoder_blocks: int = 6,
+        decoder_blocks: int = 6,
+        dropout: float = 0.1,
+        norm: str = "post",
+        activation: str = "relu",
+        positions: str = "sinusoidal",
+        longest: int = 512,
+        shared: bool = False,
+        tied: bool = False,
+        eps: float = 1e-5,
+        dtype: Any = np.float32,
+    ) -> None:
+        sizes = {
+            "source_vocabulary": source_vocabulary,
+            "target_vocabulary": target_vocabulary,
+            "d_model": d_model,
+            "longest": longest,
+        }
+        for name, value in sizes.items():
+            if value < 1:
+                raise ArgumentError(f"Transformer: {name} is {value}; allowed: 1 or more")
+        check_choice("Transformer", "positions", positions, POSITIONS)
+        if shared and source_vocabulary != target_vocabulary:
+            raise ArgumentError(
+                f"Transformer: source_vocabulary is {source_vocabulary}; allowed with shared=True: "
+                f"{target_vocabulary}, the target_vocabulary"
+            )
+
+        def table(vocabulary: int) -> Embedding:
+            initializer = partial(initializers.normal, std=d_model**-0.5)
+            return Embedding(vocabulary, d_model, rng=rng, initializer=initializer, dtype=dtype)
+
+        def places() -> Positions:
+            if positions == "learned":
+                return LearnedPositions(longest, d_model, rng=rng, dtype=dtype)
+            return PositionalEncoding()
+
+        settings: dict[str, Any] = {
+            "norm": norm,
+            "activation": activation,
+            "dropout": dropout,
+            "eps": eps,
+            "dtype": dtype,
+        }
+        self.vocabularies = {"source": source_vocabulary, "target": target_vocabulary}
+        self.features = d_model
+        self.dropout = dropout
+        self.rng = rng if dropout > 0 else None
+        tables = {} if shared else {"source": table(source_vocabulary)}
+        tables["target"] = table(target_vocabulary)
+        self.tables = {"source": tables.get("source", tables["target"]), "target": tables["target"]}
+        self.positions = {"source": places(), "target": places()}
+        self.encoder = TransformerEncoder(
+            encoder_blocks, d_model, heads, hidden, rng=rng, **settings
+        )
+        self.decoder = TransformerDecoder(
+            decoder_blocks, d_model, heads, hidden, rng=rng, **settings
+        )
+        self.head = None if tied else Dense(d_model, target_vocabulary, rng=rng, dtype=dtype)
+        self.shared = shared
+        self.layers: dict[str, Layer] = {
+            **tables,
+            "source_positions": self.positions["source"],
+            "target_positions": self.positions["target"],
+            "encoder": self.encoder,
+            "decoder": self.decoder,
+        }
+        if self.head is not None:
+            self.layers["head"] = self.head
+
+    def forward(  # type: ignore[override]
+        self,
+        sources: Array,
+        source_lengths: Array | None,
+        inputs: Array,
+        target_lengths: Array | None = None,
+        *,
+        training: bool = False,
+    ) -> tuple[Array, Cache]:
+        """logits (N, T, target_vocabulary) for what follows each of inputs, beside sources.
+
+        sources (N, S) and inputs (N, T) are tokens, <s> first in the inputs; the lengths (N,) say
+        how many of them are no padding, None that all are not. What stands in the logits behind
+        the end of a target means nothing, and the loss has to ignore it.
+        Raises ShapeError and ArgumentError where shapes, tokens or lengths are not so.
+        """
+        self._check("source", sources, source_lengths)
+        self._check("target", inputs, target_lengths)
+        if inputs.shape[0] != sources.shape[0]:
+            raise ShapeError(
+                f"Transformer: inputs have shape {tuple(inputs.shape)}; "
+                f"allowed: ({sources.shape[0]}, T), as many rows as sources"
+            )
+        memory, source, encoder = self._encode(sources, source_lengths, training=training)
+        z, target = self._embed("target", inputs, training=training)
+        z, decoder = self.decoder.forward(
+            z, memory, lengths=target_lengths, memory_lengths=source_lengths, training=training
+        )
+        logits, head = self._scores(z)
+        return logits, Cache(source, encoder, target, decoder, head)
+
+    def backward(
+        self,
+        dlogits: Array,
+        cache: Cache,
+        *,
+        gradients: Mapping[str, Array] | None = None,
+        input_gradient: bool = True,
+    ) -> tuple[None, Mapping[str, Array]]:
+        """None, because tokens have no gradient, and the gradients of the parameters."""
+        found: dict[str, Mapping[str, Array]] = {}
+        if self.head is not None:
+            dz, found["head"] = self.head.backward(
+                dlogits, cache.head, gradients=part(gradients, "head")
+            )
+        else:
+            place = None if gradients is None else gradients["target.weight"]
+            dz, dtable, _ = self.head_op.backward(dlogits, cache.head, out=(None, place, None))
+            found["target"] = {"weight": dtable}
+        (dz, dmemory), found["decoder"] = self.decoder.backward(
+            dz, cache.decoder, gradients=part(gradients, "decoder")
+        )
+        self._backward_embed("target", dz, cache.target, found, gradients)
+        dx, found["encoder"] = self.encoder.backward(
+            dmemory, cache.encoder, gradients=part(gradients, "encoder")
+        )
+        self._backward_embed("source", dx, cache.source, found, gradients)
+        if gradients is None:
+            gradients = merge({name: found[name] for name in self.layers})
+        return None, gradients
+
+    def _encode(
+        self, sources: Array, lengths: Array | None, *, training: bool
+    ) -> tuple[Array, Embedded, Any]:
+        """The memory (N, S, d) and the two caches on the way to it."""
+        x, source = self._embed("source", sources, training=training)
+        memory, encoder = self.encoder.forward(x, lengths=lengths, training=training)
+        return memory, source, encoder
+
+    def _embed(
+        self, side: str, tokens: Array, *, offset: int = 0, training: bool = False
+    ) -> tuple[Array, Embedded]:
+        """dropout(√d E[tokens] + P), the first token standing at the place `offset`."""
+        x, table = self.tables[side].forward(tokens)
+        x, places = self.positions[side].forward(math.sqrt(self.features) * x, offset=offset)
+        x, dropped = dropout.forward(x, self.dropout, self.rng, training=training)
+        return x, Embedded(table, places, dropped)
+
+    def _backward_embed(
+        self,
+        side: str,
+        dx: Array,
+        cache: Embedded,
+        found: dict[str, Mapping[str, Array]],
+        gradients: Mapping[str, Array] | None,
+    ) -> None:
+        """Put the gradients of positions and table into `found`, added to what the table has."""
+        dx = dropout.backward(dx, cache.dropout)
+        places = f"{side}_positions"
+        dx, found[places] = self.positions[side].backward(
+            dx, cache.positions, gradients=part(gradients, places)
+        )
+        dx = math.sqrt(self.features) * dx
+        table = "target" if self.shared else side
+        if table in found:
+            self.tables[side].add_gradient(dx, cache.tokens, found[table]["weight"])
+        else:
+            _, found[table] = self.tables[side].backward(
+                dx, cache.tokens, gradients=part(gradients, table)
+            )
+
+    def _scores(self, z: Array) -> tuple[Array, Any]:
+        if self.head is None:
+            return dense.forward(z, self.tables["target"].weight)
+        return self.head.forward(z)
+
+    def attention_maps(self, cache: Cache) -> list[tuple[str, Array]]:
+        """Every attention's weights (N, heads, T, S) by name, as in `decoder.0.cross_attention`."""
+        return [
+            (f"{name}.{inner}", weights)
+            for name, stack, kept in (
+                ("encoder", self.encoder, cache.encoder),
+                ("decoder", self.decoder, cache.decoder),
+            )
+            for inner, weights in stack.attention_maps(kept)
+        ]
+
+    def start(self, sources: Array, source_lengths: Array | None = None) -> State:
+        """The encoder's work for sources (B, S), before the first step of decoding."""
+        self._check("source", sources, source_lengths)
+        memory, _, _ = self._encode(sources, source_lengths, training=False)
+        return State(self.decoder.remember(memory), source_lengths, None, 0)
+
+    def step(self, tokens: Array, state: State) -> tuple[Array, State]:
+        """logits (B, target_vocabulary) for what follows tokens (B,), the first of them <s>."""
+        x, _ = self._embed("target", tokens[:, None], offset=state.steps)
+        y, past = self.decoder.decode(x, state.past, state.memory, memory_lengths=state.lengths)
+        logits, _ = self._scores(y[:, 0])
+        return logits, state._replace(past=past, steps=state.steps + 1)
+
+    def choose(self, state: State, index: Array) -> State:
+        """The state of these rows of the batch, as for the beams that go on."""
+        return state._replace(
+            memory=choose(state.memory, index),
+            lengths=None if state.lengths is None else state.lengths[index],
+            past=None if state.past is None else choose(state.past, index),
+        )
+
+    def _check(self, side: str, tokens: Array, lengths: Array | None) -> None:
+        name = "sources" if side == "source" else "inputs"
+        if len(tokens.shape) != 2 or tokens.shape[1] == 0:
+            raise ShapeError(
+                f"Transformer: {name} have shape {tuple(tokens.shape)}; "
+                "allowed: (N, steps) with at least one step"
+            )
+        if lengths is not None:
+            check_lengths(f"Transformer, {side}", lengths, tokens.shape[0])
+            check_length_values(f"Transformer, {side}", lengths, tokens.shape[1])
+
+    def output_shape(self, input_shape: Any) -> Shape:
+        """The shape of the logits of one example of shape ((S,), (T,))."""
+        if len(input_shape) != 2 or any(not isinstance(shape, tuple) for shape in input_shape):
+            raise ShapeError(
+                f"Transformer: an example has shape {input_shape}; allowed: ((S,), (T,))"
+            )
+        return (*input_shape[1], self.vocabularies["target"])
+
+    def flops(self, input_shape: Any) -> int:
+        return sum(row.flops for row in self.summary(input_shape))
+
+    def summary(self, input_shape: Any, name: str = "") -> list[Row]:
+        """For an example of shape ((S,), (T,)); a shared table counts once."""
+        prefix = f"{name}." if name else ""
+        logits_shape = self.output_shape(input_shape)
+        (source_steps,), (target_steps,) = input_shape
+        source, target = (source_steps, self.features), (target_steps, self.features)
+        shapes = {
+            "source": (source_steps,),
+            "target": (target_steps,),
+            "source_positions": source,
+            "encoder": source,
+        }
+        rows = []
+        for child_name, layer in self.layers.items():
+            rows += layer.summary(shapes.get(child_name, target), prefix + child_name)
+        if self.head is None:
+            flops = 2 * self.features * math.prod(logits_shape)
+            rows.append(Row(f"{prefix}head", "Dense", logits_shape, 0, flops))
+        crossing = self.decoder.blocks[0].layers["cross_attention"].inner
+        assert isinstance(crossing, MultiHeadAttention)
+        flops = crossing.flops(target, keys=source_steps)
+        return [
+            row._replace(flops=flops) if row.name.endswith("cross_attention.inner") else row
+            for row in rows
+        ]

@@ -1,0 +1,273 @@
+"""Which keys each table of a recipe has, and what their values may be."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from handgrad.data.pairs import UNITS as PAIR_UNITS
+from handgrad.data.text import UNITS as TEXT_UNITS
+from handgrad.models.decoder_cells import CELLS as DECODER_CELLS
+from handgrad.models.decoder_scores import SCORES
+from handgrad.models.seq2seq import ENCODERS
+from handgrad.models.sequence_classifier import POOLINGS
+from handgrad.models.sequence_tagger import CELLS
+from handgrad.ops.activation import ACTIVATIONS
+from handgrad.ops.rnn import NONLINEARITIES
+from handgrad.recipes.schema import (
+    Either,
+    Flag,
+    Integer,
+    Key,
+    Keys,
+    Number,
+    Several,
+    Size,
+    Tables,
+    Text,
+)
+
+_COUNT: Final = Integer(1)
+_RATE: Final = Number(0, below=1)
+_NOT_NEGATIVE: Final = Number(0)
+_POSITIVE: Final = Number(above=0)
+_INITIALIZER: Final = Text(
+    ("he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "truncated_normal", "orthogonal")
+)
+
+SECTIONS: Final = ("data", "model", "loss", "optimizer", "schedule", "augmentation", "training")
+#: What every [data] has.
+_DATA: Final[Keys] = {"name": Key(Text(), required=True), "path": Key(Text())}
+_SHARE: Final = Number(0, below=1)
+#: Examples with one class each. shape, classes, maximum, mean and std are also what a run's
+#: config.toml keeps of its data.
+_CLASSIFIED: Final[Keys] = {
+    **_DATA,
+    "validation": Key(_SHARE),
+    "shape": Key(Several(_COUNT, (1, 2, 3))),
+    "maximum": Key(_POSITIVE),
+    "classes": Key(Several(Text())),
+    "standardize": Key(Text(("all", "channels"))),
+    "mean": Key(Several(Number(None))),
+    "std": Key(Several(_POSITIVE)),
+}
+#: A text to continue.
+_TEXT: Final[Keys] = {
+    **_DATA,
+    "unit": Key(Text(TEXT_UNITS)),
+    "block": Key(_COUNT, required=True),
+    "blocks": Key(_COUNT),
+    "validation": Key(_SHARE),
+    "vocabulary": Key(_COUNT),
+}
+#: Pairs of texts, each of these sets with its own settings.
+_VOCABULARIES: Final[Keys] = {"vocabularies": Key(Several(_COUNT, (2,)))}
+_DATES: Final[Keys] = {
+    **_DATA,
+    **_VOCABULARIES,
+    **dict.fromkeys(("train", "validation", "test"), Key(_COUNT)),
+    "locales": Key(Several(Text())),
+    "ascii": Key(Flag()),
+}
+_PRONOUNCE: Final[Keys] = {
+    **_DATA,
+    **_VOCABULARIES,
+    **dict.fromkeys(("stress", "alternates"), Key(Flag())),
+    **dict.fromkeys(("validation", "test"), Key(_SHARE)),
+}
+_PAIRS: Final[Keys] = {
+    **_DATA,
+    **_VOCABULARIES,
+    "unit": Key(Text(PAIR_UNITS)),
+    "size": Key(_COUNT),
+    "longest": Key(_COUNT),
+    **dict.fromkeys(("validation", "test"), Key(_SHARE)),
+}
+
+
+def data_keys(model: str, data: Any) -> Keys:
+    """The keys of [data] for this type of model, and of this data."""
+    match task_of(model):
+        case "text":
+            return _TEXT
+        case "pairs":
+            name = data.get("name", "") if isinstance(data, dict) else ""
+            return {"dates": _DATES, "pronounce": _PRONOUNCE}.get(str(name), _PAIRS)
+        case _:
+            return _CLASSIFIED
+
+
+def task_of(model: str) -> str:
+    """What a type of model learns: "classification", "text" or "pairs"."""
+    return {"gpt": "text", "seq2seq": "pairs", "transformer": "pairs"}.get(model, "classification")
+
+
+TRAINING: Final = {
+    "epochs": Key(_COUNT, required=True),
+    "batch_size": Key(_COUNT),
+    "seed": Key(Integer(0)),
+    "accumulate": Key(_COUNT),
+    "clip_norm": Key(_POSITIVE),
+    "precision": Key(Text(("float32", "bf16"))),
+    "early_stopping": Key(_COUNT),
+}
+
+_CONVOLUTION: Final[Keys] = {
+    "channels": Key(_COUNT, required=True),
+    "kernel_size": Key(Size(1), required=True),
+    "stride": Key(Size(1)),
+    "padding": Key(Size(0)),
+    "dilation": Key(Size(1)),
+    "groups": Key(_COUNT),
+    "bias": Key(Flag()),
+}
+_RECURRENT: Final[Keys] = {
+    "hidden_size": Key(_COUNT, required=True),
+    "num_layers": Key(_COUNT),
+    "bidirectional": Key(Flag()),
+    "dropout": Key(Number(0, 1)),
+    "bias": Key(Flag()),
+}
+_FIRST: Final[Keys] = {"activation": Key(Text(ACTIVATIONS)), "initializer": Key(_INITIALIZER)}
+_WINDOW: Final[Keys] = {"stride": Key(Size(1)), "padding": Key(Size(0))}
+LAYERS: Final[dict[str, Keys]] = {
+    "dense": {"features": Key(_COUNT, required=True), "bias": Key(Flag()), **_FIRST},
+    "conv1d": {**_CONVOLUTION, **_FIRST},
+    "conv2d": {**_CONVOLUTION, **_FIRST},
+    "conv_transpose2d": {
+        **_CONVOLUTION,
+        "output_padding": Key(Size(0)),
+        "initializer": Key(_INITIALIZER),
+    },
+    "max_pool2d": {
+        "kernel_size": Key(Size(1), required=True),
+        **_WINDOW,
+        "dilation": Key(Size(1)),
+    },
+    "avg_pool2d": {
+        "kernel_size": Key(Either(Size(1), Text(("global",))), required=True),
+        **_WINDOW,
+        "count_include_pad": Key(Flag()),
+    },
+    "rnn": {**_RECURRENT, "nonlinearity": Key(Text(NONLINEARITIES))},
+    "leaky_rnn": {**_RECURRENT, "alpha": Key(Number(0, 1), required=True)},
+    "lstm": {**_RECURRENT, "proj_size": Key(_COUNT), "forget_bias": Key(Number(None))},
+    "gru": _RECURRENT,
+    "last_step": {"bidirectional": Key(Flag())},
+    "flatten": {},
+    "batch_norm": {"momentum": Key(Number(0, 1)), "eps": Key(_NOT_NEGATIVE)},
+    "layer_norm": {"eps": Key(_NOT_NEGATIVE)},
+    "rms_norm": {"eps": Key(_NOT_NEGATIVE)},
+    "standardize": {"eps": Key(_NOT_NEGATIVE)},
+    "dropout": {"p": Key(Number(0, 1), required=True)},
+    "activation": {"name": Key(Text(ACTIVATIONS[1:]), required=True)},
+    "residual": {"layers": Key(Tables(), required=True), "projection": Key(Tables())},
+}
+MODELS: Final[dict[str, Keys]] = {
+    "sequence_classifier": {
+        "hidden_size": Key(_COUNT, required=True),
+        "cell": Key(Text(tuple(CELLS))),
+        "num_layers": Key(_COUNT),
+        "bidirectional": Key(Flag()),
+        "dropout": Key(Number(0, 1)),
+        "head_dropout": Key(Number(0, 1)),
+        "pooling": Key(Text(POOLINGS)),
+        "nonlinearity": Key(Text(NONLINEARITIES)),
+        "alpha": Key(Number(0, 1)),
+        "proj_size": Key(_COUNT),
+        "forget_bias": Key(Number(None)),
+    },
+    "cls_encoder": {
+        "d1": Key(_COUNT, required=True),
+        "d2": Key(_COUNT, required=True),
+        "standardize": Key(Text(("example", "none"))),
+        "initializer": Key(_INITIALIZER),
+    },
+    "two_layer_net": {
+        "hidden": Key(_COUNT, required=True),
+        "standardize": Key(Text(("example", "none"))),
+        "initializer": Key(_INITIALIZER),
+    },
+    "seq2seq": {
+        "embedding": Key(_COUNT, required=True),
+        "hidden": Key(_COUNT, required=True),
+        "decoder_hidden": Key(_COUNT),
+        "score": Key(Text(SCORES)),
+        "encoder": Key(Text(ENCODERS)),
+        "cell": Key(Text(DECODER_CELLS)),
+        "feed": Key(Flag()),
+        "num_layers": Key(_COUNT),
+        "dropout": Key(Number(0, 1)),
+    },
+    "transformer": {
+        "d_model": Key(_COUNT),
+        "heads": Key(_COUNT),
+        "hidden": Key(_COUNT),
+        "encoder_blocks": Key(_COUNT),
+        "decoder_blocks": Key(_COUNT),
+        "dropout": Key(Number(0, 1)),
+        "norm": Key(Text(("pre", "post"))),
+        "activation": Key(Text(ACTIVATIONS)),
+        "positions": Key(Text(("sinusoidal", "learned"))),
+        "longest": Key(_COUNT),
+        "shared": Key(Flag()),
+        "tied": Key(Flag()),
+    },
+    "gpt": {
+        "width": Key(_COUNT, required=True),
+        "heads": Key(_COUNT, required=True),
+        "blocks": Key(_COUNT, required=True),
+        "hidden": Key(_COUNT),
+        "dropout": Key(Number(0, 1)),
+        "bias": Key(Flag()),
+        "approximate": Key(Text(("none", "tanh"))),
+        "positions": Key(Text(("learned", "rotary", "sinusoidal"))),
+        "tied": Key(Flag()),
+        "kv_heads": Key(_COUNT),
+    },
+}
+LOSSES: Final[dict[str, Keys]] = {
+    "cross_entropy": {"label_smoothing": Key(Number(0, 1))},
+}
+_ADAM: Final[Keys] = {
+    "lr": Key(_POSITIVE),
+    "betas": Key(Several(_RATE, (2,))),
+    "eps": Key(_NOT_NEGATIVE),
+    "weight_decay": Key(_NOT_NEGATIVE),
+}
+_SGD: Final[Keys] = {"lr": Key(_POSITIVE), "weight_decay": Key(_NOT_NEGATIVE)}
+OPTIMIZERS: Final[dict[str, Keys]] = {
+    "sgd": _SGD,
+    "momentum": {
+        **_SGD,
+        "momentum": Key(_RATE),
+        "form": Key(Text(("averaged", "classical"))),
+    },
+    "nesterov": {**_SGD, "momentum": Key(_RATE)},
+    "rmsprop": {**_SGD, "alpha": Key(_RATE), "eps": Key(_NOT_NEGATIVE)},
+    "adam": _ADAM,
+    "adamw": _ADAM,
+}
+SCHEDULES: Final[dict[str, Keys]] = {
+    "constant": {},
+    "step": {"epochs": Key(_POSITIVE, required=True), "gamma": Key(_POSITIVE)},
+    "cosine": {"eta_min": Key(_NOT_NEGATIVE), "warmup": Key(_POSITIVE)},
+    "linear_warmup": {"epochs": Key(_POSITIVE, required=True), "start_factor": Key(Number(0, 1))},
+    "one_cycle": {
+        "pct_start": Key(_RATE),
+        "div_factor": Key(_POSITIVE),
+        "final_div_factor": Key(_POSITIVE),
+    },
+}
+AUGMENTATIONS: Final[dict[str, Keys]] = {
+    "affine": {
+        "rotation": Key(_NOT_NEGATIVE),
+        "scale": Key(_RATE),
+        "shear": Key(_NOT_NEGATIVE),
+        "shift": Key(_NOT_NEGATIVE),
+        "elastic": Key(_NOT_NEGATIVE),
+        "grid": Key(Integer(2)),
+        "fill": Key(Number(None)),
+    },
+    "shift": {"pixels": Key(_COUNT, required=True), "fill": Key(Number(None))},
+    "flip": {"probability": Key(Number(0, 1))},
+}

@@ -1,0 +1,99 @@
+"""The model of a recipe that names one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.errors import HandgradError, RecipeError
+from handgrad.layers import Layer
+from handgrad.models import (
+    GPT,
+    ClsEncoder,
+    Seq2Seq,
+    SequenceClassifier,
+    Transformer,
+    TwoLayerNet,
+)
+from handgrad.recipes.recipe import Recipe
+
+Settings = dict[str, Any]
+
+
+def build(recipe: Recipe, rng: np.random.Generator) -> Layer:
+    """The model of a recipe that has been completed with what its data told.
+
+    Raises RecipeError where a setting does not fit.
+    """
+    settings = dict(recipe.model.settings)
+    if "initializer" in settings:
+        settings["initializer"] = getattr(initializers, settings["initializer"])
+    if settings.get("standardize") == "none":
+        settings["standardize"] = None
+    try:
+        return _MAKERS[recipe.model.type](settings, recipe.data, rng)
+    except HandgradError as error:
+        raise RecipeError(f"model: {error}") from None
+
+
+def _sequence_classifier(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
+    features, classes = _features(data), len(data["classes"])
+    cell = settings.get("cell", "lstm")
+    for name, owner in _OF_ONE_CELL.items():
+        if name in settings and owner != cell:
+            raise RecipeError(
+                f'model.{name} is {settings[name]} with cell = "{cell}"; allowed: with "{owner}"'
+            )
+    return SequenceClassifier(features, settings.pop("hidden_size"), classes, rng=rng, **settings)
+
+
+def _cls_encoder(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
+    d1, d2, classes = settings.pop("d1"), settings.pop("d2"), len(data["classes"])
+    return ClsEncoder(_features(data), d1, d2, classes, rng=rng, **settings)
+
+
+def _two_layer_net(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
+    features, hidden, classes = _features(data), settings.pop("hidden"), len(data["classes"])
+    return TwoLayerNet(data["shape"][0], features, hidden, classes, rng=rng, **settings)
+
+
+#: Settings that one kind of cell has.
+_OF_ONE_CELL: Final = {
+    "nonlinearity": "rnn",
+    "alpha": "leaky_rnn",
+    "proj_size": "lstm",
+    "forget_bias": "lstm",
+}
+
+
+def _features(data: Settings) -> int:
+    """Of one step of a sequence (T, D)."""
+    shape = data["shape"]
+    if len(shape) != 2:
+        raise RecipeError(f"data.shape is {shape}; allowed: (T, D), as of a sequence")
+    return int(shape[1])
+
+
+def _seq2seq(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
+    return Seq2Seq(*data["vocabularies"], rng=rng, **settings)
+
+
+def _transformer(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
+    return Transformer(*data["vocabularies"], rng=rng, **settings)
+
+
+def _gpt(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
+    return GPT(data["vocabulary"], context=data["block"], rng=rng, **settings)
+
+
+_MAKERS: Final[dict[str, Callable[[Settings, Settings, np.random.Generator], Layer]]] = {
+    "sequence_classifier": _sequence_classifier,
+    "cls_encoder": _cls_encoder,
+    "two_layer_net": _two_layer_net,
+    "seq2seq": _seq2seq,
+    "transformer": _transformer,
+    "gpt": _gpt,
+}

@@ -1,0 +1,124 @@
+"""Examples with one class each: images, rows, or sequences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from handgrad import data as data_sets
+from handgrad.arrays import Array
+from handgrad.data import Dataset, Pixels, Sequences
+from handgrad.errors import RecipeError
+from handgrad.recipes.tasks.task import Task
+
+if TYPE_CHECKING:
+    from handgrad.recipes.recipe import Recipe
+
+#: Model types that take sequences of different lengths.
+RAGGED = ("sequence_classifier",)
+
+
+def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
+    """The task of a recipe whose data are examples with classes."""
+    return of(recipe, load_data(recipe, path))
+
+
+def of(recipe: Recipe, data: Dataset) -> Task:
+    """The task with these data."""
+    told = f"{len(data.x_train):,} examples to learn, {len(data.x_test):,} to test"
+    found: dict[str, Any] = {"shape": list(data.input_shape), "classes": list(data.classes)}
+    if isinstance(data.x_train, Pixels):
+        found["maximum"] = data.x_train.maximum
+    if recipe.data.get("standardize"):
+        mean, std = _statistics(recipe, data.x_train)
+        found |= {"mean": mean.tolist(), "std": std.tolist()}
+        data = _every_part(data, lambda x: standardized(x, mean, std))
+    return Task(data.name, data, len(data.x_train), told, found)
+
+
+def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Dataset:
+    """The recipe's data set as it is read, in the shape that the recipe wants."""
+    values = recipe.data
+    given = path if path is not None else values.get("path")
+    data = data_sets.load(values["name"], given, recipe.seed, maximum=values.get("maximum"))
+    data = _dense(recipe, data)
+    shape = values.get("shape")
+    if shape is not None and tuple(shape) != data.input_shape:
+        if isinstance(data.x_train, Sequences) or math.prod(shape) != math.prod(data.input_shape):
+            raise RecipeError(
+                f"{recipe.name}: data.shape is {shape}, {math.prod(shape)} values; allowed: "
+                f"{math.prod(data.input_shape)} values, as an example of {data.name} has"
+            )
+        data = _every_part(data, lambda x: _reshaped(x, shape))
+    classes = values.get("classes")
+    if classes is not None and len(classes) != len(data.classes):
+        raise RecipeError(
+            f"{recipe.name}: data.classes has {len(classes)} names; allowed: {len(data.classes)}, "
+            f"as many as {data.name} has classes"
+        )
+    if classes is not None:
+        data = replace(data, classes=tuple(classes))
+    if values.get("validation"):
+        data = data_sets.with_validation(data, values["validation"], recipe.seed)
+    return data
+
+
+def example(recipe: Recipe, count: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Normal values in the shape of an example; sequences of different lengths where they fit."""
+    x = rng.standard_normal((count, *recipe.data["shape"]))
+    if recipe.model.type not in RAGGED:
+        return (x,)
+    return x, np.linspace(x.shape[1], max(1, x.shape[1] // 2), count).astype(np.int64)
+
+
+def _every_part(data: Dataset, change: Any) -> Dataset:
+    parts = {name: getattr(data, name) for name in ("x_train", "x_test", "x_validation")}
+    return replace(data, **{name: change(x) for name, x in parts.items() if x is not None})
+
+
+def _dense(recipe: Recipe, data: Dataset) -> Dataset:
+    """Sequences as arrays where all have one length, which models of other kinds need."""
+    if not isinstance(data.x_train, Sequences):
+        return data
+    parts = [x for x in (data.x_train, data.x_test, data.x_validation) if isinstance(x, Sequences)]
+    lengths = np.unique(np.concatenate([x.lengths for x in parts]))
+    if len(lengths) == 1:
+        return _every_part(data, lambda x: x[:].x)
+    if recipe.model.type not in RAGGED:
+        raise RecipeError(
+            f"{recipe.name}: {data.name} has sequences of {lengths[0]} to {lengths[-1]} steps; "
+            f'allowed: one length, or model.type = "{RAGGED[0]}"'
+        )
+    return data
+
+
+def _reshaped(x: Any, shape: list[int]) -> Any:
+    if isinstance(x, Pixels):
+        return Pixels(x.values.reshape(len(x), *shape), x.maximum)
+    return x.reshape(len(x), *shape)
+
+
+def _statistics(recipe: Recipe, x: Any) -> tuple[Array, Array]:
+    """Mean and standard deviation of the training part: one of all values, or one per channel.
+
+    A run that has them keeps them, so that other data are treated as its own were.
+    """
+    if "mean" in recipe.data and "std" in recipe.data:
+        return np.array(recipe.data["mean"]), np.array(recipe.data["std"])
+    values = x.values if isinstance(x, Sequences) else np.asarray(x)
+    values = values.astype(np.float64)
+    every = recipe.data["standardize"] == "all"
+    axes = tuple(range(values.ndim)) if every else tuple(range(values.ndim - 1))
+    mean, std = np.atleast_1d(values.mean(axis=axes)), np.atleast_1d(values.std(axis=axes))
+    return mean, np.where(std > 0, std, 1.0)
+
+
+def standardized(x: Any, mean: Array, std: Array) -> Any:
+    """(x − mean)/std, channels last, in float32."""
+    values = x.values if isinstance(x, Sequences) else np.asarray(x)
+    scaled = ((values - mean) / std).astype(np.float32)
+    return Sequences(scaled, x.lengths, x.padding) if isinstance(x, Sequences) else scaled

@@ -1,0 +1,34 @@
+"""A task: data in parts, and what has to be known beside the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handgrad.data.tokens import Tokenizer
+from handgrad.training.review import Review
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a recipe's data becomes.
+
+    data: as `training.train` takes it; examples: how many an epoch has; told: the data in a few
+    words; found: the values of [data] from which the model is built again; tokenizers: those that a
+    run keeps beside its weights, by the stem of their file.
+    """
+
+    name: str
+    data: Any
+    examples: int
+    told: str
+    found: Mapping[str, Any]
+    review: Review | None = None
+    tokenizers: Mapping[str, Tokenizer] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> None:
+        """Put the tokenizers into the folder of a run."""
+        for name, tokenizer in self.tokenizers.items():
+            tokenizer.save(folder / f"{name}.json")

@@ -1,0 +1,45 @@
+"""A text to continue, token by token."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data import Blocks, load_text
+from handgrad.recipes.tasks.task import Task
+from handgrad.training import Parts
+from handgrad.training.reviews import TextReview
+
+if TYPE_CHECKING:
+    from handgrad.recipes.recipe import Recipe
+
+
+def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
+    """The task of a recipe that learns to continue a text: any file, or Python's own topics."""
+    values = recipe.data
+    given = path if path is not None else values.get("path")
+    settings = {key: values[key] for key in ("unit", "validation") if key in values}
+    text = load_text(given, **settings)
+    train = Blocks(text.train, values["block"], values.get("blocks"))
+    validation = Blocks(text.validation, values["block"])
+    told = (
+        f"{len(text.train):,} tokens to learn, {len(text.validation):,} to judge, "
+        f"{text.tokenizer.size} different"
+    )
+    return Task(
+        text.name,
+        Parts(train, validation),
+        len(train),
+        told,
+        {"vocabulary": text.tokenizer.size},
+        TextReview(text, validation, recipe.seed),
+        {"tokens": text.tokenizer},
+    )
+
+
+def example(recipe: Recipe, count: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Random blocks of tokens."""
+    return (rng.integers(0, recipe.data["vocabulary"], (count, recipe.data["block"])),)

@@ -1,0 +1,126 @@
+"""The attention decoder: its gradients, ragged memories, and decoding step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.models.attention_decoder import AttentionDecoder
+from handgrad.models.decoder_cells import CELLS
+from handgrad.models.decoder_scores import SCORES
+from tests.layers.gradients import check_destinations, check_gradients
+from tests.tolerances import assert_close
+
+each_score = pytest.mark.parametrize("score", SCORES)
+each_cell = pytest.mark.parametrize("cell", CELLS)
+LENGTHS = np.array([5, 2, 0])
+
+
+def make(score: str = "additive", cell: str = "gru", inputs: int = 3) -> AttentionDecoder:
+    rng = np.random.default_rng(1)
+    memory = 4 if score == "additive" else 6
+    decoder = AttentionDecoder(inputs, memory, 6, rng=rng, score=score, cell=cell, dtype=np.float64)
+    for array in decoder.parameters.values():
+        array[...] = rng.normal(0.0, 0.6, array.shape)
+    return decoder
+
+
+def some(decoder: AttentionDecoder, steps: int = 4) -> tuple[np.ndarray, ...]:
+    """e, h and s0 of three sequences."""
+    rng = np.random.default_rng(2)
+    inputs, memory, hidden = decoder.sizes.values()
+    return tuple(
+        rng.standard_normal(shape) for shape in ((3, steps, inputs), (3, 5, memory), (3, hidden))
+    )
+
+
+@each_score
+@each_cell
+@pytest.mark.parametrize("inputs", [3, 0])
+def test_gradients_match_differences(score: str, cell: str, inputs: int) -> None:
+    decoder = make(score, cell, inputs)
+    check_gradients(decoder, *some(decoder), training=True, lengths=LENGTHS)
+    check_gradients(decoder, *some(decoder), training=False)
+
+
+@each_score
+@each_cell
+def test_gradients_go_where_they_are_sent(score: str, cell: str) -> None:
+    decoder = make(score, cell)
+    check_destinations(decoder, *some(decoder), training=True, lengths=LENGTHS)
+
+
+@each_score
+def test_what_stands_behind_the_end_of_a_memory_has_no_influence(score: str) -> None:
+    decoder = make(score)
+    e, h, s0 = some(decoder)
+    y, cache = decoder.forward(e, h, s0, LENGTHS)
+    dy = np.random.default_rng(3).standard_normal(y.shape)
+    (_, dh, _), gradients = decoder.backward(dy, cache)
+    behind = np.arange(5) >= LENGTHS[:, None]
+    np.testing.assert_array_equal(dh[behind], 0.0)
+    np.testing.assert_array_equal(cache.alpha[:, behind], 0.0)
+    h[behind] = 7.0
+    again, again_cache = decoder.forward(e, h, s0, LENGTHS)
+    np.testing.assert_array_equal(again, y)
+    _, again_gradients = decoder.backward(dy, again_cache)
+    for name, gradient in gradients.items():
+        np.testing.assert_array_equal(again_gradients[name], gradient)
+
+
+def test_an_empty_memory_gives_a_context_of_0() -> None:
+    decoder = make()
+    _, cache = decoder.forward(*some(decoder), LENGTHS)
+    np.testing.assert_array_equal(cache.c[:, 2], 0.0)
+
+
+@each_score
+@each_cell
+def test_steps_give_what_forward_gives(score: str, cell: str) -> None:
+    decoder = make(score, cell)
+    e, h, s0 = some(decoder)
+    y, cache = decoder.forward(e, h, s0, LENGTHS)
+    memory = decoder.remember(h, LENGTHS)
+    s = s0
+    for j in range(e.shape[1]):
+        s, alpha = decoder.step(e[:, j], s, memory)
+        assert_close(s, y[:, j], "float64", "s")
+        assert_close(alpha, cache.alpha[j], "float64", "alpha")
+
+
+def test_no_steps_and_no_sequences_are_fine() -> None:
+    decoder = make()
+    e, h, s0 = some(decoder, steps=0)
+    y, cache = decoder.forward(e, h, s0)
+    assert y.shape == (3, 0, 6)
+    (de, dh, ds0), _ = decoder.backward(y, cache)
+    assert (de.shape, dh.shape, ds0.shape) == (e.shape, h.shape, s0.shape)
+    y, cache = decoder.forward(*(array[:0] for array in some(decoder)))
+    assert y.shape == (0, 4, 6)
+    _, gradients = decoder.backward(y, cache)
+    assert all(not gradient.any() for gradient in gradients.values())
+
+
+@each_score
+def test_flops_and_shapes_of_an_example(score: str) -> None:
+    decoder = make(score)
+    example: Any = ((4, 3), (5, decoder.sizes["h"]))
+    assert decoder.output_shape(example) == (4, 6)
+    longer: Any = ((8, 3), (5, decoder.sizes["h"]))
+    assert 0 < decoder.flops(example) < decoder.flops(longer) <= 2 * decoder.flops(example)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    decoder = make()
+    e, h, s0 = some(decoder)
+    with pytest.raises(ShapeError, match=r"e has shape \(3, 4, 2\); allowed: \(3, T, 3\)"):
+        decoder.forward(e[:, :, :2], h, s0)
+    with pytest.raises(ShapeError, match=r"h has shape \(3, 5, 3\); allowed: \(3, S, 4\)"):
+        decoder.forward(e, h[:, :, :3], s0)
+    with pytest.raises(ShapeError, match=r"s0 has shape \(2, 6\); allowed: \(3, 6\)"):
+        decoder.forward(e, h, s0[:2])
+    with pytest.raises(ArgumentError, match="lengths go from 0 to 6; allowed: 0 to 5"):
+        decoder.forward(e, h, s0, np.array([0, 6, 1]))
