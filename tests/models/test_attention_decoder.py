@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -105,12 +103,21 @@ def test_no_steps_and_no_sequences_are_fine() -> None:
 
 
 @each_score
-def test_flops_and_shapes_of_an_example(score: str) -> None:
+def test_flops_grow_with_the_steps_except_for_the_keys(score: str) -> None:
     decoder = make(score)
-    example: Any = ((4, 3), (5, decoder.sizes["h"]))
-    assert decoder.output_shape(example) == (4, 6)
-    longer: Any = ((8, 3), (5, decoder.sizes["h"]))
-    assert 0 < decoder.flops(example) < decoder.flops(longer) <= 2 * decoder.flops(example)
+    memory = (5, decoder.sizes["h"])
+    none, four, eight = (decoder.flops(((steps, 3), memory)) for steps in (0, 4, 8))
+    assert 0 < none < four
+    assert four - none == eight - four
+
+
+def test_flops_and_shape_of_an_example() -> None:
+    decoder = make("dot")
+    score = 5 * 6 + 4 * 2 * 5 * 6  # h/√d, and the products of 4 steps with 5 keys
+    attention = 4 * 5 * (5 + 2 * 6)
+    cell = 4 * (2 * 18 * (9 + 6) + 2 * 18 + 11 * 6)
+    assert decoder.flops(((4, 3), (5, 6))) == score + attention + cell
+    assert decoder.output_shape(((4, 3), (5, 6))) == (4, 6)
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -131,6 +131,7 @@ class Seq2Seq(Layer):
             )
         if not 0 <= dropout <= 1:
             raise ArgumentError(f"Seq2Seq: dropout is {dropout!r}; allowed: 0 to 1")
+        self.takes_tokens = source_vocabulary is not None
         self.embedding = embedding
         self.target_vocabulary = target_vocabulary
         self.dropout = dropout

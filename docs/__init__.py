@@ -1,0 +1,1 @@
+"""The pages of documentation, and what writes those that are generated."""
