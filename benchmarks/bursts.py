@@ -48,17 +48,23 @@ class Contender:
     """The parent's side of `benchmarks.contender`; stopped by SIGSTOP except during a burst.
 
     A thread that spins while it waits for work, as those of OpenMP do, would otherwise run beside
-    the next contender.
+    the next contender. warm: whether a few steps before those that are timed fill the caches.
     """
 
     def __init__(
-        self, name: str, module: str, arguments: Mapping[str, Any], *, threads: int
+        self,
+        name: str,
+        module: str,
+        arguments: Mapping[str, Any],
+        *,
+        threads: int,
+        warm: bool = True,
     ) -> None:
         function = name.partition(" ")[0]
         command = [sys.executable, "-m", "benchmarks.contender", module, function]
         self.name = name
         self._process = subprocess.Popen(
-            [*command, json.dumps(dict(arguments)), str(threads)],
+            [*command, json.dumps(dict(arguments)), str(threads), str(int(warm))],
             cwd=ROOT,
             env=environment(threads),
             stdin=subprocess.PIPE,
@@ -88,12 +94,19 @@ class Contender:
 
     def seconds(self, steps: int) -> float:
         """Run so many steps; the seconds that one of them took."""
+        return self._asked(steps) / steps
+
+    def judged(self) -> float:
+        """What the job has reached, by its own judgement."""
+        return self._asked(0)
+
+    def _asked(self, number: int) -> float:
         assert self._process.stdin is not None
         self._process.send_signal(signal.SIGCONT)
-        print(steps, file=self._process.stdin, flush=True)
-        taken: float = self._answer()
+        print(number, file=self._process.stdin, flush=True)
+        answer: float = self._answer()
         self._process.send_signal(signal.SIGSTOP)
-        return taken / steps
+        return answer
 
     def steps_for(self, seconds: float) -> int:
         """How many steps make a burst of about this length."""

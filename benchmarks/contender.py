@@ -1,10 +1,11 @@
 """One contender in a process of its own, which runs a burst of steps whenever it is told to.
 
-    python -m benchmarks.contender MODULE FUNCTION ARGUMENTS THREADS
+    python -m benchmarks.contender MODULE FUNCTION ARGUMENTS THREADS WARM
 
 FUNCTION of MODULE, called with ARGUMENTS (JSON), returns a `Job`. The process answers on its
 standard output, in lines of JSON: first what the job says about itself, then, for every number it
-reads from its standard input, the seconds that so many steps took.
+reads from its standard input, the seconds that so many steps took, and for 0 what `judge` gives.
+WARM 1 runs a few steps more before those that are timed; a job that trains to an end wants 0.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ class Job(NamedTuple):
     """`run(n)` does n steps and returns when the last is finished.
 
     version: of the library. flops: of one step's products. losses: of the first steps, by which the
-    contenders are seen to compute the same.
+    contenders are seen to compute the same. judge: what the job has reached.
     """
 
     run: Callable[[int], None]
     version: str
     flops: int = 0
     losses: tuple[float, ...] = ()
+    judge: Callable[[], float] | None = None
 
 
 def main() -> None:
-    module, function, arguments, threads = sys.argv[1:]
+    module, function, arguments, threads, warm = sys.argv[1:]
     # Whatever a library prints goes to standard error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -43,10 +45,15 @@ def main() -> None:
         print(json.dumps(value), file=answers, flush=True)
 
     job: Job = getattr(import_module(module), function)(**json.loads(arguments))
-    answer(job._replace(run=None)._asdict())
+    answer(job._replace(run=None, judge=None)._asdict())
     for line in sys.stdin:
         count = int(line)
-        job.run(max(1, count // 10))  # the others have had the caches meanwhile
+        if count == 0:
+            assert job.judge is not None
+            answer(job.judge())
+            continue
+        if warm == "1":
+            job.run(max(1, count // 10))  # the others have had the caches meanwhile
         began = time.perf_counter()
         job.run(count)
         answer(time.perf_counter() - began)
