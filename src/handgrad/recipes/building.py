@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Final
 
@@ -47,10 +47,12 @@ class Built:
     schedule: Schedule
     task: Task
 
-    def train(self, out: str | PathLike[str], *, resume: bool = False) -> dict[str, Any]:
+    def train(
+        self, out: str | PathLike[str], *, resume: bool = False, progress: str = "auto"
+    ) -> dict[str, Any]:
         """Train in the folder `out`; returns what summary.json holds."""
         return training.train(
-            self.config,
+            replace(self.config, progress=progress),
             self.model,
             self.loss,
             self.optimizer,

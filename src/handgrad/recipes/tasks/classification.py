@@ -14,12 +14,15 @@ from handgrad.arrays import Array
 from handgrad.data import Dataset, Pixels, Sequences
 from handgrad.errors import RecipeError
 from handgrad.recipes.tasks.task import Task
+from handgrad.training.reviews import SequencesReview
 
 if TYPE_CHECKING:
     from handgrad.recipes.recipe import Recipe
 
 #: Model types that take sequences of different lengths.
 RAGGED = ("sequence_classifier",)
+#: Model types of which the report shows what happens along time.
+SEQUENTIAL = ("sequence_classifier", "cls_encoder")
 
 
 def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
@@ -37,7 +40,10 @@ def of(recipe: Recipe, data: Dataset) -> Task:
         mean, std = _statistics(recipe, data.x_train)
         found |= {"mean": mean.tolist(), "std": std.tolist()}
         data = _every_part(data, lambda x: standardized(x, mean, std))
-    return Task(data.name, data, len(data.x_train), told, found)
+    review = None
+    if recipe.model.type in SEQUENTIAL:
+        review = SequencesReview(data.x_test, data.y_test, data.classes, recipe.seed)
+    return Task(data.name, data, len(data.x_train), told, found, review)
 
 
 def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Dataset:
