@@ -12,5 +12,5 @@ def command() -> None:
     """List the recipes and the data each one needs."""
     for name in recipes.names():
         recipe = recipes.read(name)
-        typer.echo(f"{name:<12} {recipe.description}")
-        typer.echo(f"{'':<12} data: {EXPECTED[recipe.data['name']]}")
+        typer.echo(f"{name:<16} {recipe.description}")
+        typer.echo(f"{'':<16} data: {EXPECTED[recipe.data['name']]}")

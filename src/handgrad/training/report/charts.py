@@ -49,6 +49,11 @@ def number(value: float) -> str:
     return f"{value:.0e}".replace("e-0", "e-") if 0 < abs(value) < 1e-3 else f"{value:g}"
 
 
+def figure(caption: str, drawing: str) -> str:
+    """A drawing in its frame; nothing where there is none."""
+    return f"<figure><figcaption>{caption}</figcaption>{drawing}</figure>" if drawing else ""
+
+
 def line_chart(
     series: Sequence[Series],
     *,

@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels
 from handgrad.data.ragged import Sequences
-from handgrad.layers.base import Layer
+from handgrad.layers.base import Layer, walk
+from handgrad.layers.recurrent import Recurrent
+from handgrad.models.cls_encoder import ClsEncoder
 from handgrad.training.checkpoint import write_atomically
 from handgrad.training.folder import Run
 from handgrad.training.progress import clock
-from handgrad.training.report.charts import Series, line_chart
+from handgrad.training.report.charts import Series, figure, line_chart
+from handgrad.training.report.heatmap import shades
 from handgrad.training.report.matrix import confusion_matrix, matrix_chart
 from handgrad.training.report.pictures import first_filters, image_pixels, png
 from handgrad.training.review import Section
@@ -63,7 +67,7 @@ def write_report(
         _curves([record for record in records if record["kind"] == "epoch"], summary),
     ]
     if judged is not None and outputs is not None:
-        sections.append(_judgement(judged, outputs))
+        sections.append(_judgement(judged, outputs, _reads_sequences(model, judged.x)))
     sections += [_section(escape(each.heading), escape(each.note), each.body) for each in own]
     if judged is not None:
         sections.append(_filters(model, shapes))
@@ -142,7 +146,7 @@ def _curves(epochs: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]) -> 
     values = [y for line in losses for y in line.y if y > 0]
     log = bool(values) and max(values) > 20 * min(values)
     charts = [
-        _figure(
+        figure(
             "Loss" + (", logarithmic" if log else ""),
             line_chart(losses, label="Loss by epoch", x_label="epoch", log=log),
         )
@@ -153,7 +157,7 @@ def _curves(epochs: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]) -> 
         values = sorted(y for line in accuracies for y in line.y)
         low = values[len(values) // 10]
         charts.append(
-            _figure(
+            figure(
                 "Accuracy",
                 line_chart(
                     accuracies,
@@ -184,10 +188,6 @@ def _lines(epochs: Sequence[Mapping[str, Any]], key: str, test: float | None) ->
     return lines
 
 
-def _figure(caption: str, drawing: str) -> str:
-    return f"<figure><figcaption>{caption}</figcaption>{drawing}</figure>" if drawing else ""
-
-
 def _norms(records: Sequence[Mapping[str, Any]]) -> str:
     if not records:
         return ""
@@ -214,7 +214,7 @@ def _norms(records: Sequence[Mapping[str, Any]]) -> str:
     if window > 1:
         note += f" Each point is the mean of {window} records; metrics.jsonl has them all."
     return _section(
-        "Gradients", note, f'<div class="single">{_figure("Norm, logarithmic", chart)}</div>'
+        "Gradients", note, f'<div class="single">{figure("Norm, logarithmic", chart)}</div>'
     )
 
 
@@ -227,7 +227,7 @@ def _means(values: Sequence[float], window: int) -> list[float]:
 # -- what it gets right and wrong -----------------------------------------------------------------
 
 
-def _judgement(judged: Judged, outputs: Array) -> str:
+def _judgement(judged: Judged, outputs: Array, sequential: bool) -> str:
     x, targets = judged.x, np.asarray(judged.y)
     if targets.dtype.kind not in "iu" or targets.ndim != 1 or outputs.ndim != 2:
         return ""
@@ -257,16 +257,35 @@ def _judgement(judged: Judged, outputs: Array) -> str:
         heading = "Closest calls"
         shown = np.argsort(own, kind="stable")[:MOST_MISTAKES]
         note = "No test example is wrong; here those where the model was least sure."
+    examples = {int(i): _one(x, int(i)) for i in shown}
+    if sequential:
+        note += (
+            " Time runs across, channels stand above one another; orange is above 0, blue below."
+        )
+        longest = max(map(len, examples.values()))
+        pictures = {i: _sequence(example, i, longest) for i, example in examples.items()}
+    else:
+        pictures = {i: _image(example, i) for i, example in examples.items()}
     cards = "".join(
-        _example(_one(x, int(i)), names, int(targets[i]), probabilities[i], int(i)) for i in shown
+        f"<li>{picture}{_verdict(names, int(targets[i]), probabilities[i])}</li>"
+        for i, picture in pictures.items()
     )
-    return matrix + _section(heading, note, f'<ul class="examples">{cards}</ul>')
+    kind = " sequences" if sequential else ""
+    return matrix + _section(heading, note, f'<ul class="examples{kind}">{cards}</ul>')
+
+
+def _reads_sequences(model: Layer, x: Any) -> bool:
+    """Whether examples are (time, channels); rows of an image are shown as the image they are."""
+    if isinstance(x, Sequences):
+        return True
+    recurrent = any(isinstance(layer, Recurrent | ClsEncoder) for _, layer in walk(model))
+    return recurrent and not isinstance(x, Pixels) and np.ndim(x) == 3
 
 
 def _one(x: Any, i: int) -> Array:
-    """Example i; of sequences its own steps alone, a picture (channels, time)."""
-    example: Array = x[i : i + 1][0]
-    return example[0].T if isinstance(x, Sequences) else example
+    """Example i; of sequences its own steps alone."""
+    example = np.asarray(x[i : i + 1][0])
+    return example[0] if isinstance(x, Sequences) else example
 
 
 def _softmax(outputs: Array) -> Array:
@@ -276,20 +295,31 @@ def _softmax(outputs: Array) -> Array:
     return probabilities
 
 
-def _example(
-    image: Array, names: Sequence[str], target: int, probabilities: Array, index: int
-) -> str:
-    guess = int(probabilities.argmax())
-    pixels = image_pixels(np.asarray(image))
-    picture = (
-        f'<span class="index">test example {index}</span>'
-        if pixels is None
-        else f'<img src="{png(pixels)}" alt="test example {index}" title="test example {index}">'
+def _image(example: Array, index: int) -> str:
+    pixels = image_pixels(example)
+    said = f"test example {index}"
+    if pixels is None:
+        return f'<span class="index">{said}</span>'
+    return f'<img src="{png(pixels)}" alt="{said}" title="{said}">'
+
+
+def _sequence(example: Array, index: int, longest: int) -> str:
+    """Shades of (time, channels), as wide as it is long beside the longest."""
+    picture = shades(example.T / (np.abs(example).max(initial=0) or 1))
+    said = f"test example {index}"
+    width = 100 * len(example) / longest
+    return (
+        f'<img class="shades" src="{picture}" alt="{said}" title="{said}" '
+        f'style="width:{width:.0f}%">'
     )
+
+
+def _verdict(names: Sequence[str], target: int, probabilities: Array) -> str:
+    guess = int(probabilities.argmax())
     verdict = f"<b>{escape(names[guess])}</b> {_percent(probabilities[guess], 0)}"
     if guess != target:
         verdict += f"<br>is {escape(names[target])} {_percent(probabilities[target], 1)}"
-    return f"<li>{picture}<p>{verdict}</p></li>"
+    return f"<p>{verdict}</p>"
 
 
 # -- the model ------------------------------------------------------------------------------------

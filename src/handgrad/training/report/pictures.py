@@ -15,12 +15,12 @@ NEGATIVE, ZERO, POSITIVE = (33, 102, 172), (247, 247, 247), (178, 80, 24)
 
 
 def png(pixels: Array) -> str:
-    """A data URI of an 8-bit picture: (H, W) grey or (H, W, 3) colour.
+    """A data URI of an 8-bit picture: (H, W) grey, (H, W, 3) colour, (H, W, 4) with opacity.
 
     Source: PNG specification (second edition), sections 5 and 11.
     """
     height, width = pixels.shape[:2]
-    colour_type = 2 if pixels.ndim == 3 else 0
+    colour_type = {1: 0, 3: 2, 4: 6}[pixels.shape[2] if pixels.ndim == 3 else 1]
     rows = np.ascontiguousarray(pixels, dtype=np.uint8).reshape(height, -1)
     unfiltered = np.hstack([np.zeros((height, 1), np.uint8), rows]).tobytes()
     header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)

@@ -1,6 +1,7 @@
 """What is looked at when the training of a model of sequences is over."""
 
 from handgrad.training.reviews.pairs import PairsReview
+from handgrad.training.reviews.sequences import SequencesReview
 from handgrad.training.reviews.text import TextReview
 
-__all__ = ["PairsReview", "TextReview"]
+__all__ = ["PairsReview", "SequencesReview", "TextReview"]
