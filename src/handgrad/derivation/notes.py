@@ -137,6 +137,12 @@ def notes(
     if isinstance(target, str) and target not in WORKED:
         named = _resolved(target)
         if named.recipe is not None:
+            if named.value.takes_tokens:
+                raise ArgumentError(
+                    f"notes: {target} is a {type(named.value).__name__}, which takes tokens; "
+                    "allowed: a model of numbers, or one of the operations it is made of "
+                    "(attention, layer_norm, gru, ...)"
+                )
             chosen, shape = named.recipe, example_shape(named.recipe)
             return Notes(
                 recipe_document(
