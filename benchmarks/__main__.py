@@ -1,9 +1,12 @@
 """Measure handgrad beside its peers, in one run.
 
-    python -m benchmarks [--only mlp_tiny,mlp,cnn,convnet,matmul,memory,footprint,accuracy]
-                         [--peers torch,jax] [--threads N] [--rounds N] [--quick] [--save]
+    python -m benchmarks [--only mlp_tiny,lstm,gpt_mini,…,matmul,memory,footprint,accuracy]
+                         [--peers torch,torch-compile,torch-bf16,jax,sklearn]
+                         [--threads N] [--rounds N] [--quick] [--save]
+    python -m benchmarks --only neighbour,scaling_gpt,scaling_attention,scaling_convolution,…
 
-One contender runs at a time, in turns; see docs/benchmarks.md.
+The sections of the second line are measured only when they are asked for. One contender runs at a
+time, in turns; see docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -15,12 +18,26 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import accuracy, footprint, machine, matmul, memory, peak, results, steps, works
+from benchmarks import (
+    accuracy,
+    footprint,
+    machine,
+    matmul,
+    memory,
+    neighbour,
+    peak,
+    results,
+    scaling,
+    steps,
+    works,
+)
 from benchmarks.bursts import ContenderError
-from benchmarks.peers import INSTALL, installed
+from benchmarks.peers import INSTALL, installed, libraries
 from benchmarks.tables import tables
 
-SECTIONS: Final = (*works.NAMES, "matmul", "memory", "footprint", "accuracy")
+#: What is measured without `--only`; the others take long, or make noise on purpose.
+DEFAULT: Final = (*works.NAMES, "matmul", "memory", "footprint", "accuracy")
+SECTIONS: Final = (*DEFAULT, "neighbour", *scaling.SECTIONS)
 
 
 def _listed(text: str, allowed: tuple[str, ...], option: str) -> list[str]:
@@ -35,7 +52,7 @@ def _listed(text: str, allowed: tuple[str, ...], option: str) -> list[str]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--only", default=",".join(SECTIONS), help="what to measure")
+    parser.add_argument("--only", default=",".join(DEFAULT), help="what to measure")
     parser.add_argument("--peers", default=",".join(INSTALL), help="libraries beside handgrad")
     parser.add_argument("--threads", type=int, default=machine.cores(), help="of every library")
     parser.add_argument("--rounds", type=int, default=30, help="bursts of every contender")
@@ -68,6 +85,8 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
         if "missing" in measured:
             console.print(measured["missing"])
         else:
+            for reason in measured.get("failed", {}).values():
+                console.print(f"{name}: {reason}", style="bold")
             found.setdefault(section, {})[name] = measured
 
     for name in given.only:
@@ -78,24 +97,41 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
             for size, precision in matmul.PRODUCTS:
                 if precision == "bf16" and limits.get("bf16_unit", "none") == "none":
                     continue
-                measured = matmul.measure(size, precision, peers, **timing)
+                multiplying = [peer for peer in libraries(peers) if hasattr(matmul, peer)]
+                measured = matmul.measure(size, precision, multiplying, **timing)
                 keep("matmul", matmul.title(size, precision), measured)
         elif name == "memory":
             examples = 2_000 if given.quick else memory.EXAMPLES
-            found["memory"] = memory.measure(peers, threads=given.threads, examples=examples)
+            found["memory"] = memory.measure(
+                libraries(peers), threads=given.threads, examples=examples
+            )
         elif name == "footprint":
             repeats = 1 if given.quick else 11
-            found["footprint"] = footprint.measure(peers, repeats=repeats, wheel=not given.quick)
+            found["footprint"] = footprint.measure(
+                libraries(peers), repeats=repeats, wheel=not given.quick
+            )
+        elif name == "neighbour":
+            for work in neighbour.WORKS[-1 if given.quick else 0 :]:
+                keep("neighbour", work, neighbour.measure(work, peers, **timing))
+        elif name in scaling.SECTIONS:
+            points = scaling.measure(name, peers, **timing, quick=given.quick)
+            for label, measured in points.items():
+                keep(name, label, measured)
         else:
             for recipe in accuracy.SEEDS:
                 measured = accuracy.measure(recipe, threads=given.threads, quick=given.quick)
                 keep("accuracy", recipe, measured)
     limits = peak.highest(limits, peak.measure(**meter))
-    for one in (*found.get("steps", {}).values(), *found.get("matmul", {}).values()):
-        precision = one.get("precision", "float32")
-        one["peak"] = limits.get(precision)
-        if precision == "bf16":
-            one["unit"] = limits["bf16_unit"]
+    for section in ("steps", "matmul", *scaling.SECTIONS):
+        for one in found.get(section, {}).values():
+            if one["threads"] != given.threads:
+                continue  # the limit is that of the threads of the run
+            precision = one.get("precision", "float32")
+            one["peak"] = limits.get(precision)
+            if precision == "bf16":
+                one["unit"] = limits["bf16_unit"]
+            if any(name.endswith("-bf16") for name in one["contenders"]):
+                one["peak_bf16"] = limits.get("bf16")
     return found
 
 
@@ -130,7 +166,9 @@ def main() -> int:
     if noise:
         console.print(f"Warning: {noise}.", style="bold")
     if given.save:
-        console.print(f"saved {results.save(result)}; now run python -m benchmarks.readme")
+        for path in results.save(result):
+            console.print(f"saved {path}")
+        console.print("now run python -m benchmarks.readme")
     return 0
 
 

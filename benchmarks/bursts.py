@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.peers import library, precision
+
 ROOT: Final = Path(__file__).parents[1]
 
 
@@ -60,7 +62,7 @@ class Contender:
         threads: int,
         warm: bool = True,
     ) -> None:
-        function = name.partition(" ")[0]
+        function = name.partition(" ")[0].replace("-", "_")
         command = [sys.executable, "-m", "benchmarks.contender", module, function]
         self.name = name
         self._process = subprocess.Popen(
@@ -72,6 +74,10 @@ class Contender:
             text=True,
         )
         self.about: dict[str, Any] = self._answer()
+        if "failed" in self.about:
+            raise ContenderError(
+                f"{name} ended with exit code {self._close()}: {self.about['failed']}"
+            )
         self._process.send_signal(signal.SIGSTOP)
 
     def __enter__(self) -> Contender:
@@ -122,24 +128,45 @@ def compare(
     rounds: int,
     burst: float,
 ) -> dict[str, Any]:
-    """Time contenders (name, arguments) against the first of them; the plain data of a result.
+    """Time contenders (name, arguments) against handgrad, the first; the plain data of a result.
 
-    Ratios are of bursts of the same round, so that a machine that slows down slows both.
+    Ratios are of bursts of the same round, so that a machine that slows down slows both; those in
+    bf16 are against handgrad's in bf16, where there is one. A peer that fails does not end the
+    comparison: `failed` says which and why.
     """
+    failed: dict[str, str] = {}
+    steps: dict[str, int] = {}
+    times: dict[str, list[float]] = {}
     with ExitStack() as stack:
-        running = [
-            stack.enter_context(Contender(name, module, arguments, threads=threads))
-            for name, arguments in contenders
-        ]
-        steps = {contender.name: contender.steps_for(burst) for contender in running}
-        times: dict[str, list[float]] = {contender.name: [] for contender in running}
+        running: list[Contender] = []
+
+        def gone(name: str, error: ContenderError) -> None:
+            if not running or name == running[0].name:
+                raise error
+            failed[name] = str(error)
+
+        for name, arguments in contenders:
+            try:
+                contender = Contender(name, module, arguments, threads=threads)
+                stack.enter_context(contender)
+                steps[name] = contender.steps_for(burst)
+            except ContenderError as error:
+                gone(name, error)
+            else:
+                running.append(contender)
+                times[name] = []
         for turn in range(rounds):
             first = turn % len(running)
             for contender in running[first:] + running[:first]:
-                times[contender.name].append(contender.seconds(steps[contender.name]))
-    own, *peers = running
+                try:
+                    times[contender.name].append(contender.seconds(steps[contender.name]))
+                except ContenderError as error:
+                    gone(contender.name, error)
+                    running.remove(contender)
+    first_name = running[0].name
+    own = {precision(c.name): c.name for c in running if library(c.name) == first_name}
     return {
-        "flops": own.about["flops"],
+        "flops": running[0].about["flops"],
         "threads": threads,
         "rounds": rounds,
         "contenders": {
@@ -147,6 +174,8 @@ def compare(
                 "version": contender.about["version"],
                 "losses": contender.about["losses"],
                 "steps": steps[contender.name],
+                "peak_bytes": contender.about["peak_bytes"],
+                "grown_bytes": contender.about["peak_bytes"] - contender.about["before"],
                 **asdict(Spread.of(times[contender.name])),
             }
             for contender in running
@@ -155,9 +184,13 @@ def compare(
             peer.name: asdict(
                 Spread.of(
                     theirs / ours
-                    for ours, theirs in zip(times[own.name], times[peer.name], strict=True)
+                    for ours, theirs in zip(
+                        times[own[precision(peer.name)]], times[peer.name], strict=True
+                    )
                 )
             )
-            for peer in peers
+            for peer in running
+            if library(peer.name) != first_name and precision(peer.name) in own
         },
+        "failed": failed,
     }

@@ -18,12 +18,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from benchmarks.machine import peak_bytes, pin
+
 
 class Job(NamedTuple):
     """`run(n)` does n steps and returns when the last is finished.
 
     version: of the library. flops: of one step's products. losses: of the first steps, by which the
-    contenders are seen to compute the same. judge: what the job has reached.
+    contenders are seen to compute the same. judge: what the job has reached. before: the bytes that
+    the process held when its library was there and its first step was not yet taken.
     """
 
     run: Callable[[int], None]
@@ -31,6 +34,7 @@ class Job(NamedTuple):
     flops: int = 0
     losses: tuple[float, ...] = ()
     judge: Callable[[], float] | None = None
+    before: int = 0
 
 
 def main() -> None:
@@ -38,14 +42,19 @@ def main() -> None:
     # Whatever a library prints goes to standard error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    pin(int(threads))
 
     def answer(value: Any) -> None:
         print(json.dumps(value), file=answers, flush=True)
 
-    job: Job = getattr(import_module(module), function)(**json.loads(arguments))
-    answer(job._replace(run=None, judge=None)._asdict())
+    try:
+        job: Job = getattr(import_module(module), function)(**json.loads(arguments))
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0]
+        answer({"failed": f"{type(error).__name__}: {reason}"})
+        raise
+    about = job._replace(run=None, judge=None)._asdict()
+    answer({**about, "peak_bytes": peak_bytes()})
     for line in sys.stdin:
         count = int(line)
         if count == 0:

@@ -10,12 +10,10 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from benchmarks.bursts import ROOT, Spread
-
-#: Where a library's files are spread over several distributions.
-DISTRIBUTIONS: Final = {"jax": ("jax", "jaxlib")}
+from benchmarks.peers import DISTRIBUTIONS
 
 
 def measure(peers: Iterable[str], *, repeats: int, wheel: bool) -> dict[str, Any]:

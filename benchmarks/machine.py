@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import re
-from importlib.metadata import version
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
+
+from benchmarks.peers import libraries, library_version
 
 #: A load average above this means that something else was running in the last minute.
 QUIET_LOAD: Final = 0.3
@@ -26,8 +30,10 @@ def describe(peers: list[str]) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
-    for name in ("numpy", *peers):
-        found[name] = version(name)
+    for name in ("numpy", *libraries(peers)):
+        found[name] = library_version(name)
+    if "torch-compile" in peers:
+        found["compiler"] = _compiler()
     return found
 
 
@@ -72,6 +78,38 @@ def slug(cpu: str) -> str:
     """A file name's part from a CPU's name: `intel-xeon-processor`."""
     plain = re.sub(r"\((r|tm)\)|@.*", "", cpu.lower())
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+
+
+def resident_bytes() -> int:
+    """What this process holds in memory now; 0 where the system does not say."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", _text(Path("/proc/self/status")))
+    return int(found[1]) * 1024 if found else 0
+
+
+def peak_bytes() -> int:
+    """The most that this process has held in memory, interpreter and libraries included."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", _text(Path("/proc/self/status")))
+    if found:
+        return int(found[1]) * 1024
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def pin(threads: int) -> None:
+    """Keep this process on the first so many of its cores."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def _compiler() -> str:
+    """The C++ compiler that torch.compile finds."""
+    path = shutil.which("g++")
+    if path is None:
+        return "none"
+    asked = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    return asked.stdout.partition("\n")[0]
 
 
 def _text(path: Path) -> str:

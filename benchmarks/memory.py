@@ -9,17 +9,16 @@ one epoch in batches of 128 with AdamW, then judge 10,000 others. Only peak memo
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from benchmarks.bursts import ROOT, environment
+from benchmarks.machine import peak_bytes
 
 EXAMPLES: Final = 60_000
 TEST_EXAMPLES: Final = 10_000
@@ -92,18 +91,6 @@ def _torch(examples: int) -> None:
             loss(model(x.float() / 255), target).item()
 
 
-def _peak_bytes() -> int:
-    status = Path("/proc/self/status")
-    if status.exists():
-        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text("utf-8"))
-        assert found is not None
-        return int(found[1]) * 1024
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
 if __name__ == "__main__":
     {"handgrad": _handgrad, "torch": _torch}[sys.argv[1]](int(sys.argv[2]))
-    print(_peak_bytes())
+    print(peak_bytes())

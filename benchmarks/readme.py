@@ -1,4 +1,4 @@
-"""Write the saved figures into README.md and benchmarks/results/README.md.
+"""Write the saved figures into README.md and benchmarks/results/README.md, and draw them.
 
     python -m benchmarks.readme [--check]
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import results
+from benchmarks import picture, results
 from benchmarks.machine import warning
 from benchmarks.tables import tables
 
@@ -22,10 +22,10 @@ END: Final = "<!-- figures: end -->"
 NONE_YET: Final = "No results have been saved yet; `python -m benchmarks --save` does it."
 
 
-def section(result: dict[str, Any]) -> str:
-    """One result: where and when, then its tables."""
+def section(result: dict[str, Any], folder: str = "") -> str:
+    """One result: where and when, its picture from this folder, then its tables."""
     machine = result["machine"]
-    others = [name for name in ("numpy", "torch", "jax") if name in machine]
+    others = [name for name in ("numpy", "torch", "jax", "sklearn") if name in machine]
     versions = ", ".join(f"{name} {machine[name]}" for name in ("python", *others))
     about = (
         f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, "
@@ -33,12 +33,14 @@ def section(result: dict[str, Any]) -> str:
     )
     noise = warning(result["load"])
     lines = [about, *([f"Not quiet: {noise}."] if noise else [])]
+    if picture.drawn(result):
+        lines.append(f"![{picture.LABEL}]({folder}{results.stem(result)}.svg)")
     return "\n\n".join([*lines, *(table.markdown() for table in tables(result))])
 
 
 def figures(found: list[dict[str, Any]]) -> str:
     """README.md's part: the latest result."""
-    return section(found[0]) if found else NONE_YET
+    return section(found[0], "benchmarks/results/") if found else NONE_YET
 
 
 def page(found: list[dict[str, Any]]) -> str:
@@ -64,7 +66,13 @@ def written() -> dict[Path, str]:
     """The files as they should be."""
     found = results.newest()
     readme = ROOT / "README.md"
+    drawings = {
+        results.FOLDER / f"{results.stem(result)}.svg": picture.svg(result)
+        for result in found
+        if picture.drawn(result)
+    }
     return {
+        **drawings,
         readme: with_figures(readme.read_text("utf-8"), figures(found)),
         results.FOLDER / "README.md": page(found),
     }

@@ -6,15 +6,24 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks import picture
 from benchmarks.machine import slug
 
 FOLDER: Final = Path(__file__).parent / "results"
 
 
-def save(result: dict[str, Any], folder: Path = FOLDER) -> Path:
-    """Write the result, over what the same day and CPU had of the same measurements."""
+def stem(result: dict[str, Any]) -> str:
+    """The name of a result's files."""
+    return f"{result['date']}-{slug(result['machine']['cpu'])}"
+
+
+def save(result: dict[str, Any], folder: Path = FOLDER) -> list[Path]:
+    """Write the result, over what the same day and CPU had of the same measurements.
+
+    The paths of the JSON and, where works were measured, of their picture.
+    """
     folder.mkdir(exist_ok=True)
-    path = folder / f"{result['date']}-{slug(result['machine']['cpu'])}.json"
+    path = folder / f"{stem(result)}.json"
     if path.exists():
         earlier = json.loads(path.read_text("utf-8"))["sections"]
         sections = {
@@ -23,7 +32,11 @@ def save(result: dict[str, Any], folder: Path = FOLDER) -> Path:
         }
         result = {**result, "sections": sections}
     path.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    return path
+    if not picture.drawn(result):
+        return [path]
+    drawing = path.with_suffix(".svg")
+    drawing.write_text(picture.svg(result), "utf-8")
+    return [path, drawing]
 
 
 def newest(folder: Path = FOLDER) -> list[dict[str, Any]]:

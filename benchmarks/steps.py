@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -10,26 +12,58 @@ import numpy as np
 from benchmarks import works
 from benchmarks.bursts import compare
 from benchmarks.contender import Job
+from benchmarks.machine import resident_bytes
+from benchmarks.peers import precision
 
 LEARNING_RATE: Final = 1e-3
 #: Steps before the first burst; their losses show that all contenders compute the same.
 FIRST_STEPS: Final = 5
-SAME_LOSS: Final = 1e-3
+#: How far from handgrad's float32 losses those of a contender may lie.
+SAME_LOSS: Final = {"float32": 1e-3, "bf16": 3e-2}
+
+Sizes = Mapping[str, Any]
 
 
-def measure(work: str, peers: Iterable[str], **settings: Any) -> dict[str, Any]:
+def measure(
+    work: str, peers: Iterable[str], sizes: Sizes | None = None, **settings: Any
+) -> dict[str, Any]:
     """handgrad and its peers on one work; `differs` names those whose losses are others."""
-    contenders = [(name, {"work": work}) for name in ("handgrad", *peers)]
-    found = compare(contenders, "benchmarks.steps", **settings)
-    losses = {name: np.array(about["losses"]) for name, about in found["contenders"].items()}
-    own = losses["handgrad"]
+    arguments = {"work": work, "sizes": dict(sizes or {})}
+    names = contenders(works.load(work, **arguments["sizes"]), peers)
+    found = compare([(name, arguments) for name in names], "benchmarks.steps", **settings)
+    own = np.array(found["contenders"]["handgrad"]["losses"])
     found["differs"] = [
-        name for name, theirs in losses.items() if not np.allclose(own, theirs, rtol=SAME_LOSS)
+        name
+        for name, about in found["contenders"].items()
+        if not same_losses(own, np.array(about["losses"]), precision(name))
     ]
     return found
 
 
+def same_losses(own: np.ndarray, theirs: np.ndarray, precision: str) -> bool:
+    """In bf16, where losses fall steeply, the largest of them says what is near."""
+    near = SAME_LOSS[precision]
+    within = near * own.max() if precision == "bf16" else near * np.abs(own)
+    return bool(np.all(np.abs(theirs - own) <= within))
+
+
+def contenders(described: works.Work, peers: Iterable[str]) -> list[str]:
+    """handgrad, in bf16 too where it can and a peer does, and the peers that have this work."""
+    names = [name for name in peers if name != "sklearn" or described.layers is not None]
+    bf16 = any(precision(name) == "bf16" for name in names) and multiplies_bf16()
+    return ["handgrad", *(["handgrad-bf16"] if bf16 else []), *names]
+
+
+def multiplies_bf16() -> bool:
+    """Whether this handgrad trains in bf16 on this CPU."""
+    import handgrad as hg
+    from handgrad import kernels
+
+    return hasattr(hg, "precision") and getattr(kernels.native, "bf16_unit", "none") != "none"
+
+
 def _job(step: Callable[[], Any], wait: Callable[[Any], Any], **about: Any) -> Job:
+    before = resident_bytes()
     losses = tuple(float(step()) for _ in range(FIRST_STEPS))
 
     def run(count: int) -> None:
@@ -37,53 +71,89 @@ def _job(step: Callable[[], Any], wait: Callable[[Any], Any], **about: Any) -> J
             step()
         wait(step())
 
-    return Job(run, losses=losses, **about)
+    return Job(run, losses=losses, before=before, **about)
 
 
 def _first_parameters(described: works.Work) -> list[np.ndarray]:
-    return list(described.handgrad(np.random.default_rng(0)).parameters.values())
+    return described.for_peers(described.handgrad(np.random.default_rng(0)).parameters)
 
 
-def handgrad(work: str) -> Job:
+def handgrad(work: str, sizes: Sizes) -> Job:
+    return _handgrad(work, sizes, nullcontext)
+
+
+def handgrad_bf16(work: str, sizes: Sizes) -> Job:
+    import handgrad as hg
+
+    return _handgrad(work, sizes, lambda: hg.precision("bf16"))
+
+
+def _handgrad(work: str, sizes: Sizes, precisely: Callable[[], AbstractContextManager[Any]]) -> Job:
     import handgrad as hg
     from handgrad.training.results import engine_name
 
-    described = works.load(work)
-    x, target = described.examples()
+    described = works.load(work, **sizes)
+    inputs, target = described.examples()
     model = described.handgrad(np.random.default_rng(0))
     parameters = model.bind()
     gradients = parameters.zeros_like()
-    loss = hg.losses.CrossEntropy()
+    loss = hg.losses.CrossEntropy(class_axis=1 if target.ndim == 1 else -1)
     optimizer = hg.optimizers.Adam(lr=LEARNING_RATE)
 
     def step() -> Any:
-        y, cache = model.forward(x, training=True)
-        value, loss_cache = loss.forward(y, target)
-        dy = loss.backward(loss_cache)
-        model.backward(dy, cache, gradients=gradients, input_gradient=False)
-        optimizer.step(parameters, gradients)
+        with precisely():
+            y, cache = model.forward(*inputs, training=True)
+            value, loss_cache = loss.forward(y, target)
+            dy = loss.backward(loss_cache)
+            model.backward(dy, cache, gradients=gradients, input_gradient=False)
+            optimizer.step(parameters, gradients)
         return value
 
-    flops = described.batch * works.products(model, described.input_shape)
     version = f"{hg.__version__}, {engine_name()}"
-    return _job(step, lambda value: value, version=version, flops=flops)
+    return _job(step, lambda value: value, version=version, flops=described.flops(model))
 
 
-def torch(work: str) -> Job:
+def torch(work: str, sizes: Sizes) -> Job:
+    return _torch(work, sizes)
+
+
+def torch_compile(work: str, sizes: Sizes) -> Job:
+    """Forward and loss compiled, and with them backward; the fused Adam is one kernel already."""
+    # Helpers that compile would go on while this process is stopped.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    return _torch(work, sizes, compiled=True)
+
+
+def torch_bf16(work: str, sizes: Sizes) -> Job:
+    """Parameters, gradients and Adam in float32, and by autocast the products in bf16."""
+    return _torch(work, sizes, autocast=True)
+
+
+def _torch(work: str, sizes: Sizes, *, compiled: bool = False, autocast: bool = False) -> Job:
     import torch as library
+    from torch.nn.functional import cross_entropy
 
-    described = works.load(work)
-    x, target = map(library.from_numpy, described.examples())
+    described = works.load(work, **sizes)
+    arrays, classes = described.examples()
+    inputs = tuple(None if x is None else library.from_numpy(x) for x in arrays)
+    target = described.torch_target(inputs, library.from_numpy(classes))
     model = described.torch()
     with library.no_grad():
         for place, values in zip(model.parameters(), _first_parameters(described), strict=True):
             place.copy_(library.from_numpy(values))
-    loss = library.nn.CrossEntropyLoss()
     optimizer = library.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
+
+    def loss_of(*inputs: Any) -> Any:
+        with library.autocast("cpu", library.bfloat16, enabled=autocast):
+            scores = model(*inputs)
+            return cross_entropy(scores.flatten(0, -2), target, ignore_index=works.IGNORED)
+
+    if compiled:
+        loss_of = library.compile(loss_of)
 
     def step() -> Any:
         optimizer.zero_grad(set_to_none=True)
-        value = loss(model(x), target)
+        value = loss_of(*inputs)
         value.backward()
         optimizer.step()
         return value.detach()
@@ -91,21 +161,25 @@ def torch(work: str) -> Job:
     return _job(step, lambda value: value, version=library.__version__)
 
 
-def jax(work: str) -> Job:
+def jax(work: str, sizes: Sizes) -> Job:
     import jax as library
     from jax import numpy as jnp
 
-    described = works.load(work)
-    x, target = map(jnp.asarray, described.examples())
+    described = works.load(work, **sizes)
+    arrays, classes = described.examples()
+    inputs = tuple(None if x is None else jnp.asarray(x) for x in arrays)
+    target = jnp.asarray(classes)
     parameters = [jnp.asarray(values) for values in _first_parameters(described)]
     zeros = [jnp.zeros_like(p) for p in parameters]
-    _, statistics = described.jax(parameters, x)
-    running = [jnp.zeros_like(s) for s in statistics]
+    _, statistics = library.eval_shape(described.jax, parameters, *inputs)
+    running = [jnp.zeros(s.shape, s.dtype) for s in statistics]
 
-    def loss(parameters: Any, x: Any, target: Any) -> Any:
-        scores, statistics = described.jax(parameters, x)
-        chosen = jnp.take_along_axis(library.nn.log_softmax(scores), target[:, None], 1)
-        return -chosen.mean(), statistics
+    def loss(parameters: Any, inputs: Any, target: Any) -> Any:
+        scores, statistics = described.jax(parameters, *inputs)
+        chosen = jnp.take_along_axis(scores, jnp.maximum(target, 0)[..., None], -1)[..., 0]
+        losses = library.nn.logsumexp(scores, axis=-1) - chosen
+        counts = target != works.IGNORED
+        return jnp.sum(losses * counts) / jnp.sum(counts), statistics
 
     def adam(t: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
         m = 0.9 * m + 0.1 * g
@@ -113,11 +187,11 @@ def jax(work: str) -> Job:
         m_hat, v_hat = m / (1 - 0.9**t), v / (1 - 0.999**t)
         return p - LEARNING_RATE * m_hat / (jnp.sqrt(v_hat) + 1e-8), m, v
 
-    def update(state: Any, x: Any, target: Any) -> Any:
+    def update(state: Any, inputs: Any, target: Any) -> Any:
         t, parameters, m, v, running = state
         t = t + 1
         gradient = library.value_and_grad(loss, has_aux=True)
-        (value, statistics), gradients = gradient(parameters, x, target)
+        (value, statistics), gradients = gradient(parameters, inputs, target)
         swept = [adam(t, *arrays) for arrays in zip(parameters, gradients, m, v, strict=True)]
         parameters, m, v = (list(arrays) for arrays in zip(*swept, strict=True))
         running = [0.9 * r + 0.1 * s for r, s in zip(running, statistics, strict=True)]
@@ -128,7 +202,37 @@ def jax(work: str) -> Job:
 
     def step() -> Any:
         nonlocal state
-        state, value = compiled(state, x, target)
+        state, value = compiled(state, inputs, target)
         return value
 
     return _job(step, library.block_until_ready, version=library.__version__)
+
+
+def sklearn(work: str, sizes: Sizes) -> Job:
+    """MLPClassifier with a call of partial_fit for a step, without its penalty on the weights."""
+    import sklearn as library
+    from sklearn.neural_network import MLPClassifier
+
+    described = works.load(work, **sizes)
+    assert described.layers is not None
+    (x,), target = described.examples()
+    model = MLPClassifier(
+        described.layers[1:-1],
+        batch_size=len(x),
+        learning_rate_init=LEARNING_RATE,
+        alpha=0.0,
+        shuffle=False,
+    )
+    # The first call makes weights and optimizer; the weights are then replaced, and without
+    # `_optimizer` the next call makes a new one for them.
+    model.partial_fit(x, target, classes=np.arange(works.CLASSES))
+    first = _first_parameters(described)
+    model.coefs_ = [np.array(weight.T, order="C") for weight in first[0::2]]
+    model.intercepts_ = [bias.copy() for bias in first[1::2]]
+    del model._optimizer
+
+    def step() -> Any:
+        model.partial_fit(x, target)
+        return model.loss_
+
+    return _job(step, lambda value: value, version=library.__version__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from benchmarks.peers import TITLES
+from benchmarks.peers import TITLES, precision
 
 Result = dict[str, Any]
 
@@ -13,15 +13,20 @@ class Table(NamedTuple):
     title: str
     header: tuple[str, ...]
     rows: list[tuple[str, ...]]
+    notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
         lines = [_row(self.header), _row("---" for _ in self.header)]
-        return "\n".join([f"**{self.title}**", "", *lines, *map(_row, self.rows)])
+        notes = (line for note in self.notes for line in ("", note))
+        return "\n".join([f"**{self.title}**", "", *lines, *map(_row, self.rows), *notes])
 
     def rich(self) -> Any:
         from rich.table import Table as RichTable
 
-        table = RichTable(title=self.title, title_justify="left")
+        caption = "\n".join(self.notes) or None
+        table = RichTable(
+            title=self.title, title_justify="left", caption=caption, caption_justify="left"
+        )
         for i, name in enumerate(self.header):
             table.add_column(name, justify="right" if i else "left", overflow="fold")
         for row in self.rows:
@@ -37,13 +42,21 @@ def tables(result: Result) -> list[Table]:
     """Every table that a result has the figures for."""
     sections = result["sections"]
     makers = {
-        "steps": _steps,
-        "matmul": _matmul,
-        "memory": _memory,
-        "footprint": _footprint,
-        "accuracy": _accuracy,
+        "steps": (_steps, _bf16, _memory_of_works),
+        "matmul": (_matmul,),
+        "scaling_gpt": (_scaling_gpt,),
+        "scaling_attention": (_attention, _memory_of_attention),
+        "scaling_convolution": (_scaling_convolution,),
+        "scaling_threads": (_scaling_threads,),
+        "neighbour": (_neighbour,),
+        "memory": (_memory,),
+        "footprint": (_footprint,),
+        "accuracy": (_accuracy,),
     }
-    return [make(sections[name]) for name, make in makers.items() if sections.get(name)]
+    found = (
+        make(sections[name]) for name, some in makers.items() if sections.get(name) for make in some
+    )
+    return [table for table in found if table.rows]
 
 
 def _number(value: float) -> str:
@@ -63,14 +76,21 @@ def _spread(spread: dict[str, float], scale: float = 1.0) -> str:
     return f"{median} ({low}–{high})"
 
 
-def _peers(measured: dict[str, Any]) -> list[str]:
-    """Every contender beside handgrad that any of these comparisons has."""
-    found = {name: None for one in measured.values() for name in one["ratios"]}
-    return [name for name in TITLES if name in found]
+def _peers(measured: dict[str, Any], kind: str = "float32") -> list[str]:
+    """Every contender of this precision beside handgrad that any of these comparisons has."""
+    found = {name for one in measured.values() for name in (*one["ratios"], *one.get("failed", {}))}
+    return [
+        name
+        for name in TITLES
+        if name in found and precision(name) == kind and not name.startswith("handgrad")
+    ]
 
 
-def _best_peer(one: dict[str, Any]) -> str:
-    times = {name: one["contenders"][name]["median"] for name in one["ratios"]}
+def _best_peer(one: dict[str, Any], kind: str = "float32") -> str:
+    """The fastest of this precision."""
+    times = {
+        name: one["contenders"][name]["median"] for name in one["ratios"] if precision(name) == kind
+    }
     return min(times, key=lambda name: times[name]) if times else ""
 
 
@@ -79,16 +99,37 @@ def _ratio(one: dict[str, Any], name: str) -> str:
 
 
 def _against(one: dict[str, Any]) -> str:
+    """The ratio to the best peer with its quartiles, and which it is."""
     best = _best_peer(one)
-    return f"{_ratio(one, best)} ({TITLES[best]})" if best else "–"
-
-
-def _of_peak(one: dict[str, Any]) -> str:
-    peak = one.get("peak")
-    if not peak:
+    if not best:
         return "–"
-    share = one["flops"] / one["contenders"]["handgrad"]["median"] / peak
+    ratio = one["ratios"][best]
+    return f"{_ratio(one, best)} ({ratio['low']:.2f}–{ratio['high']:.2f}, {TITLES[best]})"
+
+
+def _of_peak(one: dict[str, Any], own: str = "handgrad", peak: str = "peak") -> str:
+    if not one.get(peak):
+        return "–"
+    share = one["flops"] / one["contenders"][own]["median"] / one[peak]
     return f"{100 * share:.0f} %"
+
+
+def _beside(one: dict[str, Any], name: str) -> str:
+    """A peer's time in ms, and over handgrad's."""
+    if name in one.get("failed", {}):
+        return "failed"
+    if name not in one["contenders"]:
+        return "–"
+    time = _number(1e3 * one["contenders"][name]["median"])
+    return f"{time} ({_ratio(one, name)})" if name in one["ratios"] else time
+
+
+def _failures(measured: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        f"{label}: {reason}."
+        for label, one in measured.items()
+        for reason in one.get("failed", {}).values()
+    )
 
 
 def _threads(measured: dict[str, Any]) -> str:
@@ -96,30 +137,131 @@ def _threads(measured: dict[str, Any]) -> str:
     return f"{', '.join(map(str, counts))} {'thread' if counts == [1] else 'threads'}"
 
 
-def _steps(measured: dict[str, Any]) -> Table:
+def _comparison(title: str, first: str, measured: dict[str, Any]) -> Table:
+    """Times in float32 of handgrad and every peer, a row for each comparison."""
     peers = _peers(measured)
     rows = []
-    for work, one in measured.items():
-        note = f" (losses differ: {', '.join(one['differs'])})" if one["differs"] else ""
-        times = [
-            _spread(one["contenders"][name], 1e3) if name in one["contenders"] else "–"
-            for name in ("handgrad", *peers)
-        ]
-        ratios = [_ratio(one, name) for name in peers]
-        rows.append((work + note, *times, *ratios, _against(one), _of_peak(one)))
-    header = (
-        "work",
-        *(TITLES[name] for name in ("handgrad", *peers)),
-        *(f"vs {TITLES[name]}" for name in peers),
-        "vs best peer",
-        "of limit",
-    )
+    for label, one in measured.items():
+        differs = ", ".join(TITLES[name] for name in one.get("differs", ()))
+        rows.append(
+            (
+                label + (f" (losses differ: {differs})" if differs else ""),
+                _spread(one["contenders"]["handgrad"], 1e3),
+                *(_beside(one, name) for name in peers),
+                _against(one),
+                _of_peak(one),
+            )
+        )
+    header = (first, *(TITLES[name] for name in ("handgrad", *peers)), "vs best peer", "of limit")
+    return Table(title, header, rows, _failures(measured))
+
+
+def _steps(measured: dict[str, Any]) -> Table:
     title = (
-        f"One training step in ms, median (quartiles), {_threads(measured)}; "
-        "vs: the peer's time over handgrad's, burst by burst; "
+        f"One training step in ms, float32, {_threads(measured)}: median, of handgrad with "
+        "quartiles, of a peer with its time over handgrad's, burst by burst; "
         "limit: the FLOPs of the products at the machine's peak"
     )
+    return _comparison(title, "work", measured)
+
+
+def _bf16(measured: dict[str, Any]) -> Table:
+    """The contenders whose products are in bf16; no rows where there are none."""
+    both = {work: one for work, one in measured.items() if any(map(_is_bf16, one["contenders"]))}
+    peers = _peers(both, "bf16") or [name for name in TITLES if name == "torch-bf16"]
+    own = "handgrad-bf16"
+    rows = []
+    for work, one in both.items():
+        here = own in one["contenders"]
+        rows.append(
+            (
+                work,
+                _spread(one["contenders"][own], 1e3) if here else "–",
+                *(_beside(one, name) for name in peers),
+                _of_peak(one, own, "peak_bf16") if here else "–",
+            )
+        )
+    header = ("work", *(TITLES[name] for name in (own, *peers)), "of bf16 limit")
+    title = f"One training step in ms with products in bf16, {_threads(measured)}"
     return Table(title, header, rows)
+
+
+def _is_bf16(name: str) -> bool:
+    return precision(name) == "bf16"
+
+
+def _bytes_table(title: str, first: str, measured: dict[str, Any], key: str) -> Table:
+    """Bytes of every contender, a row for each comparison that has them."""
+    known = {
+        label: one["contenders"]
+        for label, one in measured.items()
+        if key in one["contenders"]["handgrad"]
+    }
+    names = [name for name in TITLES if any(name in contenders for contenders in known.values())]
+    rows = [
+        (
+            label,
+            *(_megabytes(contenders[name][key]) if name in contenders else "–" for name in names),
+        )
+        for label, contenders in known.items()
+    ]
+    return Table(title, (first, *(TITLES[name] for name in names)), rows)
+
+
+def _memory_of_works(measured: dict[str, Any]) -> Table:
+    title = "Peak memory of the process of each work, interpreter, library and compiling included"
+    return _bytes_table(title, "work", measured, "peak_bytes")
+
+
+def _scaling_gpt(measured: dict[str, Any]) -> Table:
+    title = (
+        f"GPT of 2 blocks, one training step in ms, {_threads(measured)}: width 384 over T steps, "
+        "4,096 in a batch; then the width over 256 steps, 8 sequences"
+    )
+    return _comparison(title, "size", measured)
+
+
+def _attention(measured: dict[str, Any]) -> Table:
+    title = (
+        f"Causal attention alone, forward and backward in ms, {_threads(measured)}: "
+        "one sequence of T steps, 6 heads of 64 features"
+    )
+    return _comparison(title, "size", measured)
+
+
+def _memory_of_attention(measured: dict[str, Any]) -> Table:
+    title = "What a process grows by for this attention, inputs and gradients included"
+    return _bytes_table(title, "size", measured, "grown_bytes")
+
+
+def _scaling_convolution(measured: dict[str, Any]) -> Table:
+    title = f"convnet over the size of its images, as many pixels, in ms, {_threads(measured)}"
+    return _comparison(title, "image", measured)
+
+
+def _scaling_threads(measured: dict[str, Any]) -> Table:
+    return _comparison("One training step in ms by the number of threads", "work", measured)
+
+
+def _neighbour(measured: dict[str, Any]) -> Table:
+    names = [name for name in TITLES if any(name in one["contenders"] for one in measured.values())]
+    rows = [
+        (
+            f"{work}, {beside} beside",
+            *(
+                f"{_spread(one['contenders'][name][beside], 1e3)}, "
+                f"{one['slowdown'][name][beside]['median']:.2f}×"
+                for name in names
+            ),
+        )
+        for work, one in measured.items()
+        for beside in one["contenders"]["handgrad"]
+    ]
+    title = (
+        f"One training step in ms, {_threads(measured)}, beside processes that spin on the same "
+        "cores, and over the quiet step; on 2 cores a fair share is 1.5× beside one, 2× beside two"
+    )
+    return Table(title, ("work", *(TITLES[name] for name in names)), rows)
 
 
 def _matmul(measured: dict[str, Any]) -> Table:

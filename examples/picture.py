@@ -122,7 +122,8 @@ class Picture:
     def area(self, points: Sequence[Point], colour: str) -> None:
         self.parts.append(f'<path d="M{_path(points)}Z" fill="{_css(colour)}"/>')
 
-    def save(self, path: Path) -> None:
+    def svg(self) -> str:
+        """The whole file."""
         light, dark = ("".join(f"--{name}:{c[i]};" for name, c in COLOURS.items()) for i in (0, 1))
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
@@ -132,7 +133,10 @@ class Picture:
             "rect:not([rx]){shape-rendering:crispEdges}</style>",
             f'<rect width="{self.width}" height="{self.height}" rx="10" fill="{_css("paper")}"/>',
         )
-        path.write_text("\n".join((*head, *self.parts, "</svg>\n")), "utf-8")
+        return "\n".join((*head, *self.parts, "</svg>\n"))
+
+    def save(self, path: Path) -> None:
+        path.write_text(self.svg(), "utf-8")
 
 
 class Axes:

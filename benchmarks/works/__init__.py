@@ -2,42 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
-NAMES: Final = ("mlp_tiny", "mlp", "cnn", "convnet")
+NAMES: Final = (
+    "mlp_tiny",
+    "mlp",
+    "cnn",
+    "convnet",
+    "rnn",
+    "lstm",
+    "gru",
+    "lstm_projection",
+    "lstm_ragged",
+    "seq2seq",
+    "encoder",
+    "gpt_mini",
+    "gpt2_124m",
+)
 CLASSES: Final = 10
+#: The class of a step that does not count, such as the padding of a short sequence.
+IGNORED: Final = -100
+
+Inputs = tuple[Any, ...]
+
+
+def _values(first: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    return list(first.values())
+
+
+def _flat(inputs: Inputs, target: Any) -> Any:
+    return target.flatten()
 
 
 @dataclass(frozen=True)
 class Work:
-    """One network in three libraries; each file of this package ends with its `WORK`.
+    """One network in three libraries; each file of this package has a `work(**sizes)`.
 
-    - `handgrad(rng)`: the layer. Its parameters are the first weights of every contender.
+    - `examples()`: the one batch that every step learns, `(inputs, target)`: arrays as all three
+      networks take them, or None, and the classes, for each example or each of its steps.
+    - `handgrad(rng)`: the model. Its parameters are the first weights of every contender.
     - `torch()`: the module, its parameters in the same order and shapes.
-    - `jax(parameters, x)`: the scores, and the mean and variance of every batch norm.
+    - `jax(parameters, *inputs)`: the scores, and the mean and variance of every batch norm.
+    - `flops(model)`: of the products of one step, see `products`.
+    - `for_peers(parameters)`: where PyTorch and JAX hold them otherwise, such as queries, keys and
+      values in one.
+    - `torch_target(inputs, target)`: the classes in the order of the module's scores.
+    - `layers`: the sizes of a dense network with ReLU, which scikit-learn has as well.
     """
 
-    batch: int
-    input_shape: tuple[int, ...]
+    examples: Callable[[], tuple[Inputs, np.ndarray]]
     handgrad: Callable[[np.random.Generator], Any]
     torch: Callable[[], Any]
-    jax: Callable[[list[Any], Any], tuple[Any, list[Any]]]
-
-    def examples(self) -> tuple[np.ndarray, np.ndarray]:
-        """The one batch that every step learns: normal inputs and random classes."""
-        rng = np.random.default_rng(1)
-        x = rng.standard_normal((self.batch, *self.input_shape), dtype=np.float32)
-        return x, rng.integers(0, CLASSES, self.batch)
+    jax: Callable[..., tuple[Any, list[Any]]]
+    flops: Callable[[Any], int]
+    for_peers: Callable[[Mapping[str, np.ndarray]], list[np.ndarray]] = _values
+    torch_target: Callable[[Inputs, Any], Any] = _flat
+    layers: tuple[int, ...] | None = None
 
 
-def load(name: str) -> Work:
-    work: Work = import_module(f"benchmarks.works.{name}").WORK
+def load(name: str, **sizes: Any) -> Work:
+    """The work `name`, in other sizes than its own if they are given."""
+    work: Work = import_module(f"benchmarks.works.{name}").work(**sizes)
     return work
+
+
+def vectors(
+    batch: int, shape: tuple[int, ...], classes: int = CLASSES
+) -> Callable[[], tuple[Inputs, np.ndarray]]:
+    """Examples of this shape: normal numbers, each example of a random class."""
+
+    def examples() -> tuple[Inputs, np.ndarray]:
+        rng = np.random.default_rng(1)
+        x = rng.standard_normal((batch, *shape), dtype=np.float32)
+        return (x,), rng.integers(0, classes, batch)
+
+    return examples
+
+
+def layered(
+    batch: int,
+    shape: tuple[int, ...],
+    handgrad: Callable[[np.random.Generator], Any],
+    torch: Callable[[], Any],
+    jax: Callable[..., tuple[Any, list[Any]]],
+    **settings: Any,
+) -> Work:
+    """A `Sequential` on vectors or images of this shape."""
+
+    def flops(model: Any) -> int:
+        return batch * products(model, shape)
+
+    return Work(vectors(batch, shape), handgrad, torch, jax, flops, **settings)
 
 
 def products(model: Any, input_shape: tuple[int, ...]) -> int:
@@ -52,7 +112,15 @@ def products(model: Any, input_shape: tuple[int, ...]) -> int:
         weight = layer.parameters.get("weight")
         if weight is not None:
             places = int(np.prod(given)) // weight.shape[0]
-            flops += (2 if first else 3) * 2 * weight.size * places
+            flops += product(weight.size, places, first=first)
             first = False
         shape = given
     return flops
+
+
+def product(weights: int, places: int, *, first: bool = False) -> int:
+    """FLOPs of a step for a matrix of so many weights that so many rows are multiplied with.
+
+    first: nothing before it wants a gradient.
+    """
+    return (2 if first else 3) * 2 * weights * places

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.works import Work
+from benchmarks.works import Work, layered
 
 
 def handgrad(rng: np.random.Generator) -> Any:
@@ -51,4 +51,5 @@ def jax(parameters: list[Any], x: Any) -> tuple[Any, list[Any]]:
     return x @ weight4.T + bias4, []
 
 
-WORK = Work(64, (1, 28, 28), handgrad, torch, jax)
+def work(batch: int = 64) -> Work:
+    return layered(batch, (1, 28, 28), handgrad, torch, jax)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.works import Work
+from benchmarks.works import Work, layered
 
 CHANNELS: Final = (3, 64, 64, 64, 128, 128)
 STRIDES: Final = (1, 1, 1, 2, 1)
@@ -61,4 +61,5 @@ def jax(parameters: list[Any], x: Any) -> tuple[Any, list[Any]]:
     return x.mean((2, 3)) @ weight.T + bias, statistics
 
 
-WORK = Work(32, (3, 32, 32), handgrad, torch, jax)
+def work(batch: int = 32, size: int = 32) -> Work:
+    return layered(batch, (CHANNELS[0], size, size), handgrad, torch, jax)

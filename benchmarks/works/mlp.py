@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.works import Work
+from benchmarks.works import Work, layered
 
 
 def dense_network(sizes: tuple[int, ...], batch: int) -> Work:
@@ -44,7 +44,8 @@ def dense_network(sizes: tuple[int, ...], batch: int) -> Work:
                 x = relu(x)
         return x, []
 
-    return Work(batch, (sizes[0],), handgrad, torch, jax)
+    return layered(batch, (sizes[0],), handgrad, torch, jax, layers=sizes)
 
 
-WORK = dense_network((784, 1024, 1024, 10), batch=128)
+def work(width: int = 1024, batch: int = 128) -> Work:
+    return dense_network((784, width, width, 10), batch)

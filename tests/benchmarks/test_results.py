@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from benchmarks import bursts, machine, peers, readme, results, works
+from benchmarks import bursts, machine, peers, picture, readme, results, scaling, works
 from benchmarks.contender import Job
 from benchmarks.tables import tables
 
@@ -20,7 +20,11 @@ def handgrad(steps: list[float]) -> Job:
     return Job(lambda count: steps.append(count), "1.0", flops=100, losses=(1.0,))
 
 
-torch = handgrad
+torch = torch_bf16 = handgrad
+
+
+def jax(steps: list[float]) -> Job:
+    raise MemoryError("too\nlarge")
 
 
 def spread(median: float) -> dict[str, float]:
@@ -67,6 +71,21 @@ def test_contenders_take_turns_in_processes_of_their_own() -> None:
     assert set(found["ratios"]) == {"torch"}
 
 
+def test_a_peer_that_fails_is_reported_and_the_others_go_on() -> None:
+    names = ("handgrad", "torch-bf16", "jax")
+    contenders = [(name, {"steps": []}) for name in names]
+    found = bursts.compare(contenders, __name__, threads=1, rounds=1, burst=1e-5)
+    assert found["failed"] == {"jax": "jax ended with exit code 1: MemoryError: too"}
+    assert set(found["contenders"]) == {"handgrad", "torch-bf16"}
+    assert found["ratios"] == {}, "bf16 beside float32"
+    measured = {"steps": {"cnn": found | {"differs": []}}}
+    steps, *_ = tables(RESULT | {"sections": measured})
+    assert steps.header[2] == "JAX"
+    assert steps.rows[0][2] == "failed"
+    assert steps.notes == ("cnn: jax ended with exit code 1: MemoryError: too.",)
+    assert steps.notes[0] in steps.markdown()
+
+
 def test_a_contender_that_ends_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(bursts.ContenderError, match="nobody ended with exit code 1"):
         bursts.Contender("nobody", __name__, {}, threads=1)
@@ -87,27 +106,15 @@ def test_products_count_what_each_layer_multiplies() -> None:
     assert works.products(model, (1, 6, 6)) == 2 * (2 * convolution + 3 * dense)
 
 
-@pytest.mark.parametrize("name", works.NAMES)
-def test_works_give_a_score_for_each_class(name: str) -> None:
-    work = works.load(name)
-    model = work.handgrad(np.random.default_rng(0))
-    assert model.output_shape(work.input_shape) == (works.CLASSES,)
-    x, target = work.examples()
-    assert x.shape == (work.batch, *work.input_shape)
-    assert target.shape == (work.batch,)
-
-
 def test_tables_say_ratios_best_peer_and_part_of_the_limit() -> None:
     steps, memory, accuracy = tables(RESULT)
     assert steps.rows == [
         (
             "mlp",
             "4.00 (3.60–4.40)",
-            "8.00 (7.20–8.80)",
-            "5.00 (4.50–5.50)",
-            "2.00×",
-            "1.25×",
-            "1.25× (JAX)",
+            "8.00 (2.00×)",
+            "5.00 (1.25×)",
+            "1.25× (1.12–1.38, JAX)",
             "50 %",
         )
     ]
@@ -119,11 +126,63 @@ def test_tables_say_ratios_best_peer_and_part_of_the_limit() -> None:
         assert table.rich().row_count == len(table.rows)
 
 
+def test_bf16_has_a_table_of_its_own() -> None:
+    mlp = RESULT["sections"]["steps"]["mlp"]
+    more = {name: {**mlp["contenders"]["torch"], "peak_bytes": 5_000_000} for name in BF16}
+    one = {
+        **mlp,
+        "contenders": mlp["contenders"] | more,
+        "ratios": mlp["ratios"] | {"torch-bf16": spread(1.5)},
+        "peak_bf16": 1e12,
+    }
+    steps, bf16 = tables({"sections": {"steps": {"mlp": one}}})
+    assert "PyTorch bf16" not in steps.header
+    assert bf16.rows == [("mlp", "8.00 (7.20–8.80)", "8.00 (1.50×)", "12 %")]
+
+
+BF16 = ("handgrad-bf16", "torch-bf16")
+
+
+def test_neighbours_and_scaling_have_tables() -> None:
+    one = {**RESULT["sections"]["steps"]["mlp"]}
+    for about in one["contenders"].values():
+        about |= {"peak_bytes": 9_000_000, "grown_bytes": 2_000_000}
+    slow = {str(count): spread(1.0 + count) for count in (0, 1, 2)}
+    both = {"handgrad": slow, "torch": slow}
+    sections = {
+        "neighbour": {"lstm": {"threads": 2, "contenders": both, "slowdown": both}},
+        **{name: {"T 64": one} for name in scaling.SECTIONS},
+    }
+    found = tables({"sections": sections})
+    assert len(found) == len(scaling.SECTIONS) + 2
+    for table in found:
+        assert table.rows
+        assert all(len(row) == len(table.header) for row in table.rows)
+    assert found[-1].rows[1][1] == "2,000 (1,800–2,200), 2.00×"
+
+
+def test_points_of_scaling_hold_as_many_steps_and_pixels() -> None:
+    for section, points in scaling.POINTS.items():
+        for point in points:
+            assert point.work in (*works.NAMES, "attention")
+            if point.label.startswith("T ") and point.work == "gpt_mini":
+                assert point.sizes["steps"] * point.sizes["batch"] == 4096, section
+
+
+def test_the_picture_has_a_dot_for_every_ratio() -> None:
+    drawing = picture.svg(RESULT)
+    ratios, legend = 2, 2
+    assert drawing.count("<circle") == ratios + legend
+    assert ">mlp<" in drawing
+    assert not picture.drawn({"sections": {}})
+
+
 def test_saving_keeps_what_else_was_measured_that_day(tmp_path: Path) -> None:
-    path = results.save(RESULT, tmp_path)
+    path, drawing = results.save(RESULT, tmp_path)
     assert path.name == "2026-01-02-a-cpu.json"
+    assert drawing.name == "2026-01-02-a-cpu.svg"
     other = RESULT | {"sections": {"steps": {"cnn": RESULT["sections"]["steps"]["mlp"]}}}
-    assert results.save(other, tmp_path) == path
+    assert results.save(other, tmp_path)[0] == path
     sections = json.loads(path.read_text("utf-8"))["sections"]
     assert set(sections["steps"]) == {"mlp", "cnn"}
     assert "memory" in sections
@@ -144,7 +203,8 @@ def test_figures_go_between_the_comments() -> None:
     assert new.startswith("before\n")
     assert new.endswith("\nafter\n")
     assert "old" not in new
-    assert "1.25× (JAX)" in new
+    assert "1.25× (1.12–1.38, JAX)" in new
+    assert "(benchmarks/results/2026-01-02-a-cpu.svg)" in new
     assert readme.with_figures(new, readme.figures([RESULT])) == new
 
 
@@ -163,6 +223,7 @@ def test_a_missing_peer_is_one_line_with_its_command(monkeypatch: pytest.MonkeyP
     here, missing = peers.installed(["jax"])
     assert here == []
     assert missing == ["JAX is not installed and is left out; pip install jax"]
+    assert len(peers.installed(["torch", "torch-compile"])[1]) == 1
 
 
 def test_file_names_come_from_the_cpu() -> None:
