@@ -18,7 +18,6 @@ from handgrad.errors import EngineError
 PENDING: Final[frozenset[str]] = frozenset(
     {
         "additive_attention",
-        "attention",
         "cosine_attention",
         "gru",
         "leaky_rnn",

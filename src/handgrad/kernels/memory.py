@@ -17,6 +17,16 @@ assert native is not None
 empty = native.empty
 
 
+def empty_as(like: Array, shape: tuple[int, ...]) -> Array:
+    """An uninitialised array of the type of `like` whose axes lie in memory in the same order."""
+    if like.flags.c_contiguous:
+        return empty(shape, like.dtype)
+    strides = like.strides
+    order = sorted(range(like.ndim), key=lambda axis: -abs(strides[axis]))
+    memory = empty(tuple(shape[axis] for axis in order), like.dtype)
+    return memory.transpose(np.argsort(order))
+
+
 def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Array | None:
     """Where a gradient goes: None for SKIP, a new array for None, else `wanted` itself.
 
