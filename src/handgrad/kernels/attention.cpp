@@ -525,6 +525,12 @@ void backward_piece(const Call<T>& call, const Heads<const T>& q, const Heads<co
                         }
                     }
                 }
+                // dV and dK take whole tiles of keys, of which the panel may see the first ones.
+                for (long j = panel_keys; j < tiles.end_of(panel_keys); j++)
+                    for (int i = 0; i < kTileVectors; i++) {
+                        store(weights + j * wide + at + i * lanes, Vec<T>{});
+                        store(dscores + j * wide + at + i * lanes, Vec<T>{});
+                    }
                 if (to.scores.data != nullptr)
                     for (long i = at; i < std::min<long>(at + kTileColumns<T>, b.count); i++) {
                         T* target = to.scores.at(n, b.h, b.first + i) + key;

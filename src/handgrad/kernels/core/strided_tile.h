@@ -51,6 +51,12 @@ struct RowTiles {
     long rows, count;
     explicit RowTiles(long all) : rows(all), count((all + kTileRows - 1) / kTileRows) {}
     long at(long t) const { return t * rows / count; }
+    // The end of the tile in which the first `some` rows, at least one, end.
+    long end_of(long some) const {
+        long t = 0;
+        while (at(t + 1) < some) t++;
+        return at(t + 1);
+    }
     int rows_of(long t) const { return static_cast<int>(at(t + 1) - at(t)); }
 };
 
