@@ -59,7 +59,7 @@ class Cache(NamedTuple):
             offset=self.offset,
             scale=self.scale,
         )
-        return cache.a  # type: ignore[no-any-return]
+        return cache.a
 
 
 def _pairs(array: Array | None, shape: tuple[int, ...]) -> Array | None:
@@ -129,8 +129,9 @@ def backward(
     if dscores is None or bias is None:
         return dq, dk, dv, None
     dbias = sum_to(dscores, bias)
-    if at_bias is not None:
-        at_bias = place(at_bias, bias)
-        at_bias[...] = dbias
-        dbias = at_bias
-    return dq, dk, dv, dbias
+    if at_bias is None:
+        return dq, dk, dv, dbias
+    placed = place(at_bias, bias)
+    assert placed is not None
+    placed[...] = dbias
+    return dq, dk, dv, placed
