@@ -115,7 +115,23 @@ class KernelCache:
         return f"{self.stem}.{self.kept!r}"
 
 
-def _fits(arguments: Any) -> bool:
+def _takes_views(kernel: ModuleType) -> bool:
+    """Whether a kernel says `STRIDED = True`: any view will do whose last axis is in one piece."""
+    return getattr(kernel, "STRIDED", False)
+
+
+def _rows_in_one_piece(array: np.ndarray) -> bool:
+    """Whether a kernel that takes views can read this one as it lies."""
+    if not array.flags.aligned:
+        return False
+    size = array.itemsize
+    strides = array.strides
+    if array.ndim > 0 and array.shape[-1] > 1 and strides[-1] != size:
+        return False
+    return not any(step % size for step in strides)
+
+
+def _fits(arguments: Any, views: bool) -> bool:
     """Whether the arguments can go to a kernel as they are: the usual case, looked at quickly."""
     floats = None
     for value in arguments:
@@ -129,7 +145,7 @@ def _fits(arguments: Any) -> bool:
                     return False
             elif dtype.kind not in "iub":
                 return False
-            if not value.flags.carray:
+            if not value.flags.carray and not (views and _rows_in_one_piece(value)):
                 return False
         elif kind not in _PLAIN:
             return False
@@ -155,11 +171,13 @@ def _refusal(arguments: Any) -> str | None:
     return None if floats is not None else "no array of floats"
 
 
-def _contiguous(value: Any) -> Any:
-    """An array as kernels read it, copied if need be; anything else as it is."""
-    if type(value) is np.ndarray and not (value.flags.c_contiguous and value.flags.aligned):
-        return np.require(value, requirements=("C", "A"))
-    return value
+def _readable(value: Any, views: bool) -> Any:
+    """An array as the kernel reads it, copied if need be; anything else as it is."""
+    if type(value) is not np.ndarray or (value.flags.c_contiguous and value.flags.aligned):
+        return value
+    if views and _rows_in_one_piece(value):
+        return value
+    return np.require(value, requirements=("C", "A"))
 
 
 def _check_kernel(stem: str, refusal: str | None) -> None:
@@ -229,12 +247,13 @@ def _dispatched_forward(
         if _engine != "reference":
             kernel = _kernel_module(stem)
             arguments = (*args, *kwargs.values()) if kwargs else args
-            if kernel is not None and _fits(arguments):
+            views = kernel is not None and _takes_views(kernel)
+            if kernel is not None and _fits(arguments, views):
                 return run_kernel(kernel, args, kwargs)
             refusal = None if kernel is None else _refusal(arguments)
             if kernel is not None and refusal is None:
-                copies = [_contiguous(value) for value in args]
-                named = {name: _contiguous(value) for name, value in kwargs.items()}
+                copies = [_readable(value, views) for value in args]
+                named = {name: _readable(value, views) for name, value in kwargs.items()}
                 return run_kernel(kernel, copies, named)
             _check_kernel(stem, refusal)
         check("validate_values")(*args, **kwargs)
@@ -252,6 +271,7 @@ def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[.
                 f"{stem}: dy is of {dy.dtype} and has shape {tuple(dy.shape)}; "
                 f"allowed: {cache.dtype} and {cache.shape}, as y"
             )
-        return cache.kernel.backward(_contiguous(dy), cache.kept, out=out)
+        dy = _readable(dy, _takes_views(cache.kernel))
+        return cache.kernel.backward(dy, cache.kept, out=out)
 
     return backward

@@ -17,15 +17,10 @@ from handgrad.errors import EngineError
 #: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
 PENDING: Final[frozenset[str]] = frozenset(
     {
-        "additive_attention",
-        "attention",
-        "cosine_attention",
         "gru",
         "leaky_rnn",
         "lstm",
-        "positional_encoding",
         "rnn",
-        "rotary",
     }
 )
 

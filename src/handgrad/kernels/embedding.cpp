@@ -20,17 +20,17 @@ void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
     });
 }
 
-// Each thread owns some rows of the table and looks through all tokens for them: a row is summed in
-// the order of the tokens, whatever the threads.
+// Sets dW, or adds to it where `more` says so. Each thread owns some rows of the table and looks
+// through all tokens for them: a row is summed in the order of the tokens, whatever the threads.
 template <class T>
-void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding) {
+void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding, bool more) {
     const long rows = dweight.shape(0), width = dweight.shape(1);
     check_indices(tokens, rows);
     const WithoutGil unlocked(dy.size() + dweight.size());
     constexpr long kMostParts = 16;
     const long share = std::max(rows_per_chunk(width), (rows + kMostParts - 1) / kMostParts);
     parallel_for(rows, share, [&](long begin, long end) {
-        std::fill(dweight.data() + begin * width, dweight.data() + end * width, T(0));
+        if (!more) std::fill(dweight.data() + begin * width, dweight.data() + end * width, T(0));
         for (long n = 0; n < tokens.size(); n++) {
             const long row = tokens.data()[n];
             if (row < begin || row >= end || row == padding) continue;

@@ -32,5 +32,10 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     tokens, shape, padding = cache
     dweight = place(None if out is None else out[0], dy, shape)
     if dweight is not None:
-        _backward(dy, tokens, dweight, padding)
+        _backward(dy, tokens, dweight, padding, False)
     return dweight
+
+
+def add_gradient(dy: Array, cache: Cache, dweight: Array) -> None:
+    """Add the gradient to `dweight`; only the rows of tokens that occur are touched."""
+    _backward(dy, cache.tokens, dweight, cache.padding, True)

@@ -17,6 +17,20 @@ assert native is not None
 empty = native.empty
 
 
+def empty_as(like: Array, shape: tuple[int, ...]) -> Array:
+    """An uninitialised array of the type of `like`, its leading axes in the same order in memory.
+
+    The last axis is in one piece. A broadcast axis has no place in memory; then the order is C's.
+    """
+    strides = like.strides
+    if like.flags.c_contiguous or 0 in strides:
+        return empty(shape, like.dtype)
+    order = sorted(range(like.ndim - 1), key=lambda axis: -abs(strides[axis]))
+    order.append(like.ndim - 1)
+    memory = empty(tuple(shape[axis] for axis in order), like.dtype)
+    return memory.transpose(np.argsort(order))
+
+
 def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Array | None:
     """Where a gradient goes: None for SKIP, a new array for None, else `wanted` itself.
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.normalization import LayerNorm
 from handgrad.ops.arguments import check_choice
@@ -61,7 +62,8 @@ class AddNorm(Layer):
 
     def after(self, x: Array, f: Array) -> tuple[Array, Any]:
         """y for x and what the inner layer made of it, and the cache of the norm if it is there."""
-        return (x + f, None) if self.place == "pre" else self.norm.forward(x + f)
+        y = add(x, f)
+        return (y, None) if self.place == "pre" else self.norm.forward(y)
 
     def backward(
         self,
@@ -91,7 +93,7 @@ class AddNorm(Layer):
             gradients = merge(found)
         if not input_gradient:
             return None, gradients
-        dx = dskip + dz
+        dx = add(dskip, dz)
         return (dx, *dothers) if dothers else dx, gradients
 
     def output_shape(self, input_shape: Shape) -> Shape:

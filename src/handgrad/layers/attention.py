@@ -9,6 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape, merge, part
 from handgrad.layers.dense import Dense
 from handgrad.ops import attention, dropout, rotary
@@ -318,5 +319,5 @@ def _of_inputs(dinputs: list[Array], count: int) -> Any:
     """The gradients of query, key and value as those of the inputs they came from."""
     dquery, dkey, dvalue = dinputs
     if count == 1:
-        return dquery + dkey + dvalue
-    return (dquery, dkey + dvalue) if count == 2 else (dquery, dkey, dvalue)
+        return add(dquery, dkey, dvalue)
+    return (dquery, add(dkey, dvalue)) if count == 2 else (dquery, dkey, dvalue)

@@ -10,6 +10,7 @@ import numpy as np
 
 from handgrad import initializers
 from handgrad.arrays import Array
+from handgrad.dispatch import KernelCache
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
 from handgrad.ops import embedding
@@ -63,6 +64,9 @@ class Embedding(Layer):
         Only the rows of tokens that occur are touched, so a large table costs no more than a small
         one.
         """
+        if type(cache) is KernelCache and dy.flags.carray and dweight.flags.carray:
+            cache.kernel.add_gradient(dy, cache.kept, dweight)
+            return
         tokens = cache.tokens.reshape(-1)
         order = np.argsort(tokens, kind="stable")
         used, starts = np.unique(tokens[order], return_index=True)

@@ -15,6 +15,7 @@ namespace handgrad {
 struct ArrayView {
     void* data = nullptr;
     const Py_ssize_t* shape = nullptr;
+    const Py_ssize_t* strides = nullptr;
     int ndim = 0;
     long size = 0;
 };
@@ -22,6 +23,9 @@ struct ArrayView {
 // Whether `object` is a C-contiguous array of this kind and item size (and writeable, if asked
 // for).
 bool view_array(PyObject* object, char kind, int item_size, bool writeable, ArrayView& view);
+
+// The same for an array with any strides that are whole numbers of items.
+bool view_strided(PyObject* object, char kind, int item_size, bool writeable, ArrayView& view);
 
 // A C-contiguous array; read-only ones are taken where T is const. Nothing is ever converted.
 template <class T>
@@ -43,6 +47,25 @@ class Array {
     ArrayView view_;
 };
 
+// An aligned array whose axes may lie any way in memory: a transposed view, a broadcast one.
+// Strides count values, not bytes.
+template <class T>
+class Strided {
+  public:
+    bool view(PyObject* object) {
+        return view_strided(object, Array<T>::kKind, sizeof(T), !std::is_const_v<T>, view_);
+    }
+    T* data() const { return static_cast<T*>(view_.data); }
+    long ndim() const { return view_.ndim; }
+    long shape(int axis) const { return static_cast<long>(view_.shape[axis]); }
+    long stride(int axis) const {
+        return static_cast<long>(view_.strides[axis]) / static_cast<long>(sizeof(T));
+    }
+
+  private:
+    ArrayView view_;
+};
+
 template <class T>
 T* data_or_null(const std::optional<Array<T>>& array) {
     return array ? array->data() : nullptr;
@@ -53,6 +76,15 @@ T* data_or_null(const std::optional<Array<T>>& array) {
 template <class T>
 struct nanobind::detail::type_caster<handgrad::Array<T>> {
     NB_TYPE_CASTER(handgrad::Array<T>, const_name("numpy.ndarray"))
+
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        return value.view(source.ptr());
+    }
+};
+
+template <class T>
+struct nanobind::detail::type_caster<handgrad::Strided<T>> {
+    NB_TYPE_CASTER(handgrad::Strided<T>, const_name("numpy.ndarray"))
 
     bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
         return value.view(source.ptr());

@@ -21,6 +21,11 @@ template <class T>
 using In = Array<const T>;
 template <class T>
 using Out = Array<T>;
+// The same with any strides.
+template <class T>
+using StridedIn = Strided<const T>;
+template <class T>
+using StridedOut = Strided<T>;
 using Indices = Array<const std::int64_t>;
 
 // Kernel files add their functions to the module: one `Registrar` each, no central list.

@@ -139,6 +139,17 @@ inline V exp(V x) {
            detail::power_of_two(power.n - half);
 }
 
+// exp for what stands in a softmax, x up to 0 but for rounding: 0 where exp would be denormal,
+// which saves the second factor.
+template <class V>
+inline V exp_weight(V x) {
+    using T = Lane<V>;
+    constexpr T kLow = sizeof(T) == 4 ? T(-87) : T(-708);
+    const detail::ReducedPower<V> power(maximum(splat(kLow), x));
+    const V value = (T(1) + power.rest_minus_one) * detail::power_of_two(power.n);
+    return x < kLow ? V{} : value;
+}
+
 // The compiler turns this loop into one instruction.
 template <class V>
 inline V square_root(V x) {

@@ -1,0 +1,99 @@
+// Additive attention between its matrix products: u = tanh(a_s + a_h), scores, weights and sums.
+#include "core/attended.h"
+
+namespace handgrad {
+namespace {
+
+// a_s (N, J, A), a_h (N, T, A), v (A), h (N, T, E); u (N, J, T, A), alpha (N, J, T), c (N, J, E).
+template <class T>
+void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<StridedIn<bool>> mask,
+                      std::optional<Indices> lengths, Out<T> u, Out<T> alpha, Out<T> c) {
+    const long states = alpha.shape(1), steps = alpha.shape(2);
+    const long size = v.size(), width = h.shape(2);
+    const Sight sight(steps, lengths, mask);
+    const WithoutGil unlocked(u.size());
+    parallel_for(alpha.shape(0) * states, rows_per_chunk(steps * size), [&](long begin, long end) {
+        for (long row = begin; row < end; row++) {
+            const long n = row / states, j = row % states;
+            const T* own = a_s.data() + row * size;
+            T* weights = alpha.data() + row * steps;
+            for (long i = 0; i < steps; i++) {
+                const T* other = a_h.data() + (n * steps + i) * size;
+                T* hidden = u.data() + (row * steps + i) * size;
+                const bool looks = i < sight.count(n) && sight.seen(n, j, i);
+                weights[i] = -std::numeric_limits<T>::infinity();
+                if (!looks) {
+                    std::fill_n(hidden, size, T(0));
+                    continue;
+                }
+                weights[i] = sum<T>(0, size, [&](auto lanes) {
+                    const Vec<T> value = tanh(Vec<T>(lanes.load(own) + lanes.load(other)));
+                    lanes.store(hidden, value);
+                    return Vec<T>(value * lanes.load(v.data()));
+                });
+            }
+            softmax_in_place(weights, steps);
+            weighted_sum(weights, h.data() + n * steps * width, sight.count(n), width,
+                         c.data() + row * width);
+        }
+    });
+}
+
+// da_s and da_h, the share of the weighted sum in dh, and dv of each sequence (N, A).
+template <class T>
+void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> da_s, Out<T> da_h,
+                       Out<T> dh, Out<T> dv_parts) {
+    const long states = alpha.shape(1), steps = alpha.shape(2);
+    const long size = v.size(), width = h.shape(2);
+    const WithoutGil unlocked(u.size());
+    parallel_for(alpha.shape(0), rows_per_chunk(states * steps * size), [&](long begin, long end) {
+        T* dscores = scratch<T>(Scratch::kRow, steps);
+        for (long n = begin; n < end; n++) {
+            T* all_da_h = da_h.data() + n * steps * size;
+            T* all_dh = dh.data() + n * steps * width;
+            T* dv = dv_parts.data() + n * size;
+            std::fill_n(all_da_h, steps * size, T(0));
+            std::fill_n(all_dh, steps * width, T(0));
+            std::fill_n(dv, size, T(0));
+            for (long row = n * states; row < (n + 1) * states; row++) {
+                const T* weights = alpha.data() + row * steps;
+                const T* dc_row = dc.data() + row * width;
+                T* own = da_s.data() + row * size;
+                std::fill_n(own, size, T(0));
+                score_gradients(weights, dc_row, h.data() + n * steps * width, steps, width,
+                                dscores);
+                for (long i = 0; i < steps; i++) {
+                    if (weights[i] == T(0)) continue;
+                    add_scaled(weights[i], dc_row, width, all_dh + i * width);
+                    const T* hidden = u.data() + (row * steps + i) * size;
+                    T* other = all_da_h + i * size;
+                    const T dscore = dscores[i];
+                    for_lanes<T>(0, size, [&](auto lanes) {
+                        const Vec<T> value = lanes.load(hidden);
+                        const Vec<T> da = dscore * lanes.load(v.data()) * (T(1) - value * value);
+                        lanes.store(dv, lanes.load(dv) + dscore * value);
+                        lanes.store(own, lanes.load(own) + da);
+                        lanes.store(other, lanes.load(other) + da);
+                    });
+                }
+            }
+        }
+    });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    const nb::arg given;
+    const auto maybe = nb::arg().none();
+    m.def("additive_attention_forward", &additive_forward<T>, given, given, given, given, maybe,
+          maybe, given, given, given);
+    m.def("additive_attention_backward", &additive_backward<T>);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

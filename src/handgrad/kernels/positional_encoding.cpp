@@ -1,0 +1,31 @@
+// Positional encoding: y = x + P, one row of P for every step.
+#include "core/binding.h"
+#include "core/gil.h"
+#include "core/rows.h"
+
+namespace handgrad {
+namespace {
+
+// y = x + p, where p, as long as some last axes of x, is added again and again.
+template <class T>
+void add_repeated(In<T> x, In<T> p, Out<T> y) {
+    const long width = p.size(), rows = width == 0 ? 0 : x.size() / width;
+    const WithoutGil unlocked(x.size());
+    parallel_for(rows, rows_per_chunk(width), [&](long begin, long end) {
+        for (long row = begin; row < end; row++) {
+            const T* source = x.data() + row * width;
+            T* target = y.data() + row * width;
+            for_lanes<T>(0, width, [&](auto lanes) {
+                lanes.store(target, lanes.load(source) + lanes.load(p.data()));
+            });
+        }
+    });
+}
+
+const Registrar registrar([](nb::module_& m) {
+    m.def("add_repeated", &add_repeated<float>);
+    m.def("add_repeated", &add_repeated<double>);
+});
+
+}  // namespace
+}  // namespace handgrad

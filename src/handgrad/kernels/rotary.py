@@ -1,0 +1,62 @@
+"""Kernel of `ops.rotary`: both halves of a row in one sweep, heads read and written as views."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty_as, place
+from handgrad.ops.rotary import angles
+
+assert native is not None
+_rotary = native.rotary
+
+#: Views are taken as they are, see `handgrad.dispatch`.
+STRIDED: Final = True
+
+
+class Cache(NamedTuple):
+    """The cosine and sine of every angle."""
+
+    cos: Array
+    sin: Array
+
+
+@lru_cache(maxsize=16)
+def _tables(length: int, features: int, offset: int, base: float, dtype: Any) -> Cache:
+    """Of every layer and step the same, so they are computed once and not to be written."""
+    theta = angles(length, features, offset=offset, base=base)
+    tables = Cache(np.cos(theta).astype(dtype), np.sin(theta).astype(dtype))
+    for table in tables:
+        table.flags.writeable = False
+    return tables
+
+
+def _four_axes(x: Array) -> Array:
+    """(..., T, d) as (N, H, T, d), a view where that can be."""
+    return x if x.ndim == 4 else x.reshape(1, -1, *x.shape[-2:])
+
+
+def _turned(x: Array, cache: Cache, y: Array, back: bool) -> Array:
+    if x.size:
+        _rotary(_four_axes(x), cache.cos, cache.sin, _four_axes(y), back)
+    return y
+
+
+def _place(x: Array) -> Array:
+    return empty_as(x if x.ndim == 4 else np.empty(0, x.dtype), x.shape)
+
+
+def forward(x: Array, *, offset: int = 0, base: float = 10000.0) -> tuple[Array, Cache]:
+    cache = _tables(*x.shape[-2:], offset, base, x.dtype)
+    return _turned(x, cache, _place(x), False), cache
+
+
+def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
+    wanted = None if out is None else out[0]
+    dx = _place(dy) if wanted is None else place(wanted, dy)
+    return None if dx is None else _turned(dy, cache, dx, True)
