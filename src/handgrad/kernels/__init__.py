@@ -20,11 +20,7 @@ PENDING: Final[frozenset[str]] = frozenset(
         "additive_attention",
         "attention",
         "cosine_attention",
-        "gru",
-        "leaky_rnn",
-        "lstm",
         "positional_encoding",
-        "rnn",
         "rotary",
     }
 )
