@@ -284,9 +284,7 @@ def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[.
     def backward(dy: Any, cache: Any, out: Any = None) -> Any:
         if type(cache) is not KernelCache:
             return _place(reference(dy, cache), out)
-        return cache.kernel.backward(
-            _as_outputs(dy, cache.like, stem), cache.kept, out=out
-        )
+        return cache.kernel.backward(_as_outputs(dy, cache.like, stem), cache.kept, out=out)
 
     return backward
 

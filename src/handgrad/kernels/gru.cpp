@@ -50,12 +50,19 @@ struct GruCell {
 template <class T>
 void gru_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
                  std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
-                 std::optional<Indices> lengths, bool reverse, Out<T> y, Out<T> h_n,
-                 Out<T> gates) {
+                 std::optional<Indices> lengths, bool reverse, Out<T> y, Out<T> h_n, Out<T> gates) {
     const long hidden = weight_hh.shape(1);
-    const Inputs<T> in{x.data(),           x.shape(2), weight_ih.data(), weight_hh.data(),
-                       nullptr,            data_or_null(bias_ih), data_or_null(bias_hh),
-                       data_or_null(h0),   hidden,     hidden,           y.data()};
+    const Inputs<T> in{x.data(),
+                       x.shape(2),
+                       weight_ih.data(),
+                       weight_hh.data(),
+                       nullptr,
+                       data_or_null(bias_ih),
+                       data_or_null(bias_hh),
+                       data_or_null(h0),
+                       hidden,
+                       hidden,
+                       y.data()};
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     run_forward<T>(in, sequences, GruCell<T>{in, gates.data()}, h_n.data());
@@ -68,13 +75,21 @@ void gru_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
                   std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
                   std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
     const long hidden = weight_hh.shape(1);
-    const Inputs<T> in{x.data(),         x.shape(2), weight_ih.data(), weight_hh.data(),
-                       nullptr,          nullptr,    nullptr,          data_or_null(h0),
-                       hidden,           hidden,     const_cast<T*>(y.data())};
-    const Gradients<T> out{data_or_null(dx),       data_or_null(dweight_ih),
+    const Inputs<T> in{x.data(),
+                       x.shape(2),
+                       weight_ih.data(),
+                       weight_hh.data(),
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       data_or_null(h0),
+                       hidden,
+                       hidden,
+                       const_cast<T*>(y.data())};
+    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
                            data_or_null(dweight_hh), data_or_null(dbias_ih),
-                           data_or_null(dbias_hh), nullptr,
-                           data_or_null(dh0),      nullptr};
+                           data_or_null(dbias_hh),   nullptr,
+                           data_or_null(dh0),        nullptr};
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const GruCell<T> cell{in, const_cast<T*>(gates.data())};

@@ -58,9 +58,7 @@ def forward(
     gates = empty((rows, 4 * hidden), x.dtype)
     _forward(x, weight_ih, weight_hh, bias_ih, bias_hh, h0, lengths, reverse, y, h_n, gates)
     has_ih, has_hh = bias_ih is not None, bias_hh is not None
-    return (y, h_n), Cache(
-        x, weight_ih, weight_hh, h0, lengths, y, gates, has_ih, has_hh, reverse
-    )
+    return (y, h_n), Cache(x, weight_ih, weight_hh, h0, lengths, y, gates, has_ih, has_hh, reverse)
 
 
 def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:

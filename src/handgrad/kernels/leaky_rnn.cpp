@@ -38,26 +38,26 @@ void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
                        std::optional<In<T>> h0, In<T> alpha, std::optional<Indices> lengths,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
     const long hidden = weight_ih.shape(0);
-    const Inputs<T> in{x.data(), x.shape(2),        weight_ih.data(), nullptr, nullptr,
-                       data_or_null(bias_ih),       nullptr,          data_or_null(h0),
-                       hidden,   hidden,            y.data()};
+    const Inputs<T> in{
+        x.data(), x.shape(2),       weight_ih.data(), nullptr, nullptr, data_or_null(bias_ih),
+        nullptr,  data_or_null(h0), hidden,           hidden,  y.data()};
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     run_forward<T>(in, sequences, LeakyCell<T>{hidden, alpha.data(), g.data()}, h_n.data());
 }
 
 template <class T>
-void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
-                        In<T> alpha, std::optional<Indices> lengths, bool reverse, In<T> g,
+void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih, In<T> alpha,
+                        std::optional<Indices> lengths, bool reverse, In<T> g,
                         std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                         std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dh0) {
     const long hidden = weight_ih.shape(0);
     // The gradients do not depend on the states, so these are not looked at.
     const Inputs<T> in{x.data(), x.shape(2), weight_ih.data(), nullptr, nullptr, nullptr,
                        nullptr,  nullptr,    hidden,           hidden,  nullptr};
-    const Gradients<T> out{data_or_null(dx), data_or_null(dweight_ih), nullptr,
-                           data_or_null(dbias_ih), nullptr, nullptr,
-                           data_or_null(dh0), nullptr};
+    const Gradients<T> out{
+        data_or_null(dx), data_or_null(dweight_ih), nullptr, data_or_null(dbias_ih), nullptr,
+        nullptr,          data_or_null(dh0),        nullptr};
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const LeakyCell<T> cell{hidden, alpha.data(), const_cast<T*>(g.data())};

@@ -90,18 +90,18 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
 template <class T>
 void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_n, In<T> x,
                    In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> weight_hr,
-                   std::optional<In<T>> h0, std::optional<In<T>> c0,
-                   std::optional<Indices> lengths, bool reverse, In<T> y, In<T> gates, In<T> c,
-                   std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
-                   std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
-                   std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dweight_hr,
-                   std::optional<Out<T>> dh0, std::optional<Out<T>> dc0) {
-    const Inputs<T> in = inputs_of<T>(x, weight_ih, weight_hh, {}, {}, weight_hr, h0,
-                                      const_cast<T*>(y.data()));
-    const Gradients<T> out{data_or_null(dx),       data_or_null(dweight_ih),
+                   std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
+                   bool reverse, In<T> y, In<T> gates, In<T> c, std::optional<Out<T>> dx,
+                   std::optional<Out<T>> dweight_ih, std::optional<Out<T>> dweight_hh,
+                   std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dbias_hh,
+                   std::optional<Out<T>> dweight_hr, std::optional<Out<T>> dh0,
+                   std::optional<Out<T>> dc0) {
+    const Inputs<T> in =
+        inputs_of<T>(x, weight_ih, weight_hh, {}, {}, weight_hr, h0, const_cast<T*>(y.data()));
+    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
                            data_or_null(dweight_hh), data_or_null(dbias_ih),
-                           data_or_null(dbias_hh), data_or_null(dweight_hr),
-                           data_or_null(dh0),      data_or_null(dc0)};
+                           data_or_null(dbias_hh),   data_or_null(dweight_hr),
+                           data_or_null(dh0),        data_or_null(dc0)};
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const LstmCell<T> cell{in.hidden, const_cast<T*>(gates.data()), const_cast<T*>(c.data()),
@@ -111,10 +111,9 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
 
 template <class T>
 void bind(nb::module_& m) {
-    m.def("lstm_forward", &lstm_forward<T>, "x"_a, "weight_ih"_a, "weight_hh"_a,
-          "bias_ih"_a.none(), "bias_hh"_a.none(), "weight_hr"_a.none(), "h0"_a.none(),
-          "c0"_a.none(), "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a, "c_n"_a, "gates"_a,
-          "c"_a);
+    m.def("lstm_forward", &lstm_forward<T>, "x"_a, "weight_ih"_a, "weight_hh"_a, "bias_ih"_a.none(),
+          "bias_hh"_a.none(), "weight_hr"_a.none(), "h0"_a.none(), "c0"_a.none(),
+          "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a, "c_n"_a, "gates"_a, "c"_a);
     m.def("lstm_backward", &lstm_backward<T>, "dy"_a, "dh_n"_a.none(), "dc_n"_a.none(), "x"_a,
           "weight_ih"_a, "weight_hh"_a, "weight_hr"_a.none(), "h0"_a.none(), "c0"_a.none(),
           "lengths"_a.none(), "reverse"_a, "y"_a, "gates"_a, "c"_a, "dx"_a.none(),

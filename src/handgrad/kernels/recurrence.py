@@ -54,8 +54,10 @@ class Run:
         return self.states(y[:, ::-1] if self.reverse else y, initial)
 
     def states(self, values: Array, initial: Array | None) -> Array:
-        """(N, T + 1, ...), the initial state first, from what each step came to in running order."""
-        state = np.zeros((self.batch, values.shape[2]), values.dtype) if initial is None else initial
+        """(N, T + 1, ...): the initial state, then what each step of `values` came to."""
+        state = (
+            np.zeros((self.batch, values.shape[2]), values.dtype) if initial is None else initial
+        )
         states = [state]
         for t in range(self.steps):
             new = values[:, t]

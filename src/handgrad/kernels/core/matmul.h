@@ -75,9 +75,8 @@ void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* p
                    bool accumulate) {
     using Product = void (*)(long, const T*, const T*, T*, bool);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
-        return std::array<std::array<Product, 2>, sizeof...(I)>{
-            std::array<Product, 2>{multiply_tile<T, I + 1, 1, Pitch>,
-                                   multiply_tile<T, I + 1, 2, Pitch>}...};
+        return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
+            multiply_tile<T, I + 1, 1, Pitch>, multiply_tile<T, I + 1, 2, Pitch>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
     products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
         depth, panel_a, panel_b, tile, accumulate);

@@ -2,10 +2,10 @@
 //
 // Sequences do not depend on each other, so each thread takes some of them through all steps and
 // waits for nobody. The weights are packed once. A step multiplies the rows [x_t, h_{t−1}] of its
-// sequences with them, all gates of a few hidden units at a time, and the cell turns these sums into
-// h_t while they are at hand. Going backward, a step first turns dh_t into the gradients da_t of
-// the sums, and the products of da_t with the same weights are dx_t and dh_{t−1}. The gradients of
-// the weights are one product each, over all steps of all sequences.
+// sequences with them, all gates of a few hidden units at a time, and the cell turns these sums
+// into h_t while they are at hand. Going backward, a step first turns dh_t into the gradients da_t
+// of the sums, and the products of da_t with the same weights are dx_t and dh_{t−1}. The gradients
+// of the weights are one product each, over all steps of all sequences.
 //
 // Longer sequences come first, so that those which have a step at time t are the first few, and
 // padding is in no product. What is kept for backward has one row for each step that counts, all of
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -68,7 +69,9 @@ class Sequences {
     // The time of the step that runs as number s.
     long time(long s) const { return reverse_ ? steps_ - 1 - s : s; }
     // The time of a sequence's last step to run, and that before time t; −1 if there is none.
-    long last(long rank) const { return reverse_ ? std::min(length(rank), 1L) - 1 : length(rank) - 1; }
+    long last(long rank) const {
+        return reverse_ ? std::min(length(rank), 1L) - 1 : length(rank) - 1;
+    }
     long before(long rank, long t) const {
         return reverse_ ? (t + 1 < length(rank) ? t + 1 : -1) : t - 1;
     }
@@ -102,7 +105,8 @@ void for_shares(const Sequences& sequences, long values_per_row, const Body& bod
     const long batch = sequences.batch();
     const bool small = sequences.rows() * values_per_row < 200000;
     const long threads = small ? 1 : get_threads();
-    const long shares = std::min(std::max(batch, 1L), batch >= 4 * threads * kTileRows ? 2 * threads : threads);
+    const long shares =
+        std::min(std::max(batch, 1L), batch >= 4 * threads * kTileRows ? 2 * threads : threads);
     parallel_for(shares, 1, [&](long begin, long end) {
         for (long k = begin; k < end; k++) body(Share{k, shares});
     });
@@ -129,7 +133,10 @@ template <class T>
 class StepMatrix {
   public:
     StepMatrix(long rows, long depth)
-        : rows_(rows), depth_(depth), steps_(depth_steps<T>(depth)), memory_(steps_.count * rows * kPitch) {}
+        : rows_(rows),
+          depth_(depth),
+          steps_(depth_steps<T>(depth)),
+          memory_(steps_.count * rows * kPitch) {}
 
     long depth() const { return depth_; }
     long blocks() const { return steps_.count; }
@@ -157,8 +164,8 @@ class StepMatrix {
     Temporary<T> memory_;
 };
 
-// Right operands: `slabs` matrices of (depth, columns), packed; value (term, column) of a slab is at
-// data[slab · slab_stride + column · column_stride + term · term_stride].
+// Right operands: `slabs` matrices of (depth, columns), packed; value (term, column) of a slab is
+// at data[slab · slab_stride + column · column_stride + term · term_stride].
 template <class T>
 class PackedWeights {
   public:
@@ -201,7 +208,8 @@ class PackedWeights {
 template <class T, int Sums>
 class Tiles {
   public:
-    explicit Tiles(long most_rows) : memory_((most_rows + kTileRows - 1) / kTileRows * Sums * kSize) {}
+    explicit Tiles(long most_rows)
+        : memory_((most_rows + kTileRows - 1) / kTileRows * Sums * kSize) {}
 
     void cut(long rows) {
         rows_ = rows;
@@ -400,75 +408,159 @@ struct Gradients {
     T* dc0;
 };
 
-// One of the right operands of a weight's gradient: a row for each step that counts; null for a
-// column of ones, whose product is a bias' gradient.
+// Rows of `slabs` times `columns` values as the panels of a product over the rows: what the steps
+// write needs no packing when the weights' gradients are summed.
+template <class T>
+class RowPanels {
+  public:
+    RowPanels(long rows, long slabs, long columns)
+        : rows_(rows),
+          slabs_(slabs),
+          columns_(columns),
+          each_((columns + kTileColumns<T> - 1) / kTileColumns<T>),
+          memory_(panels() * rows * kTileColumns<T>) {}
+
+    long rows() const { return rows_; }
+    long slabs() const { return slabs_; }
+    long panels() const { return slabs_ * each_; }
+    // The columns of a panel, counted through the slabs.
+    long first(long panel) const { return panel / each_ * columns_ + within(panel); }
+    int lanes(long panel) const {
+        return static_cast<int>(std::min<long>(kTileColumns<T>, columns_ - within(panel)));
+    }
+    int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
+    T* at(long panel, long row) const {
+        return memory_.data() + panel * rows_ * kTileColumns<T> + row * width(panel);
+    }
+    // The vector that begins at `column` of a slab, even where it goes beyond the last one.
+    void set(long row, long slab, long column, Vec<T> values) const {
+        const long panel = slab * each_ + column / kTileColumns<T>;
+        store(at(panel, row) + column % kTileColumns<T>, values);
+    }
+
+  private:
+    long within(long panel) const { return panel % each_ * kTileColumns<T>; }
+
+    long rows_, slabs_, columns_, each_;
+    Temporary<T> memory_;
+};
+
+// What the rows of a RowPanels are multiplied with: a row of `width` values for each of them, null
+// for zeros; `rows` is null for a one, whose product is the gradient of a bias.
 template <class T>
 struct Operand {
     const T* const* rows;
     long width;
-    T* target;  // (…, width)
+    T* target;  // (columns, width)
 };
 
-// Packs operands that stand side by side, a row for each term.
+// The operands side by side, cut into register tiles.
 template <class T>
-struct OperandsPack {
-    const std::vector<Operand<T>>& operands;
+class OperandTiles {
+  public:
+    explicit OperandTiles(const std::vector<Operand<T>>& operands) : operands_(operands) {
+        for (const Operand<T>& operand : operands) width_ += operand.width;
+    }
 
-    bool lanes_adjacent() const { return true; }
+    long count() const { return (width_ + kTileRows - 1) / kTileRows; }
+    int height(long tile) const {
+        return static_cast<int>(std::min<long>(kTileRows, width_ - tile * kTileRows));
+    }
 
-    void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
+    // Values from one packed tile to the next: whole vectors are stored, so there is room for more.
+    static long stride(long terms) { return kTileRows * terms + kTileRows + kLanes<T>; }
+
+    // All tiles of `terms` rows. The operands of a few rows are first put side by side in `rows`,
+    // as vectors cannot be read at once from where others are just being written; a store beyond
+    // the lanes of a tile is put right by that of the next term.
+    void pack(T* packed, T* rows, long term, long terms) const {
+        for (long p = 0; p < terms; p += kRowsAtOnce) {
+            const long end = std::min(p + kRowsAtOnce, terms);
+            for (long r = p; r < end; r++) gather(rows + (r - p) * pitch(), term + r);
+            for (long r = p; r < end; r++)
+                for (long t = 0; t < count(); t++)
+                    for (int l = 0; l < kTileRows; l += kLanes<T>)
+                        store(packed + t * stride(terms) + r * height(t) + l,
+                              load(rows + (r - p) * pitch() + t * kTileRows + l));
+        }
+    }
+    long row_values() const { return kRowsAtOnce * pitch(); }
+
+    // A tile of the products, (height, width of the panel), to where its values belong.
+    void write(long tile, const T* sums, int width, long first_column, int columns) const {
         long begin = 0;
-        for (const Operand<T>& operand : operands) {
-            const long from = std::max(first, begin);
-            const long to = std::min(first + lanes, begin + operand.width);
-            for (long p = 0; p < depth && from < to; p++) {
-                T* target = panel + p * width + (from - first);
-                if (operand.rows == nullptr)
-                    *target = T(1);
-                else if (const T* row = operand.rows[term + p]; row != nullptr)
-                    copy_values(target, row + (from - begin), to - from);
-                else
-                    std::fill_n(target, to - from, T(0));
+        for (const Operand<T>& operand : operands_) {
+            const long from = std::max(tile * kTileRows, begin);
+            const long to = std::min(tile * kTileRows + height(tile), begin + operand.width);
+            for (int c = 0; c < columns && from < to; c++) {
+                T* target = operand.target + (first_column + c) * operand.width - begin;
+                for (long f = from; f < to; f++)
+                    target[f] = sums[(f - tile * kTileRows) * width + c];
             }
             begin += operand.width;
         }
-        if (lanes < width)
-            for (long p = 0; p < depth; p++)
-                std::fill_n(panel + p * width + lanes, width - lanes, T(0));
     }
-};
 
-template <class T>
-struct WriteOperands {
-    const std::vector<Operand<T>>& operands;
+  private:
+    static constexpr long kRowsAtOnce = 8;
 
-    void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
-        long begin = 0;
-        for (const Operand<T>& operand : operands) {
-            const long from = std::max(column, begin);
-            const long to = std::min(column + columns, begin + operand.width);
-            for (int i = 0; i < rows && from < to; i++)
-                copy_values(operand.target + (row + i) * operand.width + (from - begin),
-                            tile + i * width + (from - column), to - from);
-            begin += operand.width;
+    long pitch() const { return count() * kTileRows + kTileRows + kLanes<T>; }
+
+    void gather(T* target, long row) const {
+        for (const Operand<T>& operand : operands_) {
+            const T* values = operand.rows == nullptr ? nullptr : operand.rows[row];
+            if (values != nullptr)
+                copy_values(target, values, operand.width);
+            else
+                std::fill_n(target, operand.width, operand.rows == nullptr ? T(1) : T(0));
+            target += operand.width;
         }
     }
+
+    const std::vector<Operand<T>>& operands_;
+    long width_ = 0;
 };
 
-// target = Σ da_t operand_tᵀ over all steps, for `count` columns of da (rows, stride).
+// target[column] = Σ da[row, column] operand[row] over all rows. The operands take the place of the
+// left matrix, which is packed, some rows at a time, so that they stay in the second-level cache.
 template <class T>
-void weight_gradients(const T* da, long stride, long count, long rows,
-                      std::vector<Operand<T>> operands) {
+void weight_gradients(const RowPanels<T>& da, std::vector<Operand<T>> operands) {
     std::erase_if(operands, [](const Operand<T>& o) { return o.target == nullptr; });
-    long width = 0;
-    for (const Operand<T>& operand : operands) width += operand.width;
-    multiply<T>(count, width, rows, StridedPack<T>{da, 1, stride}, OperandsPack<T>{operands},
-                WriteOperands<T>{operands});
+    if (operands.empty()) return;
+    const OperandTiles<T> tiles(operands);
+    const Steps steps(da.rows(), kStepDepth);
+    constexpr long kSize = long(kTileRows) * kTileColumns<T>;
+    const bool small = double(da.panels() * tiles.count() * kSize) * double(da.rows()) < 2e5;
+    // Of few enough panels for their sums to stay in the second-level cache too.
+    constexpr long kMostPanels = 8;
+    const long chunk =
+        small ? da.panels()
+              : std::min((da.panels() + get_threads() - 1) / get_threads(), kMostPanels);
+    parallel_for(da.panels(), chunk, [&](long begin, long end) {
+        const Temporary<T> packed(tiles.count() * tiles.stride(steps.size));
+        const Temporary<T> rows(tiles.row_values());
+        const Temporary<T> sums((end - begin) * tiles.count() * kSize);
+        for (long s = 0; s < steps.count; s++) {
+            const long term = std::min(s * steps.size, da.rows());
+            const long terms = std::min(steps.size, da.rows() - term);
+            tiles.pack(packed.data(), rows.data(), term, terms);
+            for (long panel = begin; panel < end; panel++)
+                for (long t = 0; t < tiles.count(); t++)
+                    multiply_tile<T>(tiles.height(t), da.width(panel), terms,
+                                     packed.data() + t * tiles.stride(terms), da.at(panel, term),
+                                     sums.data() + ((panel - begin) * tiles.count() + t) * kSize,
+                                     s > 0);
+        }
+        for (long panel = begin; panel < end; panel++)
+            for (long t = 0; t < tiles.count(); t++)
+                tiles.write(t, sums.data() + ((panel - begin) * tiles.count() + t) * kSize,
+                            da.width(panel), da.first(panel), da.lanes(panel));
+    });
 }
 
 // All gradients. step(lanes, row, dm, dc, da) gives the gradients da of the cell's kSlopes slabs,
-// changes dc, and returns what dh before has besides the product; kToX and kToH say which slabs meet
-// those of W_ih and W_hh.
+// changes dc, and returns what dh before has besides the product; kToX and kToH say which slabs
+// meet those of W_ih and W_hh.
 template <class T, class Cell>
 void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
                   const T* dh_n, const T* dc_n, const Gradients<T>& out) {
@@ -482,8 +574,13 @@ void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& c
     if constexpr (kRecurrent) to_h.emplace(in.weight_hh, kSlabs, H * P, P, 1, H, P);
     if (in.weight_hr != nullptr) unprojected.emplace(in.weight_hr, 1, 0, H, 1, P, H);
     const bool keep_m = in.weight_hr != nullptr && out.dweight_hr != nullptr;
-    const Temporary<T> da(all * kSlopes * H);
-    const Temporary<T> m(keep_m ? all * H : 0), dh_rows(keep_m ? all * P : 0);
+    // Slabs that W_ih and W_hh meet alike are one matrix; each of the others is one of its own.
+    std::vector<std::unique_ptr<RowPanels<T>>> da;
+    da.push_back(std::make_unique<RowPanels<T>>(all, Cell::kShared, H));
+    for (int k = Cell::kShared; k < kSlopes; k++)
+        da.push_back(std::make_unique<RowPanels<T>>(all, 1, H));
+    const Temporary<T> m(keep_m ? all * H : 0);
+    const RowPanels<T> dh_rows(keep_m ? all : 0, 1, P);
 
     for_shares(sequences, kSlopes * H * (D + P), [&](Share share) {
         const long most = share.count(sequences.batch());
@@ -517,7 +614,9 @@ void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& c
                     lanes.store(dh_row, lanes.load(dh_row) + lanes.load(dy + row.place * P));
                 });
                 if (unprojected) dh_t.set(i, dh_row);
-                if (keep_m) copy_values(dh_rows.data() + row.row * P, dh_row, P);
+                if (keep_m)
+                    for (long u = 0; u < P; u += kLanes<T>)
+                        dh_rows.set(row.row, 0, u, load(dh_row + u));
             }
             if (unprojected)
                 for (long panel = 0; panel < unprojected->panels(); panel++) {
@@ -530,7 +629,6 @@ void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& c
                 const StepRow& row = rows[static_cast<std::size_t>(i)];
                 T* dh_row = dh.data() + i * pitch_h;
                 const T* dm_row = unprojected ? dm.data() + i * pitch : dh_row;
-                T* da_row = da.data() + row.row * kSlopes * H;
                 T* m_row = keep_m ? m.data() + row.row * H : nullptr;
                 for_lanes<T>(0, H, [&](auto lanes) {
                     Vec<T> dc_here = lanes.load(dc.data() + i * pitch);
@@ -541,7 +639,11 @@ void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& c
                     for (int k = 0; k < kSlopes; k++) {
                         lanes.store(da_t[static_cast<std::size_t>(k)]->row_at(i, lanes.at),
                                     slopes[k]);
-                        lanes.store(da_row + k * H, slopes[k]);
+                        if (k < Cell::kShared)
+                            da[0]->set(row.row, k, lanes.at, slopes[k]);
+                        else
+                            da[static_cast<std::size_t>(k - Cell::kShared + 1)]->set(
+                                row.row, 0, lanes.at, slopes[k]);
                     }
                     if constexpr (Cell::kDirect) lanes.store(dh_row, direct);
                 });
@@ -553,8 +655,7 @@ void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& c
                                        panel, k, k > 0);
                     tiles.finish(*to_h, panel, [&](long i, auto lanes, auto& sums) {
                         T* dh_row = dh.data() + i * pitch_h;
-                        lanes.store(dh_row,
-                                    Cell::kDirect ? lanes.load(dh_row) + sums[0] : sums[0]);
+                        lanes.store(dh_row, Cell::kDirect ? lanes.load(dh_row) + sums[0] : sums[0]);
                     });
                 }
             if (to_x)
@@ -581,28 +682,27 @@ void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& c
             x_rows[static_cast<std::size_t>(row.row)] = in.x + row.place * D;
             h_rows[static_cast<std::size_t>(row.row)] = in.h_before(row);
         }
-    const auto sums = [&](long slope, long slopes, long slab, bool with_x, bool with_h) {
+    const auto sums = [&](const RowPanels<T>& panels, long slab, bool with_x, bool with_h) {
         const auto at = [&](T* target, long width) {
             return target == nullptr ? nullptr : target + slab * H * width;
         };
         T* dbias_ih = with_x ? at(out.dbias_ih, 1) : nullptr;
         T* dbias_hh = with_h ? at(out.dbias_hh, 1) : nullptr;
-        weight_gradients<T>(da.data() + slope * H, kSlopes * H, slopes * H, all,
-                            {{x_rows.data(), D, with_x ? at(out.dweight_ih, D) : nullptr},
-                             {h_rows.data(), P, with_h ? at(out.dweight_hh, P) : nullptr},
-                             {nullptr, 1, dbias_ih != nullptr ? dbias_ih : dbias_hh}});
-        if (dbias_ih != nullptr && dbias_hh != nullptr) copy_values(dbias_hh, dbias_ih, slopes * H);
+        weight_gradients<T>(panels, {{x_rows.data(), D, with_x ? at(out.dweight_ih, D) : nullptr},
+                                     {h_rows.data(), P, with_h ? at(out.dweight_hh, P) : nullptr},
+                                     {nullptr, 1, dbias_ih != nullptr ? dbias_ih : dbias_hh}});
+        if (dbias_ih != nullptr && dbias_hh != nullptr)
+            copy_values(dbias_hh, dbias_ih, panels.slabs() * H);
     };
-    // Slabs that W_ih and W_hh meet alike, then those that one of them has to itself.
-    sums(0, Cell::kShared, 0, true, kRecurrent);
+    sums(*da[0], 0, true, kRecurrent);
     if constexpr (kSlopes > Cell::kShared) {
-        sums(Cell::kShared, 1, Cell::kShared, true, false);
-        sums(Cell::kShared + 1, 1, Cell::kShared, false, true);
+        sums(*da[1], Cell::kShared, true, false);
+        sums(*da[2], Cell::kShared, false, true);
     }
     if (keep_m) {
         std::vector<const T*> m_rows(static_cast<std::size_t>(all));
         for (long r = 0; r < all; r++) m_rows[static_cast<std::size_t>(r)] = m.data() + r * H;
-        weight_gradients<T>(dh_rows.data(), P, P, all, {{m_rows.data(), H, out.dweight_hr}});
+        weight_gradients<T>(dh_rows, {{m_rows.data(), H, out.dweight_hr}});
     }
 }
 
