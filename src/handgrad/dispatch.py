@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -91,20 +91,31 @@ def _kernel_module(stem: str) -> ModuleType | None:
     return import_module(f"handgrad.kernels.{stem}")
 
 
+class _Like(NamedTuple):
+    """The shape and type of an output, which those of its gradient must equal."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+def _like(y: Any) -> Any:
+    """A `_Like` for every array of nested outputs."""
+    return tuple(map(_like, y)) if isinstance(y, tuple) else _Like(y.shape, y.dtype)
+
+
 class KernelCache:
     """What a kernel kept for its backward, and what that one's dy must be like.
 
     The fields of the kernel's own cache can be read from it.
     """
 
-    __slots__ = ("dtype", "kept", "kernel", "shape", "stem")
+    __slots__ = ("kept", "kernel", "like", "stem")
 
-    def __init__(self, stem: str, kernel: ModuleType, kept: Any, y: Array) -> None:
+    def __init__(self, stem: str, kernel: ModuleType, kept: Any, y: Any) -> None:
         self.stem = stem
         self.kernel = kernel
         self.kept = kept
-        self.shape = y.shape
-        self.dtype = y.dtype
+        self.like = _like(y)
 
     def __getattr__(self, name: str) -> Any:
         if name in KernelCache.__slots__:  # not set yet, as while a copy is being made
@@ -233,7 +244,7 @@ def _dispatched_forward(
         """The op's own `validate` or `validate_values`, which stand below its forward."""
         return getattr(home, name, lambda *args, **kwargs: None)
 
-    def run_kernel(kernel: ModuleType, args: Any, kwargs: Any) -> tuple[Array, KernelCache]:
+    def run_kernel(kernel: ModuleType, args: Any, kwargs: Any) -> tuple[Any, KernelCache]:
         try:
             y, kept = kernel.forward(*args, **kwargs)
         except IndexError:
@@ -262,16 +273,49 @@ def _dispatched_forward(
     return forward
 
 
-def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[..., Any]:
-    def backward(dy: Array, cache: Any, out: Any = None) -> Any:
-        if type(cache) is not KernelCache:
-            return _place(reference(dy, cache), out)
-        if dy.shape != cache.shape or dy.dtype != cache.dtype:
+def _as_outputs(dy: Any, like: Any, stem: str, views: bool, optional: bool = False) -> Any:
+    """dy as kernels read it, nested as the outputs; ShapeError unless it is like them.
+
+    None may stand for the gradient of an output beside the first.
+    """
+    if type(like) is _Like:
+        if dy is None and optional:
+            return None
+        if dy is None:
+            raise ShapeError(f"{stem}: dy is None; allowed: {like.dtype} and {like.shape}, as y")
+        if dy.shape != like.shape or dy.dtype != like.dtype:
             raise ShapeError(
                 f"{stem}: dy is of {dy.dtype} and has shape {tuple(dy.shape)}; "
-                f"allowed: {cache.dtype} and {cache.shape}, as y"
+                f"allowed: {like.dtype} and {like.shape}, as y"
             )
-        dy = _readable(dy, _takes_views(cache.kernel))
+        return _readable(dy, views)
+    if not isinstance(dy, tuple | list) or len(dy) != len(like):
+        raise ShapeError(
+            f"{stem}: dy is a {type(dy).__name__}; allowed: nested tuples, as the outputs"
+        )
+    return tuple(
+        _as_outputs(given, output, stem, views, optional or number > 0)
+        for number, (given, output) in enumerate(zip(dy, like, strict=True))
+    )
+
+
+def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[..., Any]:
+    def backward(dy: Any, cache: Any, out: Any = None) -> Any:
+        if type(cache) is not KernelCache:
+            return _place(reference(dy, cache), out)
+        dy = _as_outputs(dy, cache.like, stem, _takes_views(cache.kernel))
         return cache.kernel.backward(dy, cache.kept, out=out)
 
     return backward
+
+
+def part_of_backward(reference: Function) -> Function:
+    """Mark a `backward_...` that stands in the reference only: it also takes a kernel's cache."""
+
+    @functools.wraps(reference)
+    def backward_part(doutputs: Any, cache: Any, *rest: Any) -> Any:
+        if type(cache) is KernelCache:
+            cache = cache.kept.as_reference()
+        return reference(doutputs, cache, *rest)
+
+    return backward_part  # type: ignore[return-value]

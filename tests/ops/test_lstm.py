@@ -20,14 +20,17 @@ def sigmoid(a: np.ndarray) -> np.ndarray:
 
 
 @each(CASES)
-def test_the_two_parts_are_the_whole(case: Case) -> None:
+def test_the_two_parts_are_the_whole(case: Case, on_engine: str) -> None:
     y, cache = case.forward(case.arrays())
     doutputs = case.random_like(y, "cotangent")
     expected = tuple(case.backward(doutputs, cache).values())
     dx, dh0, dc0, steps = lstm.backward_data(doutputs, cache)
     found = (dx, *lstm.backward_weights(steps, cache), dh0, dc0)
     for ours, right in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(ours, right)
+        if on_engine == "reference" or right is None:
+            np.testing.assert_array_equal(ours, right)
+        else:  # the parts are the reference, also of a kernel's cache
+            assert_close(ours, right, "float64")
 
 
 @each(CASES)

@@ -15,14 +15,7 @@ from typing import Final
 from handgrad.errors import EngineError
 
 #: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
-PENDING: Final[frozenset[str]] = frozenset(
-    {
-        "gru",
-        "leaky_rnn",
-        "lstm",
-        "rnn",
-    }
-)
+PENDING: Final[frozenset[str]] = frozenset()
 
 #: Instruction sets from best to plainest, as `HANDGRAD_ISA` names them, with their modules.
 INSTRUCTION_SETS: Final = {

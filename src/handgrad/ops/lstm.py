@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
-from handgrad.dispatch import operation
+from handgrad.dispatch import operation, part_of_backward
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops.arguments import check_length_values
 from handgrad.ops.recurrence import (
@@ -223,6 +223,7 @@ def backward(
     return dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr, dh0, dc0
 
 
+@part_of_backward
 def backward_data(
     doutputs: tuple[
         Float[Array, "N T P"], tuple[Float[Array, "N P"] | None, Float[Array, "N H"] | None]
@@ -272,6 +273,7 @@ def backward_data(
     return dx, dh0, dc0, steps
 
 
+@part_of_backward
 @accumulating
 def backward_weights(
     steps: Steps, cache: Cache

@@ -45,8 +45,9 @@ struct Steps {
 };
 
 // tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
-// Vectors · kLanes; the tile is row-major and aligned.
-template <class T, int Rows, int Vectors>
+// Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
+// that far apart, which the compiler has to know, as no machine has registers for so many pointers.
+template <class T, int Rows, int Vectors, int Pitch = 0>
 void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate) {
     constexpr int width = Vectors * kLanes<T>;
     Vec<T> sums[Rows][Vectors];
@@ -54,12 +55,12 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
-    for (long p = 0; p < depth; p++, panel_a += Rows, panel_b += width) {
+    for (long p = 0; p < depth; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
         Vec<T> b[Vectors];
         for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const Vec<T> a = splat(panel_a[i]);
+            const Vec<T> a = splat(panel_a[Pitch == 0 ? i : i * Pitch]);
             for (int v = 0; v < Vectors; v++) sums[i][v] += a * b[v];
         }
     }
@@ -69,13 +70,13 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
 }
 
 // The register tile for this many rows and for a panel of this width.
-template <class T>
+template <class T, int Pitch = 0>
 void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
                    bool accumulate) {
     using Product = void (*)(long, const T*, const T*, T*, bool);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
-        return std::array<std::array<Product, 2>, sizeof...(I)>{
-            std::array<Product, 2>{multiply_tile<T, I + 1, 1>, multiply_tile<T, I + 1, 2>}...};
+        return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
+            multiply_tile<T, I + 1, 1, Pitch>, multiply_tile<T, I + 1, 2, Pitch>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
     products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
         depth, panel_a, panel_b, tile, accumulate);

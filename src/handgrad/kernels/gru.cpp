@@ -1,0 +1,116 @@
+// GRU: what a step does between its products; the steps themselves are in core/recurrence.h.
+#include "core/recurrence.h"
+
+namespace handgrad {
+namespace {
+
+using namespace recurrence;
+
+// Sums: those of r and z, what n gets from x, and what it gets from h, which is u. Slopes: those of
+// r, z, n, and that of u.
+template <class T>
+struct GruCell {
+    static constexpr int kSlabs = 3, kSums = 4, kSlopes = 4, kShared = 2;
+    static constexpr std::array<int, 4> kFromX{0, 1, 2, -1}, kFromH{0, 1, -1, 2};
+    static constexpr std::array<int, 3> kToX{0, 1, 2}, kToH{0, 1, 3};
+    static constexpr bool kDirect = true;
+
+    const Inputs<T>& in;
+    T* gates;  // (rows, 4H): r, z, n, u
+
+    template <class Lanes>
+    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a,
+                Vec<T> h_before) const {
+        const Vec<T> r = sigmoid(a[0]), z = sigmoid(a[1]), u = a[3];
+        const Vec<T> n = tanh(Vec<T>(a[2] + r * u));
+        T* row = gates + at.row * 4 * in.hidden;
+        lanes.store(row, r);
+        lanes.store(row + in.hidden, z);
+        lanes.store(row + 2 * in.hidden, n);
+        lanes.store(row + 3 * in.hidden, u);
+        return (T(1) - z) * n + z * h_before;
+    }
+
+    template <class Lanes>
+    Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 4>& da,
+                  T*) const {
+        const T* row = gates + at.row * 4 * in.hidden;
+        const Vec<T> r = lanes.load(row), z = lanes.load(row + in.hidden);
+        const Vec<T> n = lanes.load(row + 2 * in.hidden), u = lanes.load(row + 3 * in.hidden);
+        const Vec<T> h_before = load_or_zero<T>(lanes, in.h_before(at));
+        const Vec<T> da_n = dh * (T(1) - z) * (T(1) - n * n);
+        da[0] = da_n * u * r * (T(1) - r);
+        da[1] = dh * (h_before - n) * z * (T(1) - z);
+        da[2] = da_n;
+        da[3] = da_n * r;
+        return dh * z;
+    }
+};
+
+template <class T>
+void gru_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
+                 std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
+                 std::optional<Indices> lengths, bool reverse, Out<T> y, Out<T> h_n, Out<T> gates) {
+    const long hidden = weight_hh.shape(1);
+    const Inputs<T> in{x.data(),
+                       x.shape(2),
+                       weight_ih.data(),
+                       weight_hh.data(),
+                       nullptr,
+                       data_or_null(bias_ih),
+                       data_or_null(bias_hh),
+                       data_or_null(h0),
+                       hidden,
+                       hidden,
+                       y.data()};
+    const nb::gil_scoped_release release;
+    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    run_forward<T>(in, sequences, GruCell<T>{in, gates.data()}, h_n.data());
+}
+
+template <class T>
+void gru_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih, In<T> weight_hh,
+                  std::optional<In<T>> h0, std::optional<Indices> lengths, bool reverse, In<T> y,
+                  In<T> gates, std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
+                  std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
+                  std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
+    const long hidden = weight_hh.shape(1);
+    const Inputs<T> in{x.data(),
+                       x.shape(2),
+                       weight_ih.data(),
+                       weight_hh.data(),
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       data_or_null(h0),
+                       hidden,
+                       hidden,
+                       const_cast<T*>(y.data())};
+    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
+                           data_or_null(dweight_hh), data_or_null(dbias_ih),
+                           data_or_null(dbias_hh),   nullptr,
+                           data_or_null(dh0),        nullptr};
+    const nb::gil_scoped_release release;
+    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    const GruCell<T> cell{in, const_cast<T*>(gates.data())};
+    run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("gru_forward", &gru_forward<T>, "x"_a, "weight_ih"_a, "weight_hh"_a, "bias_ih"_a.none(),
+          "bias_hh"_a.none(), "h0"_a.none(), "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a,
+          "gates"_a);
+    m.def("gru_backward", &gru_backward<T>, "dy"_a, "dh_n"_a.none(), "x"_a, "weight_ih"_a,
+          "weight_hh"_a, "h0"_a.none(), "lengths"_a.none(), "reverse"_a, "y"_a, "gates"_a,
+          "dx"_a.none(), "dweight_ih"_a.none(), "dweight_hh"_a.none(), "dbias_ih"_a.none(),
+          "dbias_hh"_a.none(), "dh0"_a.none());
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

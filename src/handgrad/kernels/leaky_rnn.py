@@ -1,0 +1,72 @@
+"""Kernel of `ops.leaky_rnn`: each thread takes some sequences through all steps."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, place
+from handgrad.kernels.recurrence import Run, checked_lengths
+
+assert native is not None
+_forward, _backward = native.leaky_rnn_forward, native.leaky_rnn_backward
+
+
+class Cache(NamedTuple):
+    """The inputs and g_t = tanh a_t of every step that counts; no gradient needs the states.
+
+    As in the reference's cache, `g` is (N, T, H) in running order, with 0 for padding; it is made
+    when asked for.
+    """
+
+    x: Array
+    weight_ih: Array
+    alpha: Array
+    h0: Array | None
+    lengths: Array | None
+    kept_g: Array
+    has_bias: bool
+    reverse: bool
+
+    @property
+    def g(self) -> Array:
+        return Run(self.x, self.lengths, self.reverse).kept(self.kept_g)
+
+
+def forward(
+    x: Array,
+    weight_ih: Array,
+    bias_ih: Array | None = None,
+    h0: Array | None = None,
+    *,
+    alpha: float | Array,
+    lengths: Array | None = None,
+    reverse: bool = False,
+) -> tuple[tuple[Array, Array], Cache]:
+    batch, steps = x.shape[:2]
+    hidden = weight_ih.shape[0]
+    lengths, rows = checked_lengths(lengths, batch, steps)
+    rates = np.array(np.broadcast_to(alpha, (hidden,)), dtype=x.dtype)
+    if not np.all((rates >= 0.0) & (rates <= 1.0)):
+        raise IndexError("alpha")
+    y, h_n = empty((batch, steps, hidden), x.dtype), empty((batch, hidden), x.dtype)
+    g = empty((rows, hidden), x.dtype)
+    _forward(x, weight_ih, bias_ih, h0, rates, lengths, reverse, y, h_n, g)
+    return (y, h_n), Cache(x, weight_ih, rates, h0, lengths, g, bias_ih is not None, reverse)
+
+
+def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:
+    dy, dh_n = doutputs
+    x, weight_ih, alpha, h0, lengths, g, has_bias, reverse = cache
+    at = out or (None,) * 4
+    gradients = (
+        place(at[0], x),
+        place(at[1], weight_ih),
+        place(at[2], x, (weight_ih.shape[0],)) if has_bias else None,
+        None if h0 is None else place(at[3], h0),
+    )
+    _backward(dy, dh_n, x, weight_ih, alpha, lengths, reverse, g, *gradients)
+    return gradients

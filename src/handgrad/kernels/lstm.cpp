@@ -1,0 +1,130 @@
+// LSTM: what a step does between its products; the steps themselves are in core/recurrence.h.
+#include "core/recurrence.h"
+
+namespace handgrad {
+namespace {
+
+using namespace recurrence;
+
+// Sums and slopes stand in the order i, f, g, o.
+template <class T>
+struct LstmCell {
+    static constexpr int kSlabs = 4, kSums = 4, kSlopes = 4, kShared = 4;
+    static constexpr std::array<int, 4> kFromX{0, 1, 2, 3}, kFromH{0, 1, 2, 3};
+    static constexpr std::array<int, 4> kToX{0, 1, 2, 3}, kToH{0, 1, 2, 3};
+    static constexpr bool kDirect = false;
+
+    long hidden;
+    T* gates;  // (rows, 4H)
+    T* c;      // (rows, H)
+    const T* c0;
+
+    template <class Lanes>
+    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a, Vec<T>) const {
+        const Vec<T> i = sigmoid(a[0]), f = sigmoid(a[1]), g = tanh(a[2]), o = sigmoid(a[3]);
+        const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c, c0, hidden));
+        const Vec<T> c_here = f * c_before + i * g;
+        T* row = gates + at.row * 4 * hidden;
+        lanes.store(row, i);
+        lanes.store(row + hidden, f);
+        lanes.store(row + 2 * hidden, g);
+        lanes.store(row + 3 * hidden, o);
+        lanes.store(c + at.row * hidden, c_here);
+        return o * tanh(c_here);
+    }
+
+    template <class Lanes>
+    Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dm, Vec<T>& dc, std::array<Vec<T>, 4>& da,
+                  T* m) const {
+        const T* row = gates + at.row * 4 * hidden;
+        const Vec<T> i = lanes.load(row), f = lanes.load(row + hidden);
+        const Vec<T> g = lanes.load(row + 2 * hidden), o = lanes.load(row + 3 * hidden);
+        const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c, c0, hidden));
+        const Vec<T> tanh_c = tanh(lanes.load(c + at.row * hidden));
+        const Vec<T> dc_here = dc + dm * o * (T(1) - tanh_c * tanh_c);
+        da[0] = dc_here * g * i * (T(1) - i);
+        da[1] = dc_here * c_before * f * (T(1) - f);
+        da[2] = dc_here * i * (T(1) - g * g);
+        da[3] = dm * tanh_c * o * (T(1) - o);
+        dc = dc_here * f;
+        if (m != nullptr) lanes.store(m, o * tanh_c);
+        return Vec<T>{};
+    }
+};
+
+template <class T>
+Inputs<T> inputs_of(const In<T>& x, const In<T>& weight_ih, const In<T>& weight_hh,
+                    const std::optional<In<T>>& bias_ih, const std::optional<In<T>>& bias_hh,
+                    const std::optional<In<T>>& weight_hr, const std::optional<In<T>>& h0, T* y) {
+    return {x.data(),
+            x.shape(2),
+            weight_ih.data(),
+            weight_hh.data(),
+            data_or_null(weight_hr),
+            data_or_null(bias_ih),
+            data_or_null(bias_hh),
+            data_or_null(h0),
+            weight_hh.shape(0) / 4,
+            weight_hh.shape(1),
+            y};
+}
+
+template <class T>
+void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
+                  std::optional<In<T>> bias_hh, std::optional<In<T>> weight_hr,
+                  std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
+                  bool reverse, Out<T> y, Out<T> h_n, Out<T> c_n, Out<T> gates, Out<T> c) {
+    const Inputs<T> in =
+        inputs_of<T>(x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, y.data());
+    const nb::gil_scoped_release release;
+    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    const LstmCell<T> cell{in.hidden, gates.data(), c.data(), data_or_null(c0)};
+    run_forward<T>(in, sequences, cell, h_n.data());
+    for (long rank = 0; rank < sequences.batch(); rank++) {
+        const long t = sequences.last(rank);
+        write_final<T>(c_n.data(), t < 0 ? nullptr : c.data() + sequences.row(rank, t) * in.hidden,
+                       cell.c0, sequences.sequence(rank), in.hidden);
+    }
+}
+
+template <class T>
+void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_n, In<T> x,
+                   In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> weight_hr,
+                   std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
+                   bool reverse, In<T> y, In<T> gates, In<T> c, std::optional<Out<T>> dx,
+                   std::optional<Out<T>> dweight_ih, std::optional<Out<T>> dweight_hh,
+                   std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dbias_hh,
+                   std::optional<Out<T>> dweight_hr, std::optional<Out<T>> dh0,
+                   std::optional<Out<T>> dc0) {
+    const Inputs<T> in =
+        inputs_of<T>(x, weight_ih, weight_hh, {}, {}, weight_hr, h0, const_cast<T*>(y.data()));
+    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
+                           data_or_null(dweight_hh), data_or_null(dbias_ih),
+                           data_or_null(dbias_hh),   data_or_null(dweight_hr),
+                           data_or_null(dh0),        data_or_null(dc0)};
+    const nb::gil_scoped_release release;
+    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    const LstmCell<T> cell{in.hidden, const_cast<T*>(gates.data()), const_cast<T*>(c.data()),
+                           data_or_null(c0)};
+    run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), data_or_null(dc_n), out);
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("lstm_forward", &lstm_forward<T>, "x"_a, "weight_ih"_a, "weight_hh"_a, "bias_ih"_a.none(),
+          "bias_hh"_a.none(), "weight_hr"_a.none(), "h0"_a.none(), "c0"_a.none(),
+          "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a, "c_n"_a, "gates"_a, "c"_a);
+    m.def("lstm_backward", &lstm_backward<T>, "dy"_a, "dh_n"_a.none(), "dc_n"_a.none(), "x"_a,
+          "weight_ih"_a, "weight_hh"_a, "weight_hr"_a.none(), "h0"_a.none(), "c0"_a.none(),
+          "lengths"_a.none(), "reverse"_a, "y"_a, "gates"_a, "c"_a, "dx"_a.none(),
+          "dweight_ih"_a.none(), "dweight_hh"_a.none(), "dbias_ih"_a.none(), "dbias_hh"_a.none(),
+          "dweight_hr"_a.none(), "dh0"_a.none(), "dc0"_a.none());
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,105 @@
+// RNN: what a step does between its products; the steps themselves are in core/recurrence.h.
+#include "core/activation.h"
+#include "core/recurrence.h"
+
+namespace handgrad {
+namespace {
+
+using namespace recurrence;
+
+template <class T, class F>
+struct RnnCell {
+    static constexpr int kSlabs = 1, kSums = 1, kSlopes = 1, kShared = 1;
+    static constexpr std::array<int, 1> kFromX{0}, kFromH{0}, kToX{0}, kToH{0};
+    static constexpr bool kDirect = false;
+
+    const Inputs<T>& in;
+
+    template <class Lanes>
+    Vec<T> step(Lanes, const StepRow&, const std::array<Vec<T>, 1>& a, Vec<T>) const {
+        return F{}.value(a[0]);
+    }
+
+    template <class Lanes>
+    Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
+                  T*) const {
+        da[0] = F{}.gradient(dh, lanes.load(in.y + at.place * in.hidden));
+        return Vec<T>{};
+    }
+};
+
+template <class T>
+void rnn_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
+                 std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
+                 std::optional<Indices> lengths, bool relu, bool reverse, Out<T> y, Out<T> h_n) {
+    const long hidden = weight_hh.shape(1);
+    const Inputs<T> in{x.data(),
+                       x.shape(2),
+                       weight_ih.data(),
+                       weight_hh.data(),
+                       nullptr,
+                       data_or_null(bias_ih),
+                       data_or_null(bias_hh),
+                       data_or_null(h0),
+                       hidden,
+                       hidden,
+                       y.data()};
+    const nb::gil_scoped_release release;
+    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    if (relu)
+        run_forward<T>(in, sequences, RnnCell<T, Relu<T>>{in}, h_n.data());
+    else
+        run_forward<T>(in, sequences, RnnCell<T, Tanh<T>>{in}, h_n.data());
+}
+
+template <class T>
+void rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih, In<T> weight_hh,
+                  std::optional<In<T>> h0, std::optional<Indices> lengths, bool relu, bool reverse,
+                  In<T> y, std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
+                  std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
+                  std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
+    const long hidden = weight_hh.shape(1);
+    const Inputs<T> in{x.data(),
+                       x.shape(2),
+                       weight_ih.data(),
+                       weight_hh.data(),
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       data_or_null(h0),
+                       hidden,
+                       hidden,
+                       const_cast<T*>(y.data())};
+    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
+                           data_or_null(dweight_hh), data_or_null(dbias_ih),
+                           data_or_null(dbias_hh),   nullptr,
+                           data_or_null(dh0),        nullptr};
+    const nb::gil_scoped_release release;
+    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    const auto run = [&](const auto& cell) {
+        run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
+    };
+    if (relu)
+        run(RnnCell<T, Relu<T>>{in});
+    else
+        run(RnnCell<T, Tanh<T>>{in});
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("rnn_forward", &rnn_forward<T>, "x"_a, "weight_ih"_a, "weight_hh"_a, "bias_ih"_a.none(),
+          "bias_hh"_a.none(), "h0"_a.none(), "lengths"_a.none(), "relu"_a, "reverse"_a, "y"_a,
+          "h_n"_a);
+    m.def("rnn_backward", &rnn_backward<T>, "dy"_a, "dh_n"_a.none(), "x"_a, "weight_ih"_a,
+          "weight_hh"_a, "h0"_a.none(), "lengths"_a.none(), "relu"_a, "reverse"_a, "y"_a,
+          "dx"_a.none(), "dweight_ih"_a.none(), "dweight_hh"_a.none(), "dbias_ih"_a.none(),
+          "dbias_hh"_a.none(), "dh0"_a.none());
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad
