@@ -19,9 +19,9 @@ void matmul(In<T> a, In<T> b, Out<T> c, long batch, long rows, long columns, lon
     T* c_data = c.data();
     auto one = [&](long n) {
         multiply_at_precision<T>(rows, columns, depth,
-                       StridedPack<T>{a_data + n * a_batch, a_row, a_column},
-                       StridedPack<T>{b_data + n * b_batch, b_column, b_row},
-                       WriteTile<T>{c_data + n * rows * columns, columns});
+                                 StridedPack<T>{a_data + n * a_batch, a_row, a_column},
+                                 StridedPack<T>{b_data + n * b_batch, b_column, b_row},
+                                 WriteTile<T>{c_data + n * rows * columns, columns});
     };
     nb::gil_scoped_release release;
     if (batch == 1) {

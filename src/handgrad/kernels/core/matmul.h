@@ -45,6 +45,10 @@ struct SumOf {
     using type = T;
 };
 
+// The longest step, counted in values of a panel.
+template <class T>
+constexpr long kMostDepth = kDepth;
+
 // The sum is cut into equal steps of at most kDepth terms.
 struct Steps {
     long count, size;
@@ -180,7 +184,7 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
     const long tiles = std::max((rows + kTileRows - 1) / kTileRows, 1L);
     const long height = (rows + tiles - 1) / tiles;
     const long panels = (columns + width - 1) / width;
-    const auto [steps, step] = Steps(depth);
+    const auto [steps, step] = Steps(depth, kMostDepth<T>);
     const long size_a = height * step, size_b = width * step, size_c = height * width;
     const long bytes_b = size_b * static_cast<long>(sizeof(T));
     const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, std::min(panels, kMostGroup));
