@@ -29,6 +29,15 @@ TOLERANCES: Final = {
     "float32": Tolerance(
         1e-5, "against the reference in float64; some hundred terms, 1e2 times the rounding of 1e-7"
     ),
+    "bf16": Tolerance(
+        1e-5, "the same product of rounded operands in float64: only sums in float32 round"
+    ),
+    "bf16 of computed operands": Tolerance(
+        4e-3, "an operand that kernel and reference compute may round to neighbours, 2⁻⁸ apart"
+    ),
+    "bf16 training": Tolerance(
+        2e-2, "losses of two runs of some tens of steps, operands rounded to 8 bits in one of them"
+    ),
     "float32 functions": Tolerance(
         1e-5, "PyTorch's and JAX's own float32 against ours: both round, and both approximate exp"
     ),

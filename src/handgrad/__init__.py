@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from handgrad import data, initializers, layers, losses, models, ops, optimizers, training
     from handgrad.checking import CheckReport, check
     from handgrad.derivation.notes import Notes, notes
-    from handgrad.dispatch import SKIP, engine, get_engine, set_engine
+    from handgrad.dispatch import (
+        SKIP,
+        engine,
+        get_engine,
+        get_precision,
+        precision,
+        set_engine,
+        set_precision,
+    )
     from handgrad.layers import (
         GRU,
         LSTM,
@@ -119,6 +127,7 @@ __all__ = [
     "data",
     "engine",
     "get_engine",
+    "get_precision",
     "get_threads",
     "initializers",
     "layers",
@@ -128,7 +137,9 @@ __all__ = [
     "notes",
     "ops",
     "optimizers",
+    "precision",
     "set_engine",
+    "set_precision",
     "set_threads",
     "training",
 ]
@@ -158,6 +169,7 @@ _HOMES: Final = {
     "get_threads": "handgrad.threads",
     "set_threads": "handgrad.threads",
     **dict.fromkeys(("SKIP", "engine", "get_engine", "set_engine"), "handgrad.dispatch"),
+    **dict.fromkeys(("get_precision", "precision", "set_precision"), "handgrad.dispatch"),
 }
 
 

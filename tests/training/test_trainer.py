@@ -200,7 +200,7 @@ def test_a_loss_that_is_not_finite_stops_the_training() -> None:
         ({"batch_size": 0}, "batch_size is 0"),
         ({"accumulate": -1}, "accumulate is -1"),
         ({"clip_norm": 0.0}, r"clip_norm is 0\.0"),
-        ({"precision": "fp8"}, "precision is 'fp8'; allowed so far: float32"),
+        ({"precision": "fp8"}, "precision is 'fp8'; allowed: float32, bf16"),
         ({"progress": "loud"}, "progress is 'loud'; allowed: auto, bar, lines, off"),
     ],
 )

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import typer
 
 from handgrad import kernels
-from handgrad.dispatch import get_engine
+from handgrad.dispatch import get_engine, get_precision
 from handgrad.threads import get_threads
 from handgrad.training.results import versions
 
@@ -18,13 +18,14 @@ _LIBRARIES = ("numpy", "array-api-compat", "safetensors", "rich", "typer", "pill
 
 
 def command() -> None:
-    """Print the engine, instruction set, CPU features, threads and versions in use."""
+    """Print the engine, precision, instruction set, CPU features, threads and versions in use."""
     for name, value in _facts():
         typer.echo(f"{name:<16} {value}")
 
 
 def _facts() -> list[tuple[str, str]]:
     facts = [("handgrad", versions()["handgrad"]), ("engine", _engine())]
+    facts.append(("precision", get_precision()))
     if kernels.native is not None:
         cpu = import_module("handgrad.kernels._cpu")
         facts += [

@@ -1,4 +1,5 @@
 // Dense: h = f(x Wᵀ + b) and its three gradients, each one tiled product.
+#include "core/bf16.h"
 #include "core/binding.h"
 #include "core/epilogue.h"
 #include "core/memory.h"
@@ -14,10 +15,11 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = static_cast<long>(y.size()) / std::max(outputs, 1L);
     nb::gil_scoped_release release;
-    multiply<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
-                StridedPack<T>{weight.data(), inputs, 1},
-                ActivateTile<T>{activation, slope, y.data(), saved ? saved->data() : nullptr,
-                                outputs, bias ? bias->data() : nullptr});
+    multiply_at_precision<T>(
+        rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
+        StridedPack<T>{weight.data(), inputs, 1},
+        ActivateTile<T>{activation, slope, y.data(), saved ? saved->data() : nullptr, outputs,
+                        bias ? bias->data() : nullptr});
 }
 
 // da = dh · f′ and db = Σ da over the rows, in one sweep. A large one goes row by row, as rows lie
@@ -70,11 +72,13 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<
                                      dbias ? dbias->data() : nullptr, rows, outputs);
         });
     if (dx)
-        multiply<T>(rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
-                    StridedPack<T>{weight.data(), 1, inputs}, WriteTile<T>{dx->data(), inputs});
+        multiply_at_precision<T>(rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
+                                 StridedPack<T>{weight.data(), 1, inputs},
+                                 WriteTile<T>{dx->data(), inputs});
     if (dweight)
-        multiply<T>(outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
-                    StridedPack<T>{x.data(), 1, inputs}, WriteTile<T>{dweight->data(), inputs});
+        multiply_at_precision<T>(outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
+                                 StridedPack<T>{x.data(), 1, inputs},
+                                 WriteTile<T>{dweight->data(), inputs});
 }
 
 template <class T>

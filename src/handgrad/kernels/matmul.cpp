@@ -18,9 +18,10 @@ void matmul(In<T> a, In<T> b, Out<T> c, long batch, long rows, long columns, lon
     const T* b_data = b.data();
     T* c_data = c.data();
     auto one = [&](long n) {
-        multiply<T>(rows, columns, depth, StridedPack<T>{a_data + n * a_batch, a_row, a_column},
-                    StridedPack<T>{b_data + n * b_batch, b_column, b_row},
-                    WriteTile<T>{c_data + n * rows * columns, columns});
+        multiply_at_precision<T>(rows, columns, depth,
+                                 StridedPack<T>{a_data + n * a_batch, a_row, a_column},
+                                 StridedPack<T>{b_data + n * b_batch, b_column, b_row},
+                                 WriteTile<T>{c_data + n * rows * columns, columns});
     };
     nb::gil_scoped_release release;
     if (batch == 1) {
@@ -32,15 +33,6 @@ void matmul(In<T> a, In<T> b, Out<T> c, long batch, long rows, long columns, lon
     }
 }
 
-// c = a · b in bfloat16 with float32 sums; one matrix each, strides as above.
-void matmul_bf16(In<float> a, In<float> b, Out<float> c, long rows, long columns, long depth,
-                 std::tuple<long, long, long> a_strides, std::tuple<long, long, long> b_strides) {
-    const StridedPack<float> pack_a{a.data(), std::get<1>(a_strides), std::get<2>(a_strides)};
-    const StridedPack<float> pack_b{b.data(), std::get<2>(b_strides), std::get<1>(b_strides)};
-    nb::gil_scoped_release release;
-    multiply_bf16(rows, columns, depth, pack_a, pack_b, WriteTile<float>{c.data(), columns});
-}
-
 template <class T>
 void bind_matmul(nb::module_& m) {
     m.def("matmul", &matmul<T>, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(), "batch"_a,
@@ -50,9 +42,8 @@ void bind_matmul(nb::module_& m) {
 const Registrar registrar([](nb::module_& m) {
     bind_matmul<float>(m);
     bind_matmul<double>(m);
-    m.def("matmul_bf16", &matmul_bf16, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
-          "rows"_a, "columns"_a, "depth"_a, "a_strides"_a, "b_strides"_a);
     m.attr("bf16_unit") = bf16_unit_name();
+    m.def("set_precision_bf16", &set_precision_bf16, "on"_a);
 });
 
 }  // namespace

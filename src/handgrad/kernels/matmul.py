@@ -12,7 +12,7 @@ from handgrad.kernels.memory import empty, place
 from handgrad.ops.matmul import sum_to
 
 assert native is not None
-_matmul, _matmul_bf16 = native.matmul, native.matmul_bf16
+_matmul = native.matmul
 
 
 class Cache(NamedTuple):
@@ -56,16 +56,6 @@ def _multiply(
     a_memory, a_steps = _operand(a)
     b_memory, b_steps = _operand(b)
     _matmul(a_memory, b_memory, c, batch, rows, columns, depth, a_steps, b_steps)
-
-
-def product_bf16(a: Array, b: Array, c: Array | None = None) -> Array:
-    """a b for two float32 matrices, rounded to bfloat16 as they are packed."""
-    if c is None:
-        c = empty((a.shape[0], b.shape[1]), a.dtype)
-    a_memory, a_steps = _operand(a)
-    b_memory, b_steps = _operand(b)
-    _matmul_bf16(a_memory, b_memory, c, *c.shape, a.shape[1], a_steps, b_steps)
-    return c
 
 
 def forward(a: Array, b: Array, *, tile: tuple[int, int] | None = None) -> tuple[Array, Cache]:

@@ -42,7 +42,7 @@ class RunConfig:
     seed: int = 0
     accumulate: int = 1
     clip_norm: float | None = None
-    precision: str = "float32"
+    precision: str | None = None
     augment: Augmentation | None = None
     early_stopping: int | None = None
     callbacks: Sequence[Callback] = ()

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from handgrad import dispatch
 from handgrad.arrays import Array
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, RunError
@@ -60,7 +61,8 @@ class Trainer:
     - `augment`: an augmentation of `handgrad.training`, applied to training batches.
     - `out`: a folder that becomes a run (see `handgrad.training.folder`), with a checkpoint at the
       end of every epoch and every `checkpoint_every` seconds or `checkpoint_steps` steps.
-    - `precision`: of matrix products; "float32" is the only one so far.
+    - `precision`: of float32 matrix products, "float32" or "bf16", in training and in judging; by
+      default `hg.get_precision()`. Parameters, optimizer and everything kept stay float32.
     - `progress`: "auto", "bar", "lines" or "off".
     - `norms_every`: steps between two records of the gradient norms; by default about 200 a run.
 
@@ -82,7 +84,7 @@ class Trainer:
         callbacks: Sequence[Callback] = (),
         out: str | Path | Run | None = None,
         augment: Augmentation | None = None,
-        precision: str = "float32",
+        precision: str | None = None,
         checkpoint_every: float = 30.0,
         checkpoint_steps: int | None = None,
         evaluation_batch: int = 256,
@@ -101,8 +103,8 @@ class Trainer:
                 raise ArgumentError(f"Trainer: {name} is {value}; allowed: an integer from 1")
         if clip_norm is not None and not clip_norm > 0:
             raise ArgumentError(f"Trainer: clip_norm is {clip_norm}; allowed: a positive number")
-        if precision != "float32":
-            raise ArgumentError(f"Trainer: precision is {precision!r}; allowed so far: float32")
+        if precision is not None:
+            dispatch.check_precision(precision, "Trainer: precision")
         self.model = model
         self.loss = loss
         self.optimizer = optimizer
@@ -114,7 +116,7 @@ class Trainer:
         self.callbacks = tuple(callbacks)
         self.out = out
         self.augment = augment
-        self.precision = precision
+        self.precision = precision or dispatch.get_precision()
         self.checkpoint_every = checkpoint_every
         self.checkpoint_steps = checkpoint_steps
         self.evaluation_batch = evaluation_batch
@@ -172,14 +174,15 @@ class Trainer:
             if validation is None and getattr(train, "x_validation", None) is not None:
                 validation = train
             judged = None if validation is None else as_source(validation, "validation", dtype)
-            self._fit(source, judged, epochs, run, resume)
-            if run is not None:
-                part = "test"
-                if test is None and hasattr(train, "x_test"):
-                    test = train
-                elif test is None:
-                    test, part = validation, "validation"
-                self.history.summary = write_results(self, run, test, review, part)
+            with dispatch.precision(self.precision):
+                self._fit(source, judged, epochs, run, resume)
+                if run is not None:
+                    part = "test"
+                    if test is None and hasattr(train, "x_test"):
+                        test = train
+                    elif test is None:
+                        test, part = validation, "validation"
+                    self.history.summary = write_results(self, run, test, review, part)
         finally:
             if run is not None and run is not self.out:
                 run.close()

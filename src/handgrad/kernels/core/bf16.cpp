@@ -1,5 +1,6 @@
 #include "core/bf16.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -17,20 +18,23 @@ namespace handgrad {
 #if defined(__AVX512F__)
 namespace {
 
-// Two bfloat16 values, the earlier term in the lower half.
-using Pair = std::uint32_t;
 constexpr int kPairLanes = 16;
-// AMX takes 32 terms at a time; panels of both units are padded to that with zeros.
-constexpr long kTerms = 32;
-constexpr long kPairs = kTerms / 2;
-constexpr int kWidth = 32;
-constexpr long kStep = 512;
+
+inline __mmask16 first_lanes(long n) {
+    return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
+}
+
+// Lanes of `even` become the lower halves of the pairs, lanes of `odd` the upper ones.
+template <std::size_t... I>
+__attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd,
+                                                                 std::index_sequence<I...>) {
+    typedef std::int16_t Halves __attribute__((vector_size(kVectorBytes)));
+    const auto halves = (Halves)_mm512_cvtne2ps_pbh(odd, even);
+    return (__m512i)__builtin_shufflevector(halves, halves, (I / 2 + I % 2 * kPairLanes)...);
+}
 
 __attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd) {
-    // Lanes of `even` become the lower halves, lanes of `odd` the upper ones.
-    const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(even));
-    const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(odd));
-    return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    return round_pairs(even, odd, std::make_index_sequence<2 * kPairLanes>{});
 }
 
 // A square of pairs, 16 lanes × 16 pairs of terms, of a strided matrix; what lies outside is 0.
@@ -43,23 +47,21 @@ __attribute__((target("avx512bf16"))) inline void gather(Square& square,
                                                          const StridedPack<float>& m, long lane,
                                                          long lanes, long term, long terms) {
     const float* source = m.data + lane * m.lane_stride + term * m.term_stride;
-    const auto mask = [](long n) {
-        return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
-    };
     square.by_lane = m.term_stride == 1 && m.lane_stride != 1;
     for (int r = 0; r < kPairLanes; r++) {
         __m512i pairs = _mm512_setzero_si512();
         if (square.by_lane && r < lanes) {
             const float* row = source + r * m.lane_stride;
-            const __m512 first = _mm512_maskz_loadu_ps(mask(terms), row);
-            const __m512 second = terms > 16 ? _mm512_maskz_loadu_ps(mask(terms - 16), row + 16)
-                                             : _mm512_setzero_ps();
+            const __m512 first = _mm512_maskz_loadu_ps(first_lanes(terms), row);
+            const __m512 second = terms > 16
+                                      ? _mm512_maskz_loadu_ps(first_lanes(terms - 16), row + 16)
+                                      : _mm512_setzero_ps();
             pairs = (__m512i)_mm512_cvtne2ps_pbh(second, first);
         } else if (!square.by_lane && 2 * r < terms) {
             const auto values = [&](long t) {
                 const float* row = source + t * m.term_stride;
                 if (t >= terms) return _mm512_setzero_ps();
-                if (m.lane_stride == 1) return _mm512_maskz_loadu_ps(mask(lanes), row);
+                if (m.lane_stride == 1) return _mm512_maskz_loadu_ps(first_lanes(lanes), row);
                 Vec<float> v{};
                 for (long l = 0; l < std::min<long>(lanes, 16); l++) v[l] = row[l * m.lane_stride];
                 return (__m512)v;
@@ -70,25 +72,45 @@ __attribute__((target("avx512bf16"))) inline void gather(Square& square,
     }
 }
 
-// Panel with lanes side by side: pairs[(term / 2) · width + lane].
-void pack_lanes(Pair* pairs, int width, const StridedPack<float>& m, long lane, long lanes,
-                long term, long terms) {
-    for (long t = 0; t < terms; t += kTerms, pairs += kPairs * width)
-        for (int l = 0; l < width; l += kPairLanes) {
-            Square square;
-            gather(square, m, lane + l, lanes - l, term + t, terms - t);
-            if (square.by_lane) transpose<float>(square.rows);
-            for (int r = 0; r < kPairLanes; r++)
-                store_some(reinterpret_cast<float*>(pairs + r * width + l), square.rows[r],
-                           std::min(kPairLanes, width - l));
+// As multiply_tile of matmul.h, two terms at a time.
+template <int Rows, int Vectors>
+__attribute__((target("avx512bf16"))) void multiply_pairs(long pairs, const Pair* panel_a,
+                                                          const Pair* panel_b, float* tile,
+                                                          bool accumulate) {
+    constexpr int width = Vectors * kPairLanes;
+    __m512 sums[Rows][Vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++)
+            sums[i][v] = accumulate ? _mm512_load_ps(tile + i * width + v * kPairLanes)
+                                    : _mm512_setzero_ps();
+    for (long p = 0; p < pairs; p++, panel_a += Rows, panel_b += width) {
+        __m512bh b[Vectors];
+        for (int v = 0; v < Vectors; v++)
+            b[v] = (__m512bh)_mm512_load_si512(panel_b + v * kPairLanes);
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) {
+            const auto a = (__m512bh)_mm512_set1_epi32(static_cast<int>(panel_a[i]));
+            for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], a, b[v]);
         }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++)
+            _mm512_store_ps(tile + i * width + v * kPairLanes, sums[i][v]);
 }
+
+// AMX multiplies 32 rows by 32 columns, 32 terms at a time; panels are padded to that with zeros.
+constexpr long kTerms = 32;
+constexpr long kPairs = kTerms / 2;
+constexpr int kSide = 32;
+constexpr long kStep = 512;
 
 // Panel of 32 rows for AMX: per 32 terms, each row's 16 pairs side by side.
 void pack_rows(Pair* pairs, const StridedPack<float>& m, long lane, long lanes, long term,
                long terms) {
     for (long t = 0; t < terms; t += kTerms)
-        for (int l = 0; l < kWidth; l += kPairLanes) {
+        for (int l = 0; l < kSide; l += kPairLanes) {
             Square square;
             gather(square, m, lane + l, lanes - l, term + t, terms - t);
             if (!square.by_lane) transpose<float>(square.rows);
@@ -97,149 +119,94 @@ void pack_rows(Pair* pairs, const StridedPack<float>& m, long lane, long lanes, 
         }
 }
 
-template <int Rows>
-__attribute__((target("avx512bf16"))) void dot_tile(long pairs, const Pair* panel_a,
-                                                    const Pair* panel_b, float* tile,
-                                                    bool accumulate) {
-    __m512 sums[Rows][2];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < 2; v++)
-            sums[i][v] =
-                accumulate ? _mm512_load_ps(tile + i * kWidth + v * 16) : _mm512_setzero_ps();
-    for (long p = 0; p < pairs; p++, panel_a += Rows, panel_b += kWidth) {
-        const auto b0 = (__m512bh)_mm512_load_si512(panel_b);
-        const auto b1 = (__m512bh)_mm512_load_si512(panel_b + 16);
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) {
-            const auto a = (__m512bh)_mm512_set1_epi32(static_cast<int>(panel_a[i]));
-            sums[i][0] = _mm512_dpbf16_ps(sums[i][0], a, b0);
-            sums[i][1] = _mm512_dpbf16_ps(sums[i][1], a, b1);
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < 2; v++) _mm512_store_ps(tile + i * kWidth + v * 16, sums[i][v]);
-}
-
-struct DotUnit {
-    static constexpr int kRows = kTileRows;
-
-    static void begin() {}
-    static void end() {}
-    static void pack_a(Pair* panel, const StridedPack<float>& m, long lane, int height, long lanes,
-                       long term, long terms) {
-        pack_lanes(panel, height, m, lane, lanes, term, terms);
-    }
-    static void multiply(int height, long padded, const Pair* a, const Pair* b, float* tile,
-                         bool accumulate) {
-        pick(std::make_integer_sequence<int, kRows>{}, height)(padded / 2, a, b, tile, accumulate);
-    }
-
-  private:
-    using Product = void (*)(long, const Pair*, const Pair*, float*, bool);
-    template <int... I>
-    static Product pick(std::integer_sequence<int, I...>, int height) {
-        constexpr Product products[] = {dot_tile<I + 1>...};
-        return products[height - 1];
-    }
-};
-
 // The compiler does not know that tile instructions read memory: what was written must be there.
 inline void see_memory(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-struct AmxUnit {
-    static constexpr int kRows = 32;
+// Eight tiles of 16 rows of 64 bytes.
+__attribute__((target("amx-tile"))) void configure_tiles() {
+    struct alignas(64) {
+        std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+        std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+        std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+    } config;
+    see_memory(&config);
+    _tile_loadconfig(&config);
+}
 
-    // Eight tiles of 16 rows of 64 bytes.
-    __attribute__((target("amx-tile"))) static void begin() {
-        struct alignas(64) {
-            std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-            std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-            std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-        } config;
-        see_memory(&config);
-        _tile_loadconfig(&config);
+__attribute__((target("amx-tile"))) void release_tiles() { _tile_release(); }
+
+__attribute__((target("amx-tile,amx-bf16"))) void multiply_square(long terms, const Pair* a,
+                                                                  const Pair* b, float* tile,
+                                                                  bool accumulate) {
+    constexpr int stride = kSide * sizeof(float);
+    see_memory(tile);
+    if (accumulate) {
+        _tile_loadd(0, tile, stride);
+        _tile_loadd(1, tile + 16, stride);
+        _tile_loadd(2, tile + 16 * kSide, stride);
+        _tile_loadd(3, tile + 16 * kSide + 16, stride);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
     }
-    __attribute__((target("amx-tile"))) static void end() { _tile_release(); }
-    static void pack_a(Pair* panel, const StridedPack<float>& m, long lane, int, long lanes,
-                       long term, long terms) {
-        pack_rows(panel, m, lane, lanes, term, terms);
+    for (long t = 0; t < terms; t += kTerms, a += kSide * kPairs, b += kPairs * kSide) {
+        _tile_loadd(4, a, 64);
+        _tile_loadd(6, b, stride);
+        _tile_loadd(7, b + 16, stride);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(5, a + 16 * kPairs, 64);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
     }
-    __attribute__((target("amx-tile,amx-bf16"))) static void multiply(int, long padded,
-                                                                      const Pair* a, const Pair* b,
-                                                                      float* tile,
-                                                                      bool accumulate) {
-        constexpr int stride = kWidth * sizeof(float);
-        see_memory(tile);
-        if (accumulate) {
-            _tile_loadd(0, tile, stride);
-            _tile_loadd(1, tile + 16, stride);
-            _tile_loadd(2, tile + 16 * kWidth, stride);
-            _tile_loadd(3, tile + 16 * kWidth + 16, stride);
-        } else {
-            _tile_zero(0);
-            _tile_zero(1);
-            _tile_zero(2);
-            _tile_zero(3);
-        }
-        for (long t = 0; t < padded; t += kTerms, a += kRows * kPairs, b += kPairs * kWidth) {
-            _tile_loadd(4, a, 64);
-            _tile_loadd(6, b, stride);
-            _tile_loadd(7, b + 16, stride);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_dpbf16ps(1, 4, 7);
-            _tile_loadd(5, a + 16 * kPairs, 64);
-            _tile_dpbf16ps(2, 5, 6);
-            _tile_dpbf16ps(3, 5, 7);
-        }
-        _tile_stored(0, tile, stride);
-        _tile_stored(1, tile + 16, stride);
-        _tile_stored(2, tile + 16 * kWidth, stride);
-        _tile_stored(3, tile + 16 * kWidth + 16, stride);
-    }
-};
+    _tile_stored(0, tile, stride);
+    _tile_stored(1, tile + 16, stride);
+    _tile_stored(2, tile + 16 * kSide, stride);
+    _tile_stored(3, tile + 16 * kSide + 16, stride);
+}
 
 // C = A B in two rounds over all threads: first A is packed, once and for all, then each thread
-// takes some columns, packs their panels of B and runs through all of A. (The float32 product packs
-// both in every block, which costs it little; here packing is what takes the time.)
-template <class Unit>
-void multiply_with(long rows, long columns, long depth, const StridedPack<float>& a,
-                   const StridedPack<float>& b, const WriteTile<float>& finish) {
-    const long tiles = (rows + Unit::kRows - 1) / Unit::kRows;
+// takes some columns, packs their panels of B and runs through all of A. (The product of matmul.h
+// packs both in every block, which costs it little; on AMX packing is what takes the time.)
+void multiply_in_rounds(long rows, long columns, long depth, const StridedPack<float>& a,
+                        const StridedPack<float>& b, const AnyFinish& finish) {
+    const long tiles = (rows + kSide - 1) / kSide;
     const long height = (rows + tiles - 1) / tiles;
-    const int kept = static_cast<int>(Unit::kRows == kWidth ? kWidth : height);
     const auto [steps, step] = Steps(depth, kStep, kTerms);
-    const long panel = kept * step / 2;
+    const long panel = kSide * step / 2;
     const Temporary<Pair> panels_a(tiles * steps * panel + kPairLanes);
     const auto terms_of = [&](long s) { return std::clamp(depth - s * step, 0L, step); };
     parallel_for(tiles, 1, [&](long begin, long end) {
         for (long t = begin; t < end; t++)
             for (long s = 0; s < steps; s++)
-                Unit::pack_a(panels_a.data() + (t * steps + s) * panel, a, t * height, kept,
-                             std::min(height, rows - t * height), s * step, terms_of(s));
+                pack_rows(panels_a.data() + (t * steps + s) * panel, a, t * height,
+                          std::min(height, rows - t * height), s * step, terms_of(s));
     });
     const long chunk = columns * rows < 64 * 64 ? columns : 1;
-    parallel_for((columns + kWidth - 1) / kWidth, chunk, [&](long begin, long end) {
-        Pair* panel_b = scratch<Pair>(Scratch::kPanelB, kWidth * step / 2);
-        float* sums = scratch<float>(Scratch::kSums, (steps == 1 ? 1 : tiles) * kept * kWidth);
-        Unit::begin();
+    parallel_for((columns + kSide - 1) / kSide, chunk, [&](long begin, long end) {
+        Pair* panel_b = scratch<Pair>(Scratch::kPanelB, kSide * step / 2);
+        float* sums = scratch<float>(Scratch::kSums, (steps == 1 ? 1 : tiles) * kSide * kSide);
+        configure_tiles();
         for (long q = begin; q < end; q++) {
-            const long lanes = std::min<long>(kWidth, columns - q * kWidth);
+            const int lanes = static_cast<int>(std::min<long>(kSide, columns - q * kSide));
             for (long s = 0; s < steps; s++) {
                 const long padded = (terms_of(s) + kTerms - 1) / kTerms * kTerms;
-                pack_lanes(panel_b, kWidth, b, q * kWidth, lanes, s * step, terms_of(s));
+                pack_pairs(panel_b, kSide, b, q * kSide, lanes, s * step, terms_of(s));
+                std::fill(panel_b + (terms_of(s) + 1) / 2 * kSide, panel_b + padded / 2 * kSide,
+                          Pair{});
                 for (long t = 0; t < tiles; t++) {
-                    float* tile = steps == 1 ? sums : sums + t * kept * kWidth;
-                    Unit::multiply(kept, padded, panels_a.data() + (t * steps + s) * panel, panel_b,
-                                   tile, s > 0);
+                    float* tile = steps == 1 ? sums : sums + t * kSide * kSide;
+                    multiply_square(padded, panels_a.data() + (t * steps + s) * panel, panel_b,
+                                    tile, s > 0);
                     if (s == steps - 1)
                         finish(t * height, static_cast<int>(std::min(height, rows - t * height)),
-                               q * kWidth, static_cast<int>(lanes), tile, kWidth);
+                               q * kSide, lanes, tile, kSide);
                 }
             }
         }
-        Unit::end();
+        release_tiles();
     });
 }
 
@@ -259,7 +226,7 @@ __attribute__((target("avx512bf16"))) double dot_multiply_adds(long rounds) {
 }
 
 __attribute__((target("amx-tile,amx-bf16"))) double amx_multiply_adds(long rounds) {
-    AmxUnit::begin();
+    configure_tiles();
     _tile_zero(4);
     _tile_zero(6);
     for (long r = 0; r < rounds; r++) {
@@ -268,7 +235,7 @@ __attribute__((target("amx-tile,amx-bf16"))) double amx_multiply_adds(long round
         _tile_dpbf16ps(2, 4, 6);
         _tile_dpbf16ps(3, 4, 6);
     }
-    AmxUnit::end();
+    release_tiles();
     return static_cast<double>(rounds) * 4 * 2 * 16 * 16 * kTerms;
 }
 
@@ -309,12 +276,46 @@ Bf16Unit bf16_unit() {
     return unit;
 }
 
-void multiply_bf16(long rows, long columns, long depth, const StridedPack<float>& a,
-                   const StridedPack<float>& b, const WriteTile<float>& finish) {
-    if (bf16_unit() == Bf16Unit::kAmx)
-        multiply_with<AmxUnit>(rows, columns, depth, a, b, finish);
-    else
-        multiply_with<DotUnit>(rows, columns, depth, a, b, finish);
+void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
+                   float* tile, bool accumulate) {
+    using Product = void (*)(long, const Pair*, const Pair*, float*, bool);
+    static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
+        return std::array<std::array<Product, 2>, sizeof...(I)>{
+            std::array<Product, 2>{multiply_pairs<I + 1, 1>, multiply_pairs<I + 1, 2>}...};
+    }(std::make_integer_sequence<int, kTileRows>{});
+    products[static_cast<std::size_t>(rows - 1)][width == kPairLanes ? 0 : 1](
+        pairs, panel_a, panel_b, tile, accumulate);
+}
+
+__attribute__((target("avx512bf16"))) void round_panel(Pair* panel, const float* values, long width,
+                                                       long terms) {
+    for (long t = 0; t < terms; t += 2, values += 2 * width, panel += width)
+        for (long l = 0; l < width; l += kPairLanes) {
+            const __mmask16 mask = first_lanes(width - l);
+            const __m512 even = _mm512_maskz_loadu_ps(mask, values + l);
+            const __m512 odd = t + 1 < terms ? _mm512_maskz_loadu_ps(mask, values + width + l)
+                                             : _mm512_setzero_ps();
+            _mm512_mask_storeu_epi32(panel + l, mask, round_pairs(even, odd));
+        }
+}
+
+void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
+                long term, long terms) {
+    for (long t = 0; t < terms; t += 2 * kPairLanes, panel += kPairLanes * width)
+        for (int l = 0; l < width; l += kPairLanes) {
+            Square square;
+            gather(square, matrix, lane + l, lanes - l, term + t, terms - t);
+            if (square.by_lane) transpose<float>(square.rows);
+            const long pairs = std::min<long>(kPairLanes, (terms - t + 1) / 2);
+            const int fits = std::min(kPairLanes, width - l);
+            for (long r = 0; r < pairs; r++)
+                store_some(reinterpret_cast<float*>(panel + r * width + l), square.rows[r], fits);
+        }
+}
+
+void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
+                  const StridedPack<float>& b, const AnyFinish& finish) {
+    if (rows > 0 && columns > 0) multiply_in_rounds(rows, columns, depth, a, b, finish);
 }
 
 double bf16_multiply_adds(long rounds) {
@@ -327,14 +328,18 @@ double bf16_multiply_adds(long) { return 0; }
 
 Bf16Unit bf16_unit() { return Bf16Unit::kNone; }
 
-void multiply_bf16(long, long, long, const StridedPack<float>&, const StridedPack<float>&,
-                   const WriteTile<float>&) {}
-
 #endif
 
 const char* bf16_unit_name() {
     constexpr const char* names[] = {"none", "avx512_bf16", "amx"};
     return names[static_cast<int>(bf16_unit())];
 }
+
+namespace {
+std::atomic<bool> precision = false;
+}  // namespace
+
+bool precision_bf16() { return precision.load(std::memory_order_relaxed); }
+void set_precision_bf16(bool on) { precision.store(on, std::memory_order_relaxed); }
 
 }  // namespace handgrad

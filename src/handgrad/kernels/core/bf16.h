@@ -1,10 +1,19 @@
 // The tiled product in bfloat16: operands rounded from float32 as they are packed, sums in float32.
 //
-// The loops are those of matmul.h with another register tile. Terms go in pairs, the form both
-// instructions want: a panel of B holds, per pair of terms, the pair of each lane side by side.
-//   avx512_bf16  one vector of pairs times one broadcast pair; panels of A look like those of B.
-//   amx          16×16 tiles, 32 terms at a time; panels of A hold each row's pairs side by side.
+// It is the product of matmul.h with another panel and another register tile. Terms go in pairs,
+// the form the instruction wants: a panel holds, where a float32 one has the value of a lane and a
+// term, the pair of values of a lane and two terms. Pack and finish are those of the float32
+// product.
+//   avx512_bf16  one vector of pairs times one broadcast pair, added to 16 sums.
+//   amx          16×16 tiles, 32 terms at a time; panels of A hold each row's pairs side by side,
+//   so
+//                it has a loop of its own.
+//
+// A kernel calls `multiply_at_precision` where it would call `multiply`, and is done.
 #pragma once
+
+#include <cstdint>
+#include <type_traits>
 
 #include "core/matmul.h"
 
@@ -16,11 +25,113 @@ enum class Bf16Unit { kNone, kAvx512, kAmx };
 Bf16Unit bf16_unit();
 const char* bf16_unit_name();
 
-// C = A B on the unit in use; rounding to nearest even on the way in. Not for kNone.
-void multiply_bf16(long rows, long columns, long depth, const StridedPack<float>& a,
-                   const StridedPack<float>& b, const WriteTile<float>& finish);
+// Whether float32 products are rounded to bfloat16 now; `set` only where there is a unit.
+bool precision_bf16();
+void set_precision_bf16(bool on);
 
 // Multiply-adds on the unit in registers alone, for the peak meter: operations of so many rounds.
 double bf16_multiply_adds(long rounds);
+
+#if defined(__AVX512F__)
+constexpr bool kBf16Compiled = true;
+#else
+constexpr bool kBf16Compiled = false;
+#endif
+
+// Two bfloat16 values, the earlier term in the lower half.
+enum class Pair : std::uint32_t {};
+
+template <>
+struct SumOf<Pair> {
+    using type = float;
+};
+
+// Half as many as there are float32 values: with 1024 the gradients of weights, which have the
+// deepest sums, took 10 to 20 % longer.
+template <>
+inline constexpr long kMostDepth<Pair> = 512;
+
+// The register tile of pairs.
+void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
+                   float* tile, bool accumulate);
+
+// panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
+// + l]; the partner of an odd last term is 0.
+void round_panel(Pair* panel, const float* values, long width, long terms);
+
+// The same from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
+void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
+                long term, long terms);
+
+// What `pack` gathers, in pairs of terms. `depth` is the number of terms in all.
+template <class Pack>
+struct PairPack {
+    const Pack& pack;
+    long depth;
+
+    bool lanes_adjacent() const { return pack.lanes_adjacent(); }
+
+    void operator()(Pair* panel, int width, long first, int lanes, long pair, long pairs) const {
+        const long terms = std::min(2 * pairs, depth - 2 * pair);
+        if constexpr (std::is_same_v<Pack, StridedPack<float>>) {
+            pack_pairs(panel, width, pack, first, lanes, 2 * pair, terms);
+        } else {
+            constexpr long kChunk = 2 * kLanes<float>;
+            alignas(64) float values[kChunk * kTileColumns<float>];
+            for (long t = 0; t < terms; t += kChunk) {
+                const long some = std::min(kChunk, terms - t);
+                pack(values, width, first, lanes, 2 * pair + t, some);
+                round_panel(panel + t / 2 * width, values, width, some);
+            }
+        }
+    }
+};
+
+// Any finish of float32 tiles, as code that is compiled once can call it.
+class AnyFinish {
+  public:
+    template <class Finish>
+    explicit AnyFinish(const Finish& finish)
+        : finish_(&finish),
+          run_([](const void* f, long row, int rows, long column, int columns, const float* tile,
+                  int width) {
+              (*static_cast<const Finish*>(f))(row, rows, column, columns, tile, width);
+          }) {}
+    void operator()(long row, int rows, long column, int columns, const float* tile,
+                    int width) const {
+        run_(finish_, row, rows, column, columns, tile, width);
+    }
+
+  private:
+    const void* finish_;
+    void (*run_)(const void*, long, int, long, int, const float*, int);
+};
+
+// C = A B on AMX, for operands with strides.
+void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
+                  const StridedPack<float>& b, const AnyFinish& finish);
+
+// C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
+template <class PackA, class PackB, class Finish>
+void multiply_bf16(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
+                   const Finish& finish) {
+    constexpr bool strided =
+        std::is_same_v<PackA, StridedPack<float>> && std::is_same_v<PackB, StridedPack<float>>;
+    if constexpr (strided)
+        if (bf16_unit() == Bf16Unit::kAmx)
+            return multiply_amx(rows, columns, depth, pack_a, pack_b, AnyFinish(finish));
+    multiply<Pair>(rows, columns, (depth + 1) / 2, PairPack<PackA>{pack_a, depth},
+                   PairPack<PackB>{pack_b, depth}, finish);
+}
+
+// `multiply` at the precision in force: float32 operands may be rounded to bfloat16, float64 ones
+// never are.
+template <class T, class PackA, class PackB, class Finish>
+void multiply_at_precision(long rows, long columns, long depth, const PackA& pack_a,
+                           const PackB& pack_b, const Finish& finish) {
+    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
+        if (precision_bf16()) return multiply_bf16(rows, columns, depth, pack_a, pack_b, finish);
+    multiply<T>(rows, columns, depth, pack_a, pack_b, finish);
+}
 
 }  // namespace handgrad

@@ -16,6 +16,9 @@
 //           the patches of a convolution or the rows of an embedding are just another gather.
 //   finish  takes each finished tile: adds the bias, applies the activation, writes or scatters it.
 //
+// A panel need not hold numbers of the type of the sums: bf16.h has panels of pairs of bfloat16 and
+// a register tile for them.
+//
 // Every value of C is summed in one fixed order, whatever the blocks and threads.
 #pragma once
 
@@ -35,6 +38,16 @@ constexpr long kDepth = 1024;
 // What the panels of B that are packed together may take of the second-level cache.
 constexpr long kGroupBytes = 512 << 10;
 constexpr long kMostGroup = 64;
+
+// The type of the sums of a product whose panels hold values of type T.
+template <class T>
+struct SumOf {
+    using type = T;
+};
+
+// The longest step, counted in values of a panel.
+template <class T>
+constexpr long kMostDepth = kDepth;
 
 // The sum is cut into equal steps of at most kDepth terms.
 struct Steps {
@@ -163,7 +176,8 @@ void for_each_chunk(bool lanes_adjacent, long terms, const PackChunk& pack) {
 }
 
 // One block of C on the calling thread: rows [row, row + rows), columns [column, column + columns).
-// All of its A is packed; a few panels of B at a time are packed and meet every panel of A.
+// All of its A is packed; a few panels of B at a time are packed and meet every panel of A. T is
+// what panels hold; its register tile is the multiply_tile for pointers to it.
 template <class T, class PackA, class PackB, class Finish>
 void multiply_block(long row, long rows, long column, long columns, long depth, const PackA& pack_a,
                     const PackB& pack_b, const Finish& finish) {
@@ -171,14 +185,15 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
     const long tiles = std::max((rows + kTileRows - 1) / kTileRows, 1L);
     const long height = (rows + tiles - 1) / tiles;
     const long panels = (columns + width - 1) / width;
-    const auto [steps, step] = Steps(depth);
+    const auto [steps, step] = Steps(depth, kMostDepth<T>);
     const long size_a = height * step, size_b = width * step, size_c = height * width;
     const long bytes_b = size_b * static_cast<long>(sizeof(T));
     const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, std::min(panels, kMostGroup));
     T* packed_a = scratch<T>(Scratch::kPanelA, tiles * steps * size_a);
     T* packed_b = scratch<T>(Scratch::kPanelB, group * size_b);
     // With one step a tile is finished at once; with several its sum waits for the next step.
-    T* sums = scratch<T>(Scratch::kSums, (steps == 1 ? 1 : group * tiles) * size_c);
+    using Sum = typename SumOf<T>::type;
+    Sum* sums = scratch<Sum>(Scratch::kSums, (steps == 1 ? 1 : group * tiles) * size_c);
     const auto terms_of = [&](long s) { return std::min(step, depth - s * step); };
     // Tiles differ by one row at most.
     const auto row_at = [&](long t) { return t * rows / tiles; };
@@ -211,10 +226,9 @@ void multiply_block(long row, long rows, long column, long columns, long depth, 
             });
             for (long t = 0; t < tiles; t++)
                 for (long q = 0; q < count; q++) {
-                    T* sum = steps == 1 ? sums : sums + (t * group + q) * size_c;
-                    multiply_tile<T>(rows_of(t), panel[q].width, terms_of(s),
-                                     packed_a + (t * steps + s) * size_a, panel[q].packed, sum,
-                                     s > 0);
+                    Sum* sum = steps == 1 ? sums : sums + (t * group + q) * size_c;
+                    multiply_tile(rows_of(t), panel[q].width, terms_of(s),
+                                  packed_a + (t * steps + s) * size_a, panel[q].packed, sum, s > 0);
                     if (s == steps - 1)
                         finish(row + row_at(t), rows_of(t), panel[q].column, panel[q].lanes, sum,
                                panel[q].width);

@@ -1,0 +1,233 @@
+"""Products in bfloat16: those of operands that were rounded first, summed in float32."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from handgrad import kernels
+from handgrad.dispatch import get_precision
+from handgrad.errors import ArgumentError, EngineError
+from handgrad.losses import CrossEntropy
+from handgrad.ops import dense, linear, matmul
+from handgrad.optimizers import Adam
+from handgrad.training import Trainer
+from tests.tolerances import assert_close
+
+UNIT = "none" if kernels.native is None else kernels.native.bf16_unit
+needs_unit = pytest.mark.skipif(UNIT == "none", reason="no avx512_bf16 or AMX in use here")
+
+#: rows, columns, depth: tiles and vectors filled and not, odd sums, nothing, several steps.
+SIZES = (
+    (1, 1, 1),
+    (3, 5, 2),
+    (14, 32, 32),
+    (15, 33, 31),
+    (29, 16, 7),
+    (5, 17, 0),
+    (0, 4, 3),
+    (123, 101, 67),
+    (2, 40, 1500),
+    (37, 35, 2049),
+)
+
+
+@pytest.fixture
+def bf16() -> Iterator[None]:
+    with hg.engine("kernels"), hg.precision("bf16"):
+        yield
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 values, ties to even, as float64."""
+    bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32)
+    even = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))
+    return (even & np.uint32(0xFFFF0000)).view(np.float32).astype(np.float64)
+
+
+def some(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+@needs_unit
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+def test_a_product_is_that_of_rounded_operands(
+    size: tuple[int, int, int], turned: str, bf16: None
+) -> None:
+    rows, columns, depth = size
+    a, b = some(rows, depth), some(depth, columns, seed=1)
+    a = a.T.copy().T if "a" in turned else a
+    b = b.T.copy().T if "b" in turned else b
+    assert_close(hg.matmul(a, b), rounded(a) @ rounded(b), "bf16", str(size))
+
+
+@needs_unit
+def test_batches_and_vectors(bf16: None) -> None:
+    shapes = (((3, 4, 5), (5, 6)), ((2, 1, 4, 5), (3, 5, 6)), ((5,), (5, 6)), ((4, 5), (5,)))
+    for left, right in shapes:
+        a, b = some(*left), some(*right, seed=1)
+        c, cache = matmul.forward(a, b)
+        assert_close(c, rounded(a) @ rounded(b), "bf16", f"{left} {right}")
+        dc = some(*c.shape, seed=2)
+        _, reference = matmul.forward.reference(rounded(a), rounded(b))  # type: ignore[attr-defined]
+        expected = matmul.backward.reference(rounded(dc), reference)  # type: ignore[attr-defined]
+        for found, right_one in zip(matmul.backward(dc, cache), expected, strict=True):
+            assert_close(found, right_one, "bf16", f"gradient, {left} {right}")
+
+
+@needs_unit
+@pytest.mark.parametrize("activation", ["identity", "relu", "gelu"])
+def test_dense_keeps_its_bias_and_activation_in_float32(activation: str, bf16: None) -> None:
+    x, weight, bias = some(3, 7, 13), some(19, 13, seed=1), some(19, seed=2)
+    y, cache = dense.forward(x, weight, bias, activation=activation)
+    wide = (rounded(x), rounded(weight), bias.astype(np.float64))
+    expected, _ = dense.forward.reference(*wide, activation=activation)  # type: ignore[attr-defined]
+    assert y.dtype == np.float32
+    assert_close(y, expected, "bf16", "y")
+    dy = some(*y.shape, seed=3)
+    dx, dweight, dbias = dense.backward(dy, cache)
+    # da, before it is rounded, is the gradient of the bias, row by row.
+    rows = [
+        dense.backward.reference(  # type: ignore[attr-defined]
+            part.astype(np.float64)[None],
+            dense.forward.reference(row[None], *wide[1:], activation=activation)[1],  # type: ignore[attr-defined]
+        )[2]
+        for part, row in zip(dy.reshape(-1, 19), wide[0].reshape(-1, 13), strict=True)
+    ]
+    da = np.array(rows)
+    assert_close(dbias, da.sum(axis=0), "float32", "dbias")
+    # One bit of da decides which way it is rounded, so its neighbours count too.
+    kind = "bf16" if activation == "identity" else "bf16 of computed operands"
+    assert_close(dx, (rounded(da) @ rounded(weight)).reshape(x.shape), kind, "dx")
+    assert_close(dweight, rounded(da).T @ rounded(x).reshape(-1, 13), kind, "dweight")
+
+
+@needs_unit
+def test_a_linear_layer_is_a_dense_one(bf16: None) -> None:
+    x, weight, bias = some(9, 13), some(19, 13, seed=1), some(19, seed=2)
+    y, _ = linear.forward(x, weight, bias)
+    assert_close(y, rounded(x) @ rounded(weight).T + bias, "bf16")
+
+
+@needs_unit
+def test_values_without_a_neighbour(bf16: None) -> None:
+    a = np.array([[np.inf, 1.0], [np.nan, 1.0], [3.4e38, 1.0], [-0.0, 0.0]], dtype=np.float32)
+    c = hg.matmul(a, np.array([[1.0], [0.0]], dtype=np.float32))
+    np.testing.assert_array_equal(c, [[np.inf], [np.nan], [np.inf], [0.0]])
+
+
+@needs_unit
+def test_same_bits_with_1_2_and_4_threads(bf16: None) -> None:
+    before = hg.get_threads()
+    results = set()
+    try:
+        for number in (1, 2, 4):
+            hg.set_threads(number)
+            x, weight = some(515, 301), some(259, 301, seed=1)
+            y, cache = dense.forward(x, weight, some(259, seed=2), activation="tanh")
+            found = (y, *dense.backward(some(*y.shape, seed=3), cache))
+            results.add(tuple(array.tobytes() for array in found))
+    finally:
+        hg.set_threads(before)
+    assert len(results) == 1
+
+
+@needs_unit
+def test_only_float32_is_rounded(bf16: None) -> None:
+    a, b = some(5, 7).astype(np.float64), some(7, 9).astype(np.float64)
+    np.testing.assert_array_equal(hg.matmul(a, b), matmul.forward(a, b)[0])
+    assert_close(hg.matmul(a, b), a @ b, "float64")
+
+
+@needs_unit
+def test_the_precision_is_that_of_the_block() -> None:
+    a, b = some(5, 7), some(7, 9, seed=1)
+    plain = hg.matmul(a, b)
+    with hg.precision("bf16"):
+        assert get_precision() == "bf16"
+        coarse = hg.matmul(a, b)
+        assert not np.array_equal(coarse, plain)
+        np.testing.assert_array_equal(hg.matmul(a, b, precision="float32"), plain)
+    np.testing.assert_array_equal(hg.matmul(a, b), plain)
+    np.testing.assert_array_equal(hg.matmul(a, b, precision="bf16"), coarse)
+    out = np.empty_like(plain)
+    assert hg.matmul(a, b, out=out, precision="bf16") is out
+    np.testing.assert_array_equal(out, coarse)
+    with pytest.raises(ArgumentError, match="allowed with precision='bf16': NumPy arrays of flo"):
+        hg.matmul(a.astype(np.float64), b.astype(np.float64), precision="bf16")
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="precision is 'fp8'; allowed: float32, bf16"):
+        hg.set_precision("fp8")
+
+
+def test_the_reference_has_no_precision() -> None:
+    with hg.engine("reference"):
+        with pytest.raises(EngineError, match="only kernels have; engine 'reference' computes"):
+            hg.set_precision("bf16")
+        hg.set_precision("float32")
+
+
+def test_without_a_unit_bf16_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "native", None)
+    with pytest.raises(EngineError, match=r"needs a CPU with avx512_bf16 or AMX .* no kernels"):
+        hg.set_precision("bf16")
+
+
+def info(**environment: str) -> Any:
+    return subprocess.run(
+        [sys.executable, "-m", "handgrad", "info"],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@needs_unit
+def test_the_environment_chooses() -> None:
+    found = info(HANDGRAD_PRECISION="bf16")
+    assert found.returncode == 0, found.stderr
+    assert "\nprecision        bf16\n" in found.stdout
+    found = info(HANDGRAD_PRECISION="bf16", HANDGRAD_BF16="none")
+    assert found.returncode != 0
+    assert "HANDGRAD_PRECISION is 'bf16', which needs a CPU with" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+@needs_unit
+def test_training_ends_where_float32_does(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((4, 20))
+    y = rng.integers(0, 4, 800)
+    x = (centres[y] + 0.7 * rng.standard_normal((800, 20))).astype(np.float32)
+    losses = {}
+    for name in ("float32", "bf16"):
+        model = hg.MLP([20, 32, 4], rng=np.random.default_rng(1))
+        trainer = Trainer(
+            model,
+            CrossEntropy(),
+            Adam(1e-2),
+            precision=name,
+            out=tmp_path / name,
+            progress="off",
+        )
+        history = trainer.fit((x[:600], y[:600]), (x[600:], y[600:]), epochs=4)
+        losses[name] = history["validation_loss"]
+        assert trainer.parameters.buffer.dtype == np.float32
+        summary = json.loads((tmp_path / name / "summary.json").read_text("utf-8"))
+        assert summary["precision"] == name
+        assert get_precision() == "float32"
+    assert losses["bf16"] != losses["float32"]
+    assert_close(losses["bf16"], losses["float32"], "bf16 training")
