@@ -162,14 +162,28 @@ def _contiguous(value: Any) -> Any:
     return value
 
 
-def _check_kernel(stem: str, refusal: str | None) -> None:
+def _check_kernel(name: str, refusal: str | None) -> None:
     """Raise EngineError if the user asked for kernels and there is none for this call."""
     if _engine == "kernels":
         found = f"found {refusal}" if refusal else "this op has no kernel yet"
         raise EngineError(
-            f"ops.{stem}: engine 'kernels' takes NumPy arrays of one type, float32 or float64; "
+            f"{name}: engine 'kernels' takes NumPy arrays of one type, float32 or float64; "
             f"{found}; engine 'auto' would use the reference"
         )
+
+
+def implementation(reference: ModuleType, arrays: tuple[Any, ...]) -> ModuleType:
+    """For what is no op but has a kernel of its name, such as a model's loop: which one to call.
+
+    `arrays` are those that decide, as they decide for an op; the kernel takes them C-contiguous.
+    """
+    stem = reference.__name__.rpartition(".")[2]
+    kernel = None if _engine == "reference" else _kernel_module(stem)
+    refusal = None if kernel is None else _refusal(arrays)
+    if kernel is not None and refusal is None:
+        return kernel
+    _check_kernel(stem, refusal)
+    return reference
 
 
 def _place(gradients: Any, out: Any) -> Any:
@@ -236,7 +250,7 @@ def _dispatched_forward(
                 copies = [_contiguous(value) for value in args]
                 named = {name: _contiguous(value) for name, value in kwargs.items()}
                 return run_kernel(kernel, copies, named)
-            _check_kernel(stem, refusal)
+            _check_kernel(f"ops.{stem}", refusal)
         check("validate_values")(*args, **kwargs)
         return reference(*args, **kwargs)
 
