@@ -115,27 +115,6 @@ class KernelCache:
         return f"{self.stem}.{self.kept!r}"
 
 
-def _fits(arguments: Any) -> bool:
-    """Whether the arguments can go to a kernel as they are: the usual case, looked at quickly."""
-    floats = None
-    for value in arguments:
-        kind = type(value)
-        if kind is np.ndarray:
-            dtype = value.dtype
-            if dtype is _FLOAT32 or dtype is _FLOAT64:
-                if floats is None:
-                    floats = dtype
-                elif floats is not dtype:
-                    return False
-            elif dtype.kind not in "iub":
-                return False
-            if not value.flags.carray:
-                return False
-        elif kind not in _PLAIN:
-            return False
-    return floats is not None
-
-
 def _refusal(arguments: Any) -> str | None:
     """Why these arguments cannot go to a kernel, not even as copies; None if they can."""
     floats = None
@@ -229,27 +208,25 @@ def _dispatched_forward(
         """The op's own `validate` or `validate_values`, which stand below its forward."""
         return getattr(home, name, lambda *args, **kwargs: None)
 
-    def run_kernel(kernel: ModuleType, args: Any, kwargs: Any) -> tuple[Array, KernelCache]:
-        try:
-            y, kept = kernel.forward(*args, **kwargs)
-        except IndexError:
-            # Kernels look at indices as they use them; the op has the words for what is wrong.
-            check("validate_values")(*args, **kwargs)
-            raise
-        return y, KernelCache(stem, kernel, kept, y)
-
     def forward(*args: Any, **kwargs: Any) -> Any:
         check("validate")(*args, **kwargs)
         if _engine != "reference":
             kernel = _kernel_module(stem)
-            arguments = (*args, *kwargs.values()) if kwargs else args
-            if kernel is not None and _fits(arguments):
-                return run_kernel(kernel, args, kwargs)
-            refusal = None if kernel is None else _refusal(arguments)
+            refusal = None
+            # Looked at natively, since every call waits for it.
+            if kernel is not None and not kernels.native.fits(args, kwargs, _PLAIN):
+                refusal = _refusal((*args, *kwargs.values()))
+                if refusal is None:
+                    args = tuple(_contiguous(value) for value in args)
+                    kwargs = {name: _contiguous(value) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
-                copies = [_contiguous(value) for value in args]
-                named = {name: _contiguous(value) for name, value in kwargs.items()}
-                return run_kernel(kernel, copies, named)
+                try:
+                    y, kept = kernel.forward(*args, **kwargs)
+                except IndexError:
+                    # Kernels look at indices as they use them; the op has the words for it.
+                    check("validate_values")(*args, **kwargs)
+                    raise
+                return y, KernelCache(stem, kernel, kept, y)
             _check_kernel(f"ops.{stem}", refusal)
         check("validate_values")(*args, **kwargs)
         return reference(*args, **kwargs)
