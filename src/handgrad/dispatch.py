@@ -39,6 +39,9 @@ _FLOAT32: Final = np.dtype(np.float32)
 _FLOAT64: Final = np.dtype(np.float64)
 _PLAIN: Final = frozenset({int, float, str, bool, tuple, list, type(None), np.random.Generator})
 
+#: Whether arguments can go to a kernel as they are; native, since every call waits for it.
+_fits: Final[Any] = getattr(kernels.native, "fits", None)
+
 
 class _Skip:
     """In `backward(..., out=(SKIP, dweight))`: this gradient is not wanted, and comes back None."""
@@ -213,8 +216,7 @@ def _dispatched_forward(
         if _engine != "reference":
             kernel = _kernel_module(stem)
             refusal = None
-            # Looked at natively, since every call waits for it.
-            if kernel is not None and not kernels.native.fits(args, kwargs, _PLAIN):
+            if kernel is not None and not _fits(args, kwargs, _PLAIN):
                 refusal = _refusal((*args, *kwargs.values()))
                 if refusal is None:
                     args = tuple(_contiguous(value) for value in args)
