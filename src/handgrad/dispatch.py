@@ -44,6 +44,9 @@ _FLOAT32: Final = np.dtype(np.float32)
 _FLOAT64: Final = np.dtype(np.float64)
 _PLAIN: Final = frozenset({int, float, str, bool, tuple, list, type(None), np.random.Generator})
 
+#: Whether arguments can go to a kernel as they are; native, since every call waits for it.
+_fits: Final[Any] = getattr(kernels.native, "fits", None)
+
 
 class _Skip:
     """In `backward(..., out=(SKIP, dweight))`: this gradient is not wanted, and comes back None."""
@@ -203,27 +206,6 @@ def _rows_in_one_piece(array: np.ndarray) -> bool:
     return not any(step % size for step in strides)
 
 
-def _fits(arguments: Any, views: bool) -> bool:
-    """Whether the arguments can go to a kernel as they are: the usual case, looked at quickly."""
-    floats = None
-    for value in arguments:
-        kind = type(value)
-        if kind is np.ndarray:
-            dtype = value.dtype
-            if dtype is _FLOAT32 or dtype is _FLOAT64:
-                if floats is None:
-                    floats = dtype
-                elif floats is not dtype:
-                    return False
-            elif dtype.kind not in "iub":
-                return False
-            if not value.flags.carray and not (views and _rows_in_one_piece(value)):
-                return False
-        elif kind not in _PLAIN:
-            return False
-    return floats is not None
-
-
 def _refusal(arguments: Any) -> str | None:
     """Why these arguments cannot go to a kernel, not even as copies; None if they can."""
     floats = None
@@ -252,14 +234,28 @@ def _readable(value: Any, views: bool) -> Any:
     return np.require(value, requirements=("C", "A"))
 
 
-def _check_kernel(stem: str, refusal: str | None) -> None:
+def _check_kernel(name: str, refusal: str | None) -> None:
     """Raise EngineError if the user asked for kernels and there is none for this call."""
     if _engine == "kernels":
         found = f"found {refusal}" if refusal else "this op has no kernel yet"
         raise EngineError(
-            f"ops.{stem}: engine 'kernels' takes NumPy arrays of one type, float32 or float64; "
+            f"{name}: engine 'kernels' takes NumPy arrays of one type, float32 or float64; "
             f"{found}; engine 'auto' would use the reference"
         )
+
+
+def implementation(reference: ModuleType, arrays: tuple[Any, ...]) -> ModuleType:
+    """For what is no op but has a kernel of its name, such as a model's loop: which one to call.
+
+    `arrays` are those that decide, as they decide for an op; the kernel takes them C-contiguous.
+    """
+    stem = reference.__name__.rpartition(".")[2]
+    kernel = None if _engine == "reference" else _kernel_module(stem)
+    refusal = None if kernel is None else _refusal(arrays)
+    if kernel is not None and refusal is None:
+        return kernel
+    _check_kernel(stem, refusal)
+    return reference
 
 
 def _place(gradients: Any, out: Any) -> Any:
@@ -305,29 +301,26 @@ def _dispatched_forward(
         """The op's own `validate` or `validate_values`, which stand below its forward."""
         return getattr(home, name, lambda *args, **kwargs: None)
 
-    def run_kernel(kernel: ModuleType, args: Any, kwargs: Any) -> tuple[Any, KernelCache]:
-        try:
-            y, kept = kernel.forward(*args, **kwargs)
-        except IndexError:
-            # Kernels look at indices as they use them; the op has the words for what is wrong.
-            check("validate_values")(*args, **kwargs)
-            raise
-        return y, KernelCache(stem, kernel, kept, y)
-
     def forward(*args: Any, **kwargs: Any) -> Any:
         check("validate")(*args, **kwargs)
         if _engine != "reference":
             kernel = _kernel_module(stem)
-            arguments = (*args, *kwargs.values()) if kwargs else args
-            views = kernel is not None and _takes_views(kernel)
-            if kernel is not None and _fits(arguments, views):
-                return run_kernel(kernel, args, kwargs)
-            refusal = None if kernel is None else _refusal(arguments)
+            refusal = None
+            if kernel is not None and not _fits(args, kwargs, _PLAIN):
+                refusal = _refusal((*args, *kwargs.values()))
+                if refusal is None:
+                    views = _takes_views(kernel)
+                    args = tuple(_readable(value, views) for value in args)
+                    kwargs = {name: _readable(value, views) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
-                copies = [_readable(value, views) for value in args]
-                named = {name: _readable(value, views) for name, value in kwargs.items()}
-                return run_kernel(kernel, copies, named)
-            _check_kernel(stem, refusal)
+                try:
+                    y, kept = kernel.forward(*args, **kwargs)
+                except IndexError:
+                    # Kernels look at indices as they use them; the op has the words for it.
+                    check("validate_values")(*args, **kwargs)
+                    raise
+                return y, KernelCache(stem, kernel, kept, y)
+            _check_kernel(f"ops.{stem}", refusal)
         check("validate_values")(*args, **kwargs)
         return reference(*args, **kwargs)
 

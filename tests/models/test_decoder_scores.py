@@ -52,7 +52,7 @@ def test_steps_are_the_op(kind: str) -> None:
     dc = normal(4, BATCH, STEPS, memory)
     expected_c, expected_ds, expected_dh, expected = by_op(kind, score, s, h, dc)
 
-    keys = score.keys(h)
+    keys, kept_of_keys = score.keys(h)
     dkeys = np.zeros_like(keys)
     dh = np.zeros_like(h)
     kept, dscores, dqueries = [], [], []
@@ -68,11 +68,13 @@ def test_steps_are_the_op(kind: str) -> None:
         kept.append(kept_of_step)
         dscores.append(dscore)
         dqueries.append(dquery)
-    dh_scores, gradients = score.finish(
-        np.stack(dscores), np.stack(dqueries), dkeys, kept, s.transpose(1, 0, 2), h
+    dkeys, gradients = score.finish(
+        np.stack(dscores), np.stack(dqueries), dkeys, kept, s.transpose(1, 0, 2)
     )
+    dh_scores, of_keys = score.keys_backward(dkeys, kept_of_keys)
+    gradients |= of_keys
     assert_close(dh + dh_scores, expected_dh, "float64", "dh")
-    assert list(gradients) == list(score.parameters)
+    assert gradients.keys() == score.parameters.keys()
     for name, gradient in gradients.items():
         assert_close(gradient, expected[name], "float64", name)
 
@@ -80,7 +82,8 @@ def test_steps_are_the_op(kind: str) -> None:
 def test_cosine_with_a_state_of_zeros_is_0() -> None:
     score = make("cosine")
     h = normal(3, BATCH, KEYS, 6)
-    scores, _ = score.step(np.zeros((BATCH, 6)), score.keys(h))
+    keys, _ = score.keys(h)
+    scores, _ = score.step(np.zeros((BATCH, 6)), keys)
     np.testing.assert_array_equal(scores, 0.0)
 
 

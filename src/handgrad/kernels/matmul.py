@@ -80,7 +80,15 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Ar
         dc = dc[..., None, :]
     da, db = (place(wanted, like) for wanted, like in zip(out or (None, None), (a, b), strict=True))
     if da is not None:
-        da[...] = sum_to(product(dc, matrix_b.swapaxes(-1, -2)), matrix_a).reshape(a.shape)
+        _product_to(dc, matrix_b.swapaxes(-1, -2), da.reshape(matrix_a.shape))
     if db is not None:
-        db[...] = sum_to(product(matrix_a.swapaxes(-1, -2), dc), matrix_b).reshape(b.shape)
+        _product_to(matrix_a.swapaxes(-1, -2), dc, db.reshape(matrix_b.shape))
     return da, db
+
+
+def _product_to(a: Array, b: Array, c: Array) -> None:
+    """c = a b, summed over the axes along which the operand that c belongs to was broadcast."""
+    if a.shape[:-2] == b.shape[:-2] == c.shape[:-2]:
+        product(a, b, c)
+    else:
+        c[...] = sum_to(product(a, b), c)

@@ -1,60 +1,66 @@
 """A recurrent decoder that looks at an encoder's states before every step.
 
-Which states it looks at depends on its own last one, so steps run one by one. What does not depend
-on it stands outside of the loop: the keys, the inputs' part of a step, and in backward every sum
-over time. Within a step arrays are (N, ...); all steps together are (T, N, ...), time first.
+Which states it looks at depends on its own last one, so steps run one by one, in `decoder_loop`.
+What does not depend on it stands here, outside of that loop: the keys, the inputs' part of a step,
+and the context's: W_c c_j = Σ_i α_ji W_c h_i, so that W_c meets every h_i once, and no step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.dispatch import implementation
 from handgrad.errors import ShapeError
 from handgrad.layers.base import Layer, Shape
+from handgrad.models import decoder_loop
 from handgrad.models.decoder_cells import make_cell
-from handgrad.models.decoder_scores import (
-    make_score,
-    products,
-    rows,
-    sum_over_time,
-    weighted_sum,
-)
+from handgrad.models.decoder_scores import make_score
+from handgrad.ops import linear
 from handgrad.ops.arguments import check_length_values, check_lengths
-from handgrad.ops.scores import weights, within
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 
 class Memory(NamedTuple):
-    """What every step looks at: the encoder's states h, their keys, and −∞ where padding stands.
+    """What every step looks at, made once of the encoder's states h.
 
-    h (N, S, C), keys (N, S, A), padding (N, S) with 0 elsewhere, None where there is none.
+    keys (N, S, A) are compared with the decoder's state, values (N, S, G) are W_c h_i, the columns
+    of W_ih for the context times h. The first lengths (N,) count, all where they are None.
     """
 
-    h: Array
     keys: Array
-    padding: Array | None
+    values: Array
+    lengths: Array | None
 
 
 class Cache(NamedTuple):
-    """The inputs, and of every step its state, context and weights; s has s_0 first.
+    """h, and the caches of the inputs' part, of keys, values and steps.
 
-    e (T, N, E), s (T + 1, N, H), c (T, N, C), alpha (T, N, S); compared and gates are what score
-    and cell kept of each step.
+    `run` is the module whose forward made `steps`: models.decoder_loop or its kernel.
     """
 
-    memory: Memory
-    e: Array
-    s: Array
-    c: Array
-    alpha: Array
-    compared: list[Any]
-    gates: list[Any]
+    h: Array
+    inputs: Any
+    keys: Any
+    values: Any
+    run: ModuleType
+    steps: Any
+
+    @property
+    def alpha(self) -> Float[Array, "T N S"]:
+        """The weights of every step."""
+        return self.steps.alpha
+
+    @property
+    def c(self) -> Float[Array, "T N C"]:
+        """The contexts, which no step needs: computed now."""
+        return (self.alpha.transpose(1, 0, 2) @ self.h).transpose(1, 0, 2)
 
 
 class AttentionDecoder(Layer):
@@ -90,29 +96,16 @@ class AttentionDecoder(Layer):
 
     def remember(self, h: Float[Array, "N S C"], lengths: Int[Array, "N"] | None = None) -> Memory:
         """What is needed of the encoder's states at every step, made once."""
-        padding = None
-        if lengths is not None:
-            check_lengths("AttentionDecoder", lengths, h.shape[0])
-            check_length_values("AttentionDecoder", lengths, h.shape[1])
-            padding = np.where(within(lengths, h.shape[1], axes=2), 0.0, -np.inf).astype(h.dtype)
-        return Memory(h, self.score.keys(h), padding)
+        memory, _, _ = self._remember(h, lengths)
+        return memory
 
     def step(
         self, e: Float[Array, "N E"], s: Float[Array, "N H"], memory: Memory
     ) -> tuple[Float[Array, "N H"], Float[Array, "N S"]]:
         """s_j and the weights α_j, for decoding."""
-        s_new, _, alpha, _, _ = self._step(self._inputs_part(e), s, memory)
-        return s_new, alpha
-
-    def _step(
-        self, a_of_e: Float[Array, "N G"], s: Float[Array, "N H"], memory: Memory
-    ) -> tuple[Array, Array, Array, Any, Any]:
-        """s_j, c_j, α_j, and what score and cell keep."""
-        score, compared = self.score.step(s, memory.keys)
-        alpha = weights(score if memory.padding is None else score + memory.padding)
-        c = weighted_sum(alpha, memory.h)
-        s_new, gates = self.cell.step(c @ self._weight_c.T + a_of_e, s)
-        return s_new, c, alpha, compared, gates
+        a, _ = self._inputs_part(e[:, None])
+        y, steps, _ = self._run(a, s, memory)
+        return y[:, 0], steps.alpha[0]
 
     def forward(  # type: ignore[override]
         self,
@@ -124,22 +117,10 @@ class AttentionDecoder(Layer):
         training: bool = False,
     ) -> tuple[Float[Array, "N T H"], Cache]:
         self._check(e=e, h=h, s0=s0)
-        batch, steps = e.shape[:2]
-        memory = self.remember(h, lengths)
-        e_of_step = np.ascontiguousarray(e.transpose(1, 0, 2))
-        a_of_e = self._inputs_part(e_of_step)
-        s = np.empty((steps + 1, *s0.shape), dtype=s0.dtype)
-        c = np.empty((steps, batch, h.shape[2]), dtype=h.dtype)
-        alpha = np.empty((steps, batch, h.shape[1]), dtype=h.dtype)
-        compared: list[Any] = []
-        gates: list[Any] = []
-        s[0] = s0
-        for j in range(steps):
-            s[j + 1], c[j], alpha[j], compared_j, gates_j = self._step(a_of_e[j], s[j], memory)
-            compared.append(compared_j)
-            gates.append(gates_j)
-        y = np.ascontiguousarray(s[1:].transpose(1, 0, 2))
-        return y, Cache(memory, e_of_step, s, c, alpha, compared, gates)
+        memory, of_keys, of_values = self._remember(h, lengths)
+        a, inputs = self._inputs_part(e)
+        y, steps, run = self._run(a, s0, memory)
+        return y, Cache(h, inputs, of_keys, of_values, run, steps)
 
     def backward(
         self,
@@ -149,53 +130,43 @@ class AttentionDecoder(Layer):
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
     ) -> tuple[Any, Mapping[str, Array]]:
-        """(de, dh, ds0) and the gradients of the parameters.
+        """(de, dh, ds0) and the gradients of the parameters: of the steps, then of what they use.
 
-        From the last step to the first, through the cell to c_j, through α_j to the scores:
-        ds_{j−1} = dy_{j−1} + what comes through the cell of step j and through its scores.
+        dW_ih = [dW_c dW_e] with dW_c = Σ dm_i h_iᵀ, m_i = W_c h_i.
         """
-        memory, e, s, c, alpha, compared, gates = cache
-        dy_of_step = dy.transpose(1, 0, 2)
-        das_input = np.empty((*c.shape[:2], len(self.cell.bias_ih)), dtype=c.dtype)
-        das_state = np.empty_like(das_input)
-        dc = np.empty_like(c)
-        dscores = np.empty_like(alpha)
-        dqueries = np.empty((*c.shape[:2], memory.keys.shape[2]), dtype=c.dtype)
-        dkeys = np.zeros_like(memory.keys)
-        ds = np.zeros_like(s[0])
-        for j in reversed(range(len(c))):
-            das_input[j], das_state[j], ds = self.cell.step_backward(
-                dy_of_step[j] + ds, s[j], gates[j]
-            )
-            dc[j] = das_input[j] @ self._weight_c
-            dalpha = products(memory.h, dc[j])
-            dscores[j] = alpha[j] * (dalpha - np.sum(alpha[j] * dalpha, axis=-1, keepdims=True))
-            ds_score, dqueries[j] = self.score.step_backward(
-                dscores[j], compared[j], memory.keys, dkeys
-            )
-            ds += ds_score
-        ds0 = ds
-
-        dh, of_score = self.score.finish(dscores, dqueries, dkeys, compared, s[:-1], memory.h)
-        rows_da_input, rows_da_state = rows(das_input), rows(das_state)
-        of_cell = {
-            "weight_ih": rows_da_input.T @ np.concatenate((rows(c), rows(e)), axis=1),
-            "weight_hh": rows_da_state.T @ rows(s[:-1]),
-            "bias_ih": np.sum(rows_da_input, axis=0),
-            "bias_hh": np.sum(rows_da_state, axis=0),
-        }
-        found = {f"score.{name}": gradient for name, gradient in of_score.items()}
-        found |= {f"cell.{name}": gradient for name, gradient in of_cell.items()}
+        da, dkeys, dvalues, ds0, found = cache.run.backward(np.ascontiguousarray(dy), cache.steps)
+        de, dweight_e, found["cell.bias_ih"] = linear.backward(da, cache.inputs)
+        dh, dweight_c, _ = linear.backward(dvalues, cache.values)
+        dh_of_keys, of_keys = self.score.keys_backward(dkeys, cache.keys)
+        found |= {f"score.{name}": gradient for name, gradient in of_keys.items()}
+        found["cell.weight_ih"] = np.concatenate((dweight_c, dweight_e), axis=1)
         if gradients is None:
-            gradients = found
+            gradients = {name: found[name] for name in self.parameters}
         else:
             for name, gradient in found.items():
                 gradients[name][...] = gradient
         if not input_gradient:
             return None, gradients
-        de = (das_input @ self._weight_e).transpose(1, 0, 2)
-        dh += sum_over_time(alpha, dc)
+        dh += dh_of_keys
         return (de, dh, ds0), gradients
+
+    def _remember(self, h: Array, lengths: Array | None) -> tuple[Memory, Any, Any]:
+        """The memory, and the caches of its keys and values."""
+        if lengths is not None:
+            check_lengths("AttentionDecoder", lengths, h.shape[0])
+            check_length_values("AttentionDecoder", lengths, h.shape[1])
+        keys, of_keys = self.score.keys(h)
+        values, of_values = linear.forward(h, self._weight_c)
+        return Memory(keys, values, lengths), of_keys, of_values
+
+    def _run(self, a: Array, s0: Array, memory: Memory) -> tuple[Array, Any, ModuleType]:
+        """The states of all steps, what their backward needs, and the module that has it."""
+        s0 = np.ascontiguousarray(s0)
+        run = implementation(decoder_loop, (a, s0, memory.keys, memory.values))
+        y, steps = run.forward(
+            self.score, self.cell, a, memory.keys, memory.values, s0, memory.lengths
+        )
+        return y, steps, run
 
     @property
     def _weight_c(self) -> Array:
@@ -207,8 +178,8 @@ class AttentionDecoder(Layer):
         """The columns of W_ih for the inputs."""
         return self.cell.weight_ih[:, self.sizes["h"] :]
 
-    def _inputs_part(self, e: Float[Array, "*batch E"]) -> Float[Array, "*batch G"]:
-        return e @ self._weight_e.T + self.cell.bias_ih
+    def _inputs_part(self, e: Float[Array, "*batch E"]) -> tuple[Float[Array, "*batch G"], Any]:
+        return linear.forward(e, self._weight_e, self.cell.bias_ih)
 
     def _check(self, e: Array, h: Array, s0: Array) -> None:
         batch = h.shape[0]

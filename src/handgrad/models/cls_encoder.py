@@ -18,7 +18,7 @@ from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
-from handgrad.ops import attention, matmul
+from handgrad.ops import matmul, softmax
 from handgrad.ops import standardize as standardize_op
 
 
@@ -26,21 +26,38 @@ class Cache(NamedTuple):
     """The values of the notes, which the closed form reads, and the caches of the ops.
 
     With row n + 1 that of the class: x_hat (N, n, m), the notes' h_pre1; h_pre2 (N, n+1, d1); q
-    (N, 1, d2), the class's query alone; k and v (N, n+1, d2); s (N, 1, n+1), the attention weights
-    of the class, to be looked at; h2 (N, 1, d2), the class's row.
+    (1, d2), the class's query alone, one for all samples; s (N, 1, n+1), the attention weights of
+    the class, to be looked at; h2 (N, 1, d2), the class's row.
     `standardize` is None where x is used as it comes; `products` are those with each weight.
     """
 
     x_hat: Array
     h_pre2: Array
-    q: Array
-    k: Array
-    v: Array
+    class_query: Array
     s: Array
     h2: Array
+    weight_k: Array
+    weight_v: Array
     standardize: Any
-    attention: Any
+    comparing: Any
+    softmax: Any
+    weighing: Any
     products: Mapping[str, Any]
+
+    @property
+    def q(self) -> Array:
+        """The class's query, (N, 1, d2)."""
+        return np.broadcast_to(self.class_query, (len(self.s), *self.class_query.shape))
+
+    @property
+    def k(self) -> Array:
+        """The keys (N, n+1, d2), which the scores do without: computed now."""
+        return self.h_pre2 @ self.weight_k
+
+    @property
+    def v(self) -> Array:
+        """The values (N, n+1, d2), as the keys."""
+        return self.h_pre2 @ self.weight_v
 
 
 def fan_in_normal(shape: Shape, rng: np.random.Generator, *, dtype: Any = np.float32) -> Array:
@@ -57,8 +74,10 @@ class ClsEncoder(Layer):
               S = softmax(QKᵀ/√d₂),  h₂ = SV + T,  scores = row n+1 of h₂ times W₂
     Backward: composed from those of the ops, or in closed form (`backward_closed_form`)
 
-    The scores read the class's row of h₂ alone, so of Q, T and S only that row is computed; K and V
-    have all. Weights multiply from the right, as in the notes: `weight1` (m, d1), `cls_token`
+    The scores read the class's row of h₂ alone, so of Q, T and S only that row is computed, and K
+    and V not at all: with q the class's query, q Kᵀ = (q W_Kᵀ) h_pre2ᵀ and s V = (s h_pre2) W_V,
+    where W_K and W_V meet one row instead of n + 1. q and T are the same for all samples.
+    Weights multiply from the right, as in the notes: `weight1` (m, d1), `cls_token`
     (d1,), `weight_q`, `weight_k`, `weight_v` and `weight_t` (d1, d2), `weight2` (d2, k).
     `initializer` draws them, the token too, each as (out, in). `standardize` is "example" or None,
     for data that were standardised before.
@@ -125,25 +144,28 @@ class ClsEncoder(Layer):
         def times(h: Array, name: str) -> Array:
             """h W for every row of every sample, in one product."""
             weight = getattr(self, name)
-            rows = h.reshape(-1, h.shape[-1])
-            y, products[name] = self.op.forward(rows, weight)
+            y, products[name] = self.op.forward(_rows(h), weight)
             return y.reshape(*h.shape[:-1], weight.shape[1])
 
         x_hat, standardized = x, None
         if self.standardize == "example":
             x_hat, standardized = standardize_op.forward(x, eps=self.eps)  # (1)
         h1 = times(x_hat, "weight1")  # (2)
-        cls = np.broadcast_to(self.cls_token, (len(x), 1, self.d1))
-        h_pre2 = np.concatenate([h1, cls], axis=1)  # (3)
+        h_pre2 = np.concatenate([h1, self._class_of_each(len(x))], axis=1)  # (3)
+        cls = self.cls_token[None]
         q = times(cls, "weight_q")  # (4)
-        k = times(h_pre2, "weight_k")
-        v = times(h_pre2, "weight_v")
         t = times(cls, "weight_t")
-        context, weights = attention.forward(q[:, None], k[:, None], v[:, None])  # (5): one head
-        h2 = context[:, 0] + t  # (6)
+        query, products["weight_k"] = self.op.forward(self.weight_k, q[0] * self._scale)
+        qk, comparing = matmul.forward(_rows(h_pre2), query)
+        s, softmaxed = softmax.forward(qk.reshape(len(x), 1, h_pre2.shape[1]))  # (5)
+        context, weighing = matmul.forward(s, h_pre2)
+        h2 = times(context, "weight_v") + t  # (6)
         scores = times(h2, "weight2")[:, 0]  # (7)
-        s = weights.a[:, 0]
-        return scores, Cache(x_hat, h_pre2, q, k, v, s, h2, standardized, weights, products)
+        cache = Cache(
+            *(x_hat, h_pre2, q, s, h2, self.weight_k, self.weight_v),
+            *(standardized, comparing, softmaxed, weighing, products),
+        )
+        return scores, cache
 
     def backward(
         self,
@@ -155,22 +177,30 @@ class ClsEncoder(Layer):
     ) -> tuple[Array | None, Mapping[str, Array]]:
         found: dict[str, Array] = {}
 
+        def place(name: str) -> Array | None:
+            return None if gradients is None else gradients[name]
+
         def through(dh: Array, name: str, *, wanted: bool = True) -> Array:
             """The gradient of h in h W; that of W is noted."""
-            rows = dh.reshape(-1, dh.shape[-1])
-            place = None if gradients is None else gradients[name]
             dx, found[name] = self.op.backward(
-                rows, cache.products[name], out=(None if wanted else SKIP, place)
+                _rows(dh), cache.products[name], out=(None if wanted else SKIP, place(name))
             )
             return dx.reshape(*dh.shape[:-1], dx.shape[-1]) if wanted else None
 
         dh2 = through(dy[:, None], "weight2")
-        dq, dk, dv, _ = attention.backward(dh2[:, None], cache.attention)
-        dcls_of_row = through(dq[:, 0], "weight_q") + through(dh2, "weight_t")
-        dh_pre2 = through(dk[:, 0], "weight_k") + through(dv[:, 0], "weight_v")
-        dcls = dh_pre2[:, -1] + dcls_of_row[:, 0]
-        place = None if gradients is None else gradients["cls_token"]
-        found["cls_token"] = np.sum(dcls, axis=0, out=place)
+        dt = np.sum(dh2, axis=0)
+        dcontext = through(dh2, "weight_v")
+        ds, dh_of_context = matmul.backward(dcontext, cache.weighing)
+        dqk = softmax.backward(ds, cache.softmax)
+        dh_of_qk, dquery = matmul.backward(dqk.reshape(-1), cache.comparing)
+        found["weight_k"], dq = self.op.backward(
+            dquery, cache.products["weight_k"], out=(place("weight_k"), None)
+        )
+        dh_pre2 = dh_of_context
+        dh_pre2 += dh_of_qk.reshape(dh_pre2.shape)
+        dcls = through(dq[None] * self._scale, "weight_q")[0] + through(dt, "weight_t")[0]
+        dcls_of_each = np.sum(dh_pre2[:, -1], axis=0)
+        found["cls_token"] = np.add(dcls, dcls_of_each, out=place("cls_token"))
         dx = through(dh_pre2[:, :-1], "weight1", wanted=input_gradient)
         if input_gradient and cache.standardize is not None:
             dx = standardize_op.backward(dx, cache.standardize)
@@ -184,7 +214,8 @@ class ClsEncoder(Layer):
         `dscores` (N, k) is s − y for the cross-entropy of each sample, s the softmax of the scores
         (over N for their mean). Only the class's row of Q and T carries gradient.
         """
-        x_hat, h_pre2, q, k, v, s, h2, *_ = cache
+        x_hat, h_pre2, s, h2 = cache.x_hat, cache.h_pre2, cache.s, cache.h2
+        q, k, v = cache.q, cache.k, cache.v
         h_cls = h_pre2[:, -1:]
         delta = dscores[:, None]  # s − y as a row, (N, 1, k)
 
@@ -216,6 +247,13 @@ class ClsEncoder(Layer):
         """The weights of the class's query, (N, 1, 1, n+1): one head, one row."""
         return [("attention", cache.s[:, None])]
 
+    @property
+    def _scale(self) -> float:
+        return 1.0 / math.sqrt(self.d2)
+
+    def _class_of_each(self, samples: int) -> Array:
+        return np.broadcast_to(self.cls_token, (samples, 1, self.d1))
+
     def output_shape(self, input_shape: Shape) -> Shape:
         if len(input_shape) != 2 or input_shape[0] == 0 or input_shape[1] != self.features:
             raise ShapeError(
@@ -230,9 +268,14 @@ class ClsEncoder(Layer):
         rows = input_shape[0] + 1
         standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
         tokens = 2 * math.prod(input_shape) * self.d1
-        projections = 2 * (2 * rows + 2) * self.d1 * self.d2
-        weighing = rows * (4 * self.d2 + 5) + self.d2
+        projections = 2 * 4 * self.d1 * self.d2
+        weighing = rows * (4 * self.d1 + 5) + 2 * self.d2
         return standardized + tokens + projections + weighing + 2 * self.d2 * self.classes
+
+
+def _rows(x: Array) -> Array:
+    """All vectors one below the other."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _transposed(x: Array) -> Array:

@@ -29,6 +29,7 @@ class Cell(Layer):
     W_hh s_{j−1} + b_hh, and of s_{j−1} itself.
     """
 
+    kind: str
     parameter_names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     gates = 1
     #: Sums, products and functions of single elements in a step, for every hidden unit.
@@ -66,6 +67,8 @@ class Cell(Layer):
 class SigmoidCell(Cell):
     """s_j = σ(W_ih x + b_ih + W_hh s_{j−1} + b_hh): the notes' W_s is [W_hh W_ih], without b."""
 
+    kind = "sigmoid"
+
     def step(self, a_input: Array, s: Array) -> tuple[Array, Array]:
         s_new = logistic(a_input + s @ self.weight_hh.T + self.bias_hh)
         return s_new, s_new
@@ -79,6 +82,8 @@ class SigmoidCell(Cell):
 
 class TanhCell(Cell):
     """s_j = tanh(W_ih x + b_ih + W_hh s_{j−1} + b_hh)."""
+
+    kind = "tanh"
 
     def step(self, a_input: Array, s: Array) -> tuple[Array, Array]:
         s_new = np.tanh(a_input + s @ self.weight_hh.T + self.bias_hh)
@@ -94,6 +99,7 @@ class TanhCell(Cell):
 class GRUCell(Cell):
     """One step of `hg.ops.gru`; the gates stand in the weights in the order r, z, n."""
 
+    kind = "gru"
     gates = 3
     flops_per_unit = 11
 

@@ -16,6 +16,7 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.layers.base import Layer, Shape
+from handgrad.ops import linear
 from handgrad.ops.arguments import check_choice
 
 if TYPE_CHECKING:
@@ -30,13 +31,21 @@ _EPS: Final = 1e-8
 class Score(Layer):
     """How well a decoder's state s fits each of the encoder's states h_i: keys, then steps.
 
-    `keys` prepares h once. `step` gives the scores of a step and what its backward needs, kept.
-    `step_backward` gives ds and dquery, the gradient of what is compared with the keys. `finish`
-    makes of all steps dh and the gradients of the parameters; `dkeys` begins at 0 and is for what
-    a score can only sum up while the steps run.
+    `keys` prepares h once, and `keys_backward` gives dh and the gradients of the parameters used.
+    `step` gives the scores of a step and what its backward needs, kept. `step_backward` gives ds
+    and dquery, the gradient of what is compared with the keys. `finish` makes of all steps dkeys
+    and the gradients of the other parameters; its `dkeys` begins at 0 and is for what a score can
+    only sum up while the steps run.
     """
 
-    def keys(self, h: Float[Array, "N S C"]) -> Float[Array, "N S A"]:
+    kind: str
+
+    def keys(self, h: Float[Array, "N S C"]) -> tuple[Float[Array, "N S A"], Any]:
+        raise NotImplementedError
+
+    def keys_backward(
+        self, dkeys: Float[Array, "N S A"], kept: Any
+    ) -> tuple[Float[Array, "N S C"], dict[str, Array]]:
         raise NotImplementedError
 
     def step(self, s: Float[Array, "N H"], keys: Array) -> tuple[Float[Array, "N S"], Any]:
@@ -54,8 +63,7 @@ class Score(Layer):
         dkeys: Float[Array, "N S A"],
         kept: list[Any],
         s: Float[Array, "T N H"],
-        h: Float[Array, "N S C"],
-    ) -> tuple[Float[Array, "N S C"], dict[str, Array]]:
+    ) -> tuple[Float[Array, "N S A"], dict[str, Array]]:
         raise NotImplementedError
 
 
@@ -66,6 +74,7 @@ class AdditiveScore(Score):
     with A = H.
     """
 
+    kind = "additive"
     parameter_names = ("weight_s", "weight_h", "v")
 
     def __init__(self, hidden: int, memory: int, *, rng: np.random.Generator, dtype: Any) -> None:
@@ -75,8 +84,13 @@ class AdditiveScore(Score):
         self.weight_h = np.ascontiguousarray(weight[:, hidden:])
         self.v = initializers.uniform((hidden,), rng, bound=1 / math.sqrt(hidden), dtype=dtype)
 
-    def keys(self, h: Array) -> Array:
-        return h @ self.weight_h.T
+    def keys(self, h: Array) -> tuple[Array, Any]:
+        return linear.forward(h, self.weight_h)
+
+    def keys_backward(self, dkeys: Array, kept: Any) -> tuple[Array, dict[str, Array]]:
+        """dh = W_hᵀ dkeys,  dW_h = Σ dkey hᵀ."""
+        dh, dweight_h, _ = linear.backward(dkeys, kept)
+        return dh, {"weight_h": dweight_h}
 
     def step(self, s: Array, keys: Array) -> tuple[Array, Array]:
         u = keys + (s @ self.weight_s.T)[:, None, :]
@@ -101,17 +115,15 @@ class AdditiveScore(Score):
         return ds, dquery
 
     def finish(
-        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Array], s: Array, h: Array
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Array], s: Array
     ) -> tuple[Array, dict[str, Array]]:
-        """dh = W_hᵀ dkeys,  dW_s = Σ dquery sᵀ,  dW_h = Σ dkey hᵀ,  dv = Σ dscore u."""
+        """dW_s = Σ dquery sᵀ,  dv = Σ dscore u."""
         dkeys = self.v * dkeys
-        dh = dkeys @ self.weight_h
         dweight_s = rows(dqueries).T @ rows(s)
-        dweight_h = rows(dkeys).T @ rows(h)
         dv = np.zeros_like(self.v)
         for dscore, u in zip(dscores, kept, strict=True):
             dv += dscore.reshape(-1) @ rows(u)
-        return dh, {"weight_s": dweight_s, "weight_h": dweight_h, "v": dv}
+        return dkeys, {"weight_s": dweight_s, "v": dv}
 
     def flops(self, input_shape: Shape) -> int:
         """Of T steps beside S keys, (T, S)."""
@@ -123,11 +135,23 @@ class AdditiveScore(Score):
 class CosineScore(Score):
     """score_i = ŝ·ĥ_i with ŝ = s/√(|s|² + eps) and the keys ĥ_i, made of h_i in the same way."""
 
+    kind = "cosine"
+
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def keys(self, h: Array) -> Array:
-        return h * _inverse_length(h)
+    def keys(self, h: Array) -> tuple[Array, tuple[Array, Array]]:
+        inv_h = _inverse_length(h)
+        h_hat = h * inv_h
+        return h_hat, (h_hat, inv_h)
+
+    def keys_backward(
+        self, dkeys: Array, kept: tuple[Array, Array]
+    ) -> tuple[Array, dict[str, Array]]:
+        """dh = (dĥ − ĥ Σ dĥ ĥ)/|h|."""
+        h_hat, inv_h = kept
+        along = np.sum(dkeys * h_hat, axis=-1, keepdims=True)
+        return (dkeys - h_hat * along) * inv_h, {}
 
     def step(self, s: Array, keys: Array) -> tuple[Array, tuple[Array, Array]]:
         inv_s = _inverse_length(s)
@@ -145,14 +169,10 @@ class CosineScore(Score):
         return ds, ds_hat
 
     def finish(
-        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Any], s: Array, h: Array
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Any], s: Array
     ) -> tuple[Array, dict[str, Array]]:
-        """dĥ_i = Σ_t dscore_ti ŝ_t,  dh = (dĥ − ĥ Σ dĥ ĥ)/|h|."""
-        inv_h = _inverse_length(h)
-        h_hat = h * inv_h
-        dh_hat = sum_over_time(dscores, np.stack([s_hat for s_hat, _ in kept]))
-        dh = (dh_hat - h_hat * np.sum(dh_hat * h_hat, axis=-1, keepdims=True)) * inv_h
-        return dh, {}
+        """dĥ_i = Σ_t dscore_ti ŝ_t."""
+        return sum_over_time(dscores, s * _inverse_length(s)), {}
 
     def flops(self, input_shape: Shape) -> int:
         """Of T steps beside S keys, (T, S)."""
@@ -163,11 +183,16 @@ class CosineScore(Score):
 class DotScore(Score):
     """score_i = s·h_i/√d, where d is the length of both, with the keys h_i/√d."""
 
+    kind = "dot"
+
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def keys(self, h: Array) -> Array:
-        return h * (1.0 / math.sqrt(self.size))
+    def keys(self, h: Array) -> tuple[Array, None]:
+        return h * (1.0 / math.sqrt(self.size)), None
+
+    def keys_backward(self, dkeys: Array, kept: None) -> tuple[Array, dict[str, Array]]:
+        return dkeys * (1.0 / math.sqrt(self.size)), {}
 
     def step(self, s: Array, keys: Array) -> tuple[Array, None]:
         score = products(keys, s)
@@ -181,11 +206,10 @@ class DotScore(Score):
         return ds, ds
 
     def finish(
-        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[None], s: Array, h: Array
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[None], s: Array
     ) -> tuple[Array, dict[str, Array]]:
-        """dh_i = Σ_t dscore_ti s_t/√d."""
-        dh = sum_over_time(dscores, s) * (1.0 / math.sqrt(self.size))
-        return dh, {}
+        """dkey_i = Σ_t dscore_ti s_t."""
+        return sum_over_time(dscores, s), {}
 
     def flops(self, input_shape: Shape) -> int:
         """Of T steps beside S keys, (T, S)."""

@@ -47,8 +47,45 @@ bool view_strided(PyObject* object, char kind, int item_size, bool writeable, Ar
 
 namespace {
 
-const Registrar registrar([](nb::module_&) {
+// Whether arguments of an op can go to its kernel as they are: C-contiguous arrays, those of floats
+// all of one type, and beside them values of `plain` types. dispatch.py asks at every call.
+class Fitting {
+  public:
+    explicit Fitting(nb::handle plain) : plain_(plain) {}
+
+    bool takes(PyObject* value) {
+        if (!PyArray_CheckExact(value))
+            return PySet_Contains(plain_.ptr(), reinterpret_cast<PyObject*>(Py_TYPE(value))) == 1;
+        auto* array = reinterpret_cast<PyArrayObject*>(value);
+        if (!PyArray_ISCARRAY_RO(array)) return false;
+        const int type = PyArray_TYPE(array);
+        if (type == NPY_FLOAT || type == NPY_DOUBLE) {
+            if (floats_ == NPY_NOTYPE) floats_ = type;
+            return floats_ == type;
+        }
+        return PyArray_ISINTEGER(array) || PyArray_ISBOOL(array);
+    }
+    bool has_floats() const { return floats_ != NPY_NOTYPE; }
+
+  private:
+    nb::handle plain_;
+    int floats_ = NPY_NOTYPE;
+};
+
+bool fits(nb::tuple arguments, nb::dict named, nb::handle plain) {
+    Fitting fitting(plain);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments.ptr()); i++)
+        if (!fitting.takes(PyTuple_GET_ITEM(arguments.ptr(), i))) return false;
+    PyObject *name, *value;
+    Py_ssize_t place = 0;
+    while (PyDict_Next(named.ptr(), &place, &name, &value))
+        if (!fitting.takes(value)) return false;
+    return fitting.has_floats();
+}
+
+const Registrar registrar([](nb::module_& m) {
     if (_import_array() < 0) throw nb::python_error();
+    m.def("fits", &fits, "arguments"_a, "named"_a, "plain"_a);
 });
 
 }  // namespace

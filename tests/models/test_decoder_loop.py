@@ -1,0 +1,101 @@
+"""The kernel of a decoder's steps gives what their Python gives, on any number of threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad
+from handgrad import kernels
+from handgrad.dispatch import engine, set_engine
+from handgrad.errors import EngineError
+from handgrad.models.attention_decoder import AttentionDecoder
+from handgrad.models.decoder_cells import CELLS
+from handgrad.models.decoder_scores import SCORES
+from tests.tolerances import assert_close
+
+pytestmark = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
+
+each_score = pytest.mark.parametrize("score", SCORES)
+each_cell = pytest.mark.parametrize("cell", CELLS)
+#: Sequences, steps, keys, and features of inputs, memory and state.
+SIZES = (
+    (3, 4, 5, 3, 6, 6),
+    (1, 1, 1, 1, 1, 1),
+    (31, 7, 13, 0, 18, 37),
+    (17, 3, 33, 5, 70, 64),
+    (2, 0, 4, 3, 5, 7),
+    (0, 3, 4, 3, 5, 7),
+)
+
+
+def run(
+    score: str, cell: str, sizes: tuple[int, ...], dtype: Any, *, ragged: bool
+) -> dict[str, np.ndarray]:
+    """Everything that forward and backward give, by name."""
+    batch, steps, keys, inputs, memory, hidden = sizes
+    if score != "additive":
+        memory = hidden
+    rng = np.random.default_rng(1)
+    decoder = AttentionDecoder(inputs, memory, hidden, rng=rng, score=score, cell=cell, dtype=dtype)
+    shapes = (batch, steps, inputs), (batch, keys, memory), (batch, hidden)
+    e, h, s0 = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    dy = rng.standard_normal((batch, steps, hidden)).astype(dtype)
+    lengths = rng.integers(0, keys + 1, batch) if ragged else None
+    y, cache = decoder.forward(e, h, s0, lengths)
+    (de, dh, ds0), gradients = decoder.backward(dy, cache)
+    found = {"y": y, "alpha": cache.alpha, "c": cache.c, "de": de, "dh": dh, "ds0": ds0}
+    return found | {f"d{name}": gradient for name, gradient in gradients.items()}
+
+
+@each_score
+@each_cell
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_kernel_is_reference(
+    score: str, cell: str, sizes: tuple[int, ...], dtype: str, ragged: bool
+) -> None:
+    with engine("kernels"):
+        found = run(score, cell, sizes, np.dtype(dtype), ragged=ragged)
+    with engine("reference"):
+        expected = run(score, cell, sizes, np.dtype(dtype), ragged=ragged)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert_close(found[name], value, dtype, name)
+
+
+@each_score
+@each_cell
+def test_same_bits_with_1_2_and_4_threads(score: str, cell: str) -> None:
+    before = handgrad.get_threads()
+    results = set()
+    for number in (1, 2, 4):
+        handgrad.set_threads(number)
+        found = run(score, cell, (31, 7, 13, 3, 18, 37), np.float32, ragged=True)
+        results.add(tuple(array.tobytes() for array in found.values()))
+    handgrad.set_threads(before)
+    assert len(results) == 1
+
+
+def test_a_loop_goes_back_to_the_module_it_was_made_by() -> None:
+    decoder = AttentionDecoder(2, 3, 4, rng=np.random.default_rng(1))
+    arrays = [np.ones(shape, np.float32) for shape in ((2, 3, 2), (2, 5, 3), (2, 4))]
+    y, cache = decoder.forward(*arrays)
+    with engine("reference"):
+        _, gradients = decoder.backward(y, cache)
+        _, expected = decoder.backward(*decoder.forward(*arrays))
+    for name, gradient in gradients.items():
+        assert_close(gradient, expected[name], "float32", name)
+
+
+def test_types_without_a_kernel_are_refused_by_the_engine_of_kernels() -> None:
+    decoder = AttentionDecoder(2, 3, 4, rng=np.random.default_rng(1), dtype=np.float16)
+    arrays = [np.ones(shape, np.float16) for shape in ((2, 3, 2), (2, 5, 3), (2, 4))]
+    decoder.forward(*arrays)
+    with engine("auto"):
+        set_engine("kernels")
+        with pytest.raises(EngineError, match="an array of float16"):
+            decoder.forward(*arrays)
