@@ -28,7 +28,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from handgrad import kernels
-from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, EngineError, ShapeError
 
 ENGINES: Final = ("auto", "kernels", "reference")
