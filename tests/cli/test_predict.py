@@ -47,3 +47,21 @@ def test_what_cannot_be_read_is_one_sentence_and_code_2(refused, digits_run, tmp
     assert "y.npy is missing" in refused("predict", digits_run, tmp_path / "y.npy")
     assert "x.png" in refused("predict", digits_run, tmp_path / "x.png")
     assert "no run here" in refused("predict", tmp_path, tmp_path / "x.npy")
+
+
+def test_series_are_standardized_as_they_were_for_training(handgrad, tmp_path):
+    vectors = data.load("vectors")
+    out = tmp_path / "run"
+    result = handgrad("train", "series-encoder", "--epochs", 3, "--out", out, "--set", VECTORS)
+    assert result.exit_code == 0, result.output
+    np.save(tmp_path / "x.npy", vectors.x_test)
+    lines = handgrad("predict", out, tmp_path / "x.npy").stdout.splitlines()
+    found = [line.split("  ")[1].rpartition(" ")[0].rpartition(" ")[0] for line in lines]
+    right = np.mean(
+        [vectors.classes.index(name) == y for name, y in zip(found, vectors.y_test, strict=True)]
+    )
+    judged = handgrad("evaluate", out).stdout
+    assert f"test accuracy {100 * right:.2f} %" in judged
+
+
+VECTORS = "data.name=vectors"

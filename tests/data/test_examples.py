@@ -77,3 +77,15 @@ def test_a_npz_with_several_arrays_needs_x(tmp_path):
     np.savez(tmp_path / "x.npz", a=IMAGE, b=IMAGE)
     with pytest.raises(DataError, match="has the arrays a, b; expected x, or only one"):
         read_examples(tmp_path / "x.npz", SHAPE)
+
+
+def test_sequences_of_any_length(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.ones((7, 3)))
+    assert read_examples(path, (29, 3), any_length=True).shape == (1, 7, 3)
+    np.save(path, np.ones((4, 7, 3)))
+    assert read_examples(path, (29, 3), any_length=True).shape == (4, 7, 3)
+    with pytest.raises(DataError, match=r"expected numbers of shape \(7, 5\)"):
+        read_examples(path, (29, 5), any_length=True)
+    with pytest.raises(DataError, match=r"expected numbers of shape \(29, 3\)"):
+        read_examples(path, (29, 3))

@@ -10,6 +10,7 @@ from handgrad.checking import samples
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import derive
 from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.formulas.formula import Number, Symbol
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.formulas.typst import to_typst
 from handgrad.errors import ArgumentError
@@ -94,7 +95,9 @@ def test_every_gradient_has_an_equation(op):
     derivation = derive(small(op))
     lefts = [each.left for each in derivation.backward]
     for name in set(samples.gradient_names(op)) & set(samples.small_example(op).arrays):
-        assert derivation.glossary.gradient(name) in lefts
+        whole = derivation.glossary.gradient(name)
+        step = derivation.glossary.symbol(f"d{name}", 0, Symbol("t"))
+        assert whole in lefts or step in lefts
 
 
 @pytest.mark.parametrize("op", ops.OPS)
@@ -266,15 +269,25 @@ def test_the_gradient_of_a_name_set_anew_is_that_of_its_last_value():
     assert r"\frac{\partial L}{\partial K} =" in written(derivation.backward)[-1]
 
 
-def test_a_loop_is_written_once_and_updates_its_names():
+def test_a_loop_over_steps_is_written_for_step_t():
     inputs = arrays(x=(3, 2), h0=(2,), W=(2, 2))
     subject = Subject("rnn", recurrence, recurrence_backward, inputs, {}, np.ones(2))
     derivation = derive(subject)
     once = [each for each in derivation.forward if not each.again]
-    assert written(tuple(once)) == ["h = h_{0}", r"h = \tanh (x_{t} + h W)"]
-    assert [each.updates for each in once] == [False, True]
-    assert to_latex(once[1].loop) == r"t = 0, \cdots, 3 - 1"
+    assert written(tuple(once)) == [r"h_{0} = h_{0}", r"h_{t} = \tanh (x_{t} + h_{t - 1} W)"]
+    assert to_latex(once[1].loop) == r"t = 1, \cdots, 3"
     assert len(derivation.forward) == 4
+    steps = [each for each in derivation.backward if each.loop is not None and not each.again]
+    assert to_latex(steps[0].loop) == r"t = 3, \cdots, 1"
+    gradient = r"\frac{\partial L}{\partial %s}"
+    assert written(tuple(steps)) == [
+        gradient % "a_{t}" + " = " + gradient % "h_{t}" + r" \odot (1 - h_{t}^{2})",
+        rf"{gradient % 'W'} = {gradient % 'W'} + h_{{t - 1}} "
+        rf"{{\left( {gradient % 'a_{t}'} \right)}}^{{\top}}",
+        gradient % "h_{t - 1}" + " = " + gradient % "a_{t}" + r" W^{\top}",
+    ]
+    assert [each.updates for each in steps] == [False, True, False]
+    assert derivation.incoming[0][0] == derivation.glossary.symbol("dh", 0, Number("3"))
 
 
 def no_cache(x):

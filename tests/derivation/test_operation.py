@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import inspect
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -18,12 +22,17 @@ from handgrad.derivation.documents.html import page
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.documents.markdown import render as to_markdown
 from handgrad.derivation.documents.tex import render as to_tex
+from handgrad.derivation.equations.equations import derive
+from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.formulas.formula import Matrix
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.formulas.numbers import matrix
 from handgrad.derivation.measured import Measured, measure
 from handgrad.derivation.notes import notes
-from handgrad.ops import OPS
-from tests.derivation.formulas import contains
+from handgrad.derivation.written import with_numbers
+from handgrad.ops import OPS, attention, lstm
+from tests.derivation.formulas import contains, parts
+from tests.tolerances import assert_close
 
 
 def said(content) -> str:
@@ -129,8 +138,10 @@ def test_values_stand_behind_their_equations(op):
     given = [block.formula for block in under(document, "given") if isinstance(block, Equation)]
     for name, array in example.arrays.items():
         value = np.asarray(array)
-        last = value.reshape(-1, *value.shape[-2:])[0] if value.ndim > 2 else value
-        assert any(contains(formula, matrix(last)) for formula in given), name
+        first = value.reshape(-1, *value.shape[-2:])[0] if value.ndim > 2 else value
+        step = value[:, 0] if value.ndim > 2 else value
+        shown = (matrix(first), matrix(step))
+        assert any(contains(formula, each) for formula in given for each in shown), name
 
 
 def test_matrices_are_put_in_for_names():
@@ -185,12 +196,106 @@ def test_own_inputs_and_settings():
     assert to_latex(given[-1]) == r"\varepsilon = \frac{1}{4}"
 
 
+def of_step(document: Document, start: str) -> list:
+    """The formulas that begin so, once their lines are lined up."""
+    blocks = [block.formula for block in document.blocks if isinstance(block, Equation)]
+    return [each for each in blocks if to_latex(each).startswith(r"\begin{aligned} " + start)]
+
+
+def test_the_numbers_of_an_lstm_with_padding():
+    """All gates are ½, as their weights are 0, and g is tanh x, ½ in every step that counts."""
+    x = np.arctanh(0.5)
+    pair = SimpleNamespace(
+        forward=lstm.forward,
+        backward=lstm.backward,
+        INPUTS={
+            "x": [[[x], [x]], [[x], [np.nan]]],
+            "weight_ih": [[0], [0], [1], [0]],
+            "weight_hh": [[0], [0], [0], [0]],
+            "lengths": [2, 1],
+        },
+        COTANGENT=(np.zeros((2, 2, 1)), (np.zeros((2, 1)), np.ones((2, 1)))),
+    )
+    document = notes(pair, numbers=True, measure=None).document
+    hidden = [np.tanh(1 / 4) / 2, np.tanh(3 / 8) / 2]
+    expected = {
+        "c_{1} &": [[1 / 4], [1 / 4]],
+        r"c_{\text{new}, 2} &": [[3 / 8], [1 / 8]],
+        "c_{2} &": [[3 / 8], [1 / 4]],
+        "h_{2} &": [[hidden[1]], [hidden[0]]],
+        r"\frac{\partial L}{\partial a_{g, 2}} &": [[3 / 8], [1 / 2]],
+        r"\frac{\partial L}{\partial c_{1}} &": [[1 / 2], [1]],
+        r"\frac{\partial L}{\partial a_{g, 1}} &": [[3 / 16], [3 / 8]],
+        r"\frac{\partial L}{\partial c_{0}} &": [[1 / 4], [1 / 2]],
+    }
+    for start, value in expected.items():
+        (formula,) = of_step(document, start)
+        shown = [each.rows for each in parts(formula) if isinstance(each, Matrix)]
+        assert [[number_of(cell) for cell in line] for line in shown[-1]] == [
+            [pytest.approx(entry, abs=5e-5) for entry in line] for line in value
+        ], start
+    (formula,) = of_step(document, r"\frac{\partial L}{\partial W_{\text{ih}}} &")
+    last = [each.rows for each in parts(formula) if isinstance(each, Matrix)][-1]
+    assert number_of(last[2][0]) == pytest.approx(15 / 16 * x, abs=5e-5)
+
+
+def number_of(cell) -> float:
+    """The number in a cell of a matrix."""
+    words = to_latex(cell).replace(" ", "")
+    if found := re.fullmatch(r"(-?)\\frac\{(\d+)\}\{(\d+)\}", words):
+        return float(f"{found[1]}1") * int(found[2]) / int(found[3])
+    return float(re.sub(r"\\phantom\{.*\}", "", words))
+
+
+def _only_matrix(value):
+    return np.asarray(value)[0, 0]
+
+
+def test_the_numbers_of_causal_attention():
+    """All scores are 0, so every query takes the mean of the values up to its own."""
+    q, k, v = [[[0], [0], [0]]], [[[1], [2], [3]]], [[[6], [12], [0]]]
+    subject = Subject(
+        "attention",
+        inspect.unwrap(attention.forward),
+        inspect.unwrap(attention.backward),
+        {name: np.asarray([each], dtype=float) for name, each in (("q", q), ("k", k), ("v", v))},
+        {"causal": True, "scale": 1.0},
+        np.asarray([[[[1.0], [2.0], [3.0]]]]),
+        ("q", "k", "v"),
+    )
+    derivation = derive(subject)
+    assert to_latex(derivation.forward[0].left) == "s_{t, i}"
+    assert r"c q_{t} k_{i}^{\top} & \text{if } i \leq t" in to_latex(derivation.forward[0].right)
+    expected = {
+        "s": [[0, -np.inf, -np.inf], [0, 0, -np.inf], [0, 0, 0]],
+        "a": [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]],
+        "y": [[6], [9], [6]],
+        "da": [[6, 12, 0], [12, 24, 0], [18, 36, 0]],
+        "ds": [[0, 0, 0], [-3, 3, 0], [0, 6, -6]],
+        "dq": [[0], [3], [-6]],
+        "dk": [[0], [0], [0]],
+        "dv": [[3], [2], [1]],
+    }
+    found = {each.name: each for each in (*derivation.forward, *derivation.backward)}
+    for name, value in expected.items():
+        assert_close(found[name].value[0, 0], np.asarray(value, dtype=float), "float64", name)
+        assert contains(with_numbers(found[name], _only_matrix), matrix(found[name].value[0, 0]))
+
+
 def test_a_loss_of_own_inputs_is_the_last_node():
     document = notes("squared_error", [1.0, 2.0], [0.0, 4.0], reduction="sum").document
     last = equations(under(document, "forward"))[-1]
     assert last == r"L = \sum_{n = 1}^{N} \Delta_{n}^{2}"
     (paragraph, *_) = under(document, "backward")
     assert said(paragraph.content) == label("en", "last_node")
+
+
+def test_gradients_of_sequences_arrive_for_every_step_and_for_the_last_state():
+    (paragraph, *_) = under(notes("lstm", measure=None).document, "backward")
+    assert said(paragraph.content) == "From the next node come $."
+    symbols = next(each for each in paragraph.content if not isinstance(each, str))
+    gradients = [rf"\frac{{\partial L}}{{\partial {of}}}" for of in ("y_{t}", "h_{T}", "c_{T}")]
+    assert to_latex(symbols) == ", ".join(gradients)
 
 
 def test_romanian_words():

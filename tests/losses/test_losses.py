@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
 from tests.tolerances import assert_close
 
@@ -63,3 +64,33 @@ def test_half_the_sum_of_squares_is_that_of_the_notes() -> None:
     value, cache = loss.forward(y, target)
     assert float(value) == 26
     np.testing.assert_array_equal(loss.backward(cache), [[3, 2, 5, 1], [2, 2, 2, 1]])
+
+
+def test_classes_last_are_the_same_loss() -> None:
+    """Scores (N, T, C) and (N, C, T) of the same numbers, with targets that do not count."""
+    rng = np.random.default_rng(3)
+    y, target = rng.standard_normal((4, 5, 3)), rng.integers(0, 3, (4, 5))
+    for options in ({"ignore_index": 0}, {"label_smoothing": 0.1}, {"reduction": "none"}):
+        last = CrossEntropy(class_axis=-1, **options)
+        second = CrossEntropy(**options)
+        value, cache = last.forward(y, target)
+        expected, expected_cache = second.forward(np.moveaxis(y, -1, 1), target)
+        assert_close(value, expected, "float64")
+        dloss = rng.standard_normal(value.shape)
+        dy = np.moveaxis(second.backward(expected_cache, dloss), 1, -1)
+        assert_close(last.backward(cache, dloss), dy, "float64")
+
+
+def test_classes_last_take_probabilities() -> None:
+    rng = np.random.default_rng(3)
+    y, target = rng.standard_normal((4, 5, 3)), rng.dirichlet(np.ones(3), (4, 5))
+    value, _ = CrossEntropy(class_axis=-1).forward(y, target)
+    swapped = CrossEntropy().forward(np.moveaxis(y, -1, 1), np.moveaxis(target, -1, 1))[0]
+    assert_close(value, swapped, "float64")
+
+
+def test_a_class_axis_or_targets_that_do_not_fit() -> None:
+    with pytest.raises(ArgumentError, match="class_axis is 2; allowed: 1 or -1"):
+        CrossEntropy(class_axis=2)
+    with pytest.raises(ShapeError, match=r"target has shape \(4,\); allowed: \(4, 5\)"):
+        CrossEntropy(class_axis=-1).forward(np.zeros((4, 5, 3)), np.zeros(4, np.int64))

@@ -183,7 +183,9 @@ def toy() -> Dataset:
 
 def test_the_config_of_a_run_needs_no_data_to_be_rebuilt():
     recipe = recipe_for('{type = "dense", features = 2}')
-    config = Recipe.parse("again", recipes.build(recipe, classification.of(recipe, toy())).config.text)
+    config = Recipe.parse(
+        "again", recipes.build(recipe, classification.of(recipe, toy())).config.text
+    )
     assert config.data["shape"] == [8]
     assert config.data["classes"] == ["even", "odd"]
     assert config.data["maximum"] == 255

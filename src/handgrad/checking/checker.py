@@ -15,7 +15,6 @@ from handgrad.checking import situations
 from handgrad.checking.diagnosis import diagnose, explained_exception
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.localisation import parts
-from handgrad.checking.pair import Pair
 from handgrad.checking.precision import bounds, precision_faults
 from handgrad.checking.recognition import recognised
 from handgrad.checking.reference import KnownOp, by_kind
@@ -41,6 +40,7 @@ from handgrad.checking.trial import (
 )
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
+from handgrad.pair import Pair
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.pair import Pair
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.checking.roundoff import bound_of_backward, perturbed_bound
 from handgrad.checking.trial import Run, TrialFault, leaves, like_nested, malformed, run
 from handgrad.dispatch import engine
+from handgrad.pair import Pair
 
 #: How many times the condition of the problem an error must be to be blamed on the computation,
 #: and how large it must be to matter.

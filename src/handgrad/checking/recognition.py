@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.pair import Pair
 from handgrad.checking.samples import gradient_names
 from handgrad.checking.trial import leaves, same_outputs
 from handgrad.dispatch import engine
 from handgrad.ops import OPS
+from handgrad.pair import Pair
 
 
 def recognised(pair: Pair, arrays: Mapping[str, np.ndarray]) -> str | None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.pair import Pair
 from handgrad.checking.samples import samples
 from handgrad.checking.trial import like_nested
+from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]
 

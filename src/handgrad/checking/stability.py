@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from handgrad.checking import situations
-from handgrad.checking.pair import Pair
 from handgrad.checking.report import Fault, TrialRow
 from handgrad.checking.trial import Run, TrialFault, backward, close, forward_on, like_nested, run
+from handgrad.pair import Pair
 
 Findings = tuple[list[Fault], list[TrialRow]]
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from handgrad import interop
-from handgrad.checking.pair import Pair
 from handgrad.checking.samples import Seed, gradient_names
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
@@ -22,6 +21,7 @@ from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.layers.flat import FlatArrays
 from handgrad.ops import OPS
+from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -357,4 +357,4 @@ def _takes_tokens(layer: Layer) -> bool:
     """Whether x is integers, as for an embedding: then there is no dx."""
     while layer.layers and type(layer).__name__ == "Sequential":
         layer = next(iter(layer.layers.values()))
-    return type(layer).__name__ == "Embedding"
+    return layer.takes_tokens

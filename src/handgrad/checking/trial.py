@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from handgrad.checking.differences import NOT_FINITE, complex_step, directional, elementwise
-from handgrad.checking.pair import Pair
 from handgrad.checking.report import Fault, GradientRow
+from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]
 

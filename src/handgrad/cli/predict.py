@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from handgrad.data.examples import read_examples
 from handgrad.ops import softmax
 from handgrad.recipes.runs import check_task, load_model, read_recipe
+from handgrad.recipes.tasks.classification import RAGGED, standardized
 
 
 def command(
@@ -31,9 +33,17 @@ def command(
     model = load_model(folder, recipe)
     classes = recipe.data["classes"]
     for file in files:
-        examples = read_examples(file, tuple(recipe.data["shape"]), recipe.data.get("maximum"))
+        examples = read_examples(
+            file,
+            tuple(recipe.data["shape"]),
+            recipe.data.get("maximum"),
+            any_length=recipe.model.type in RAGGED,
+        )
         if invert:
             examples = 1 - examples
+        if "mean" in recipe.data:
+            mean, std = np.array(recipe.data["mean"]), np.array(recipe.data["std"])
+            examples = standardized(examples, mean, std)
         scores, _ = model.forward(examples, training=False)
         probabilities, _ = softmax.forward(scores)
         for i, row in enumerate(probabilities):

@@ -14,14 +14,16 @@ from handgrad.errors import DataError
 Shape = tuple[int, ...]
 
 
-def read_examples(path: Path, shape: Shape, maximum: float | None = None) -> Array:
+def read_examples(
+    path: Path, shape: Shape, maximum: float | None = None, *, any_length: bool = False
+) -> Array:
     """The examples in a file as float32 (N, *shape).
 
     An image file is one example: made grey or coloured and resampled as `shape` (C, H, W) asks. A
     .npy or .npz file (array `x`, or its only one) holds one example or many.
     `maximum` is what the model's own data counts as 1: integers are divided by it, image files
     always by 255, and floats have to lie between 0 and 1 already. Where it is None, numbers are
-    taken as they are.
+    taken as they are. any_length: an example is a sequence (T, ...) with any T.
     Raises DataError where a file is missing, damaged or of another shape.
     """
     if path.suffix.lower() in SUFFIXES:
@@ -31,7 +33,10 @@ def read_examples(path: Path, shape: Shape, maximum: float | None = None) -> Arr
         return image[None].astype(np.float32) / np.float32(255)
     if path.suffix not in (".npy", ".npz"):
         raise DataError(f"{path} is of no known kind; expected an image, a .npy or a .npz file")
-    return _scaled(path, _shaped(path, _array(path), shape), maximum)
+    array = _array(path)
+    if any_length and array.ndim >= len(shape):
+        shape = (array.shape[array.ndim - len(shape)], *shape[1:])
+    return _scaled(path, _shaped(path, array, shape), maximum)
 
 
 def _array(path: Path) -> Array:

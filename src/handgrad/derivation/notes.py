@@ -22,6 +22,7 @@ from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.ops import OPS
+from handgrad.recipes.tasks import example_shape
 from handgrad.resolve import Target, resolve
 
 #: The format of each suffix.
@@ -135,8 +136,14 @@ def notes(
     found = target
     if isinstance(target, str) and target not in WORKED:
         named = _resolved(target)
-        if named.recipe is not None and named.example_shape is not None:
-            shape, chosen = named.example_shape, named.recipe
+        if named.recipe is not None:
+            if named.value.takes_tokens:
+                raise ArgumentError(
+                    f"notes: {target} is a {type(named.value).__name__}, which takes tokens; "
+                    "allowed: a model of numbers, or one of the operations it is made of "
+                    "(attention, layer_norm, gru, ...)"
+                )
+            chosen, shape = named.recipe, example_shape(named.recipe)
             return Notes(
                 recipe_document(
                     chosen, named.value, shape, title=target, lang=lang, numbers=numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from handgrad.derivation.formulas.formula import (
     Text,
     equals,
     row,
+    separated,
 )
 from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.measured import Measure
@@ -119,6 +121,9 @@ class _Notes:
             shapes = docstrings.prose(self.topic.doc.shapes)
             yield Paragraph((f"{self.say('shapes')}: ", *spans(shapes)))
         yield Paragraph(self.say("elementwise"))
+        if self.derivation.counter is not None:
+            before, after = self.say("steps").split("{}")
+            yield Paragraph((before, self.derivation.counter, after))
 
     def _meaning(self, meaning: Meaning) -> Content:
         """A shape, a definition, a value or words, whichever there is."""
@@ -133,30 +138,59 @@ class _Notes:
     # Equations
 
     def _equations(self, equations: Iterable[Derived]) -> Iterator[Block]:
-        loop = None
-        for equation in equations:
-            both = equation.left, equation.right
-            if equation.loop is not None and equation.loop != loop and not equation.again:
-                yield Paragraph((f"{self.say('for_every')} ", equation.loop, ":"))
-                yield Paragraph(self.say("rounds"))
-            if loop is not None and equation.loop is None:
+        before = None
+        for loop, group in groupby(equations, key=lambda each: each.loop):
+            lines = list(group)
+            if loop is None and before is not None:
                 yield Paragraph(self.say("after_rounds"))
-            loop = equation.loop
-            if equation.says_nothing and not self.numbers:
+            if loop is not None:
+                yield Paragraph((f"{self.say('for_every')} ", loop, ":"))
+                if any(each.updates for each in lines):
+                    yield Paragraph(self.say("rounds"))
+            before = loop
+            if self.numbers and lines[0].step is not None:
+                yield from self._rounds(lines)
                 continue
-            if both in self.numbered and not equation.again:
-                number = self.numbered[both]
-                again: tuple[Span, ...] = (equation.left, f" {self.say('again')} ")
-                yield Paragraph((*again, Link(f"({number})", f"#eq-{number}"), "."))
-            elif not equation.again or self.numbers:
-                yield self._equation(equation)
+            for equation in lines:
+                yield from self._line(equation)
+
+    def _rounds(self, lines: Sequence[Derived]) -> Iterator[Block]:
+        """A loop over steps: what every step computes, and then each of them with its numbers."""
+        for equation in lines:
+            if not equation.again and not equation.says_nothing:
+                number = self.numbered.setdefault(
+                    (equation.left, equation.right), str(len(self.numbered) + 1)
+                )
+                yield Equation(_stated(equation), number, equation.shape)
+        for step, group in groupby(lines, key=lambda each: each.step):
+            if step is not None:
+                yield Paragraph((step, ":"))
+            for equation in group:
+                if equation.here is not None and not equation.here.says_nothing:
+                    yield Equation(_computed(equation.here))
+
+    def _line(self, equation: Derived) -> Iterator[Block]:
+        both = equation.left, equation.right
+        if equation.says_nothing and (not self.numbers or self._is_known(equation.left)):
+            return
+        if both in self.numbered and not equation.again:
+            number = self.numbered[both]
+            again: tuple[Span, ...] = (equation.left, f" {self.say('again')} ")
+            yield Paragraph((*again, Link(f"({number})", f"#eq-{number}"), "."))
+        elif not equation.again or self.numbers:
+            yield self._equation(equation)
+
+    def _is_known(self, symbol: Formula) -> bool:
+        """Whether a symbol has its value already: an input, what comes in, or an equation's."""
+        arrived = (*self.derivation.given, *self.derivation.incoming)
+        return any(symbol == each for each, _ in (*arrived, *self.numbered))
 
     def _equation(self, equation: Derived) -> Equation:
         both = equation.left, equation.right
         number = self.numbered.setdefault(both, str(len(self.numbered) + 1))
         formula = _stated(equation)
         if self.numbers:
-            formula = with_numbers(equation, _without_leading, "←" if equation.updates else "=")
+            formula = _computed(equation)
         shown = "" if equation.again else number
         return Equation(formula, shown, equation.shape)
 
@@ -165,8 +199,8 @@ class _Notes:
     def _given(self) -> Iterator[Block]:
         yield Heading(self.say("board"), anchor="given")
         symbol = self.derivation.glossary.symbol
-        for name, value in self.topic.subject.arrays.items():
-            yield Equation(_assigned(symbol(name), value))
+        for formula, value in self.derivation.given:
+            yield Equation(_assigned(formula, value))
         for name, value in self.topic.subject.options.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 yield Equation(equals(symbol(name), number(value)))
@@ -180,6 +214,9 @@ class _Notes:
             yield Paragraph(self.say("incoming"))
             for symbol, value in arriving:
                 yield Equation(_assigned(symbol, value))
+        elif self.derivation.counter is not None:
+            symbols = separated(self.derivation.arriving)
+            yield Paragraph((f"{self.say('arriving')} ", symbols, "."))
 
     def _updates(self) -> Iterator[Block]:
         arrays = self.topic.subject.arrays
@@ -253,7 +290,8 @@ class _Notes:
             derivation = derive(subject, self.lang, letters=self.derivation.glossary.letters)
             new = []
             for each in (*derivation.forward, *derivation.backward):
-                if each.computed not in known and not each.says_nothing:
+                is_written = (each.left, each.right) in self.numbered
+                if each.computed not in known and not each.says_nothing and not is_written:
                     known.append(each.computed)
                     new.append(each)
             if new and not any(isinstance(block, Heading) for block in found):
@@ -266,11 +304,11 @@ class _Notes:
         return found
 
     def _new_symbols(self, derivation: Derivation) -> Iterator[Block]:
-        known = {each.name for each in self.derivation.symbols}
+        known = {each.symbol for each in self.derivation.symbols}
         items: list[Content] = [
             (each.symbol, " ", Mono(each.name), " ", *spans(self._meaning(each)))
             for each in derivation.symbols
-            if each.name not in known
+            if each.symbol not in known
         ]
         if items:
             yield List(tuple(items))
@@ -304,6 +342,11 @@ def _without_leading(value: Any) -> Any:
     value = np.asarray(value)
     leading = value.shape[:-2]
     return value.reshape(value.shape[-2:]) if set(leading) == {1} else value
+
+
+def _computed(equation: Derived) -> Formula:
+    """The equation and what comes out of it."""
+    return with_numbers(equation, _without_leading, "←" if equation.updates else "=")
 
 
 def _stated(equation: Derived) -> Formula:

@@ -50,8 +50,10 @@ def op_topic(name: str, inputs: Sequence[Any], options: Mapping[str, Any], lang:
     module = import_module(f"handgrad.ops.{name}")
     usual, *others = samples.samples(name, np.random.default_rng(0))
     if inputs:
-        arrays = _given(module.forward, inputs, name)
-        subject = _on(name, arrays, options, None)
+        arrays, settings = _given(module.forward, inputs, name), dict(options)
+        for key in [key for key, value in options.items() if isinstance(value, np.ndarray)]:
+            arrays[key] = _as_array(settings.pop(key), key)
+        subject = _on(name, arrays, settings, None)
         subject = replace(subject, cotangent=_cotangent(subject))
     else:
         small = samples.small_example(name)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.pair import Nested, Pair
 from handgrad.errors import ArgumentError
+from handgrad.pair import Nested, Pair
 
 __all__ = ["pair_of"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.pair import Nested, Pair
 from handgrad.errors import ArgumentError
 from handgrad.interop import Arguments, bare, nested, takes_float64
+from handgrad.pair import Nested, Pair
 
 
 def function_pair(

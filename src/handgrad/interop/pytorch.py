@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.pair import Nested, Pair
 from handgrad.interop import Arguments, bare, leaves, nested, takes_float64
+from handgrad.pair import Nested, Pair
 
 
 def function_pair(function: Any, arrays: Sequence[Any], name: str | None = None) -> Pair:

@@ -10,8 +10,9 @@ from handgrad.errors import ArgumentError
 LABELS = {
     "en": {
         "activation": "activation",
-        "after_rounds": "After the last round:",
+        "after_rounds": "After the last step:",
         "again": "again, as in",
+        "arriving": "From the next node come",
         "backward": "Backward",
         "board": "Given",
         "bound": "bound",
@@ -39,8 +40,7 @@ LABELS = {
         "flops_forward": "FLOPs forward",
         "for_every": "For",
         "rounds": (
-            "In each round, ← sets a symbol anew; above that line it has its value of the round "
-            "before. A number in brackets above a symbol is the round in which it was computed."
+            "← gives a symbol a new value; on the right of it stands the one that it had before."
         ),
         "forward": "Forward",
         "from_code": "Sentences from the code are in English.",
@@ -108,6 +108,10 @@ LABELS = {
         "shapes": "Shapes",
         "source": "Source",
         "step": "Step",
+        "steps": (
+            "The index {} counts the steps of a sequence from 1; a state with the index 0 is the "
+            "one before the first step."
+        ),
         "symbol": "symbol",
         "symbols": "Symbols",
         "table": "Table",
@@ -122,8 +126,9 @@ LABELS = {
     },
     "ro": {
         "activation": "activare",
-        "after_rounds": "După ultima rundă:",
+        "after_rounds": "După ultimul pas:",
         "again": "din nou, ca în",
+        "arriving": "De la nodul următor vin",
         "backward": "Înapoi",
         "board": "Date",
         "bound": "limită",
@@ -151,9 +156,7 @@ LABELS = {
         "flops_forward": "operații înainte",
         "for_every": "Pentru",
         "rounds": (
-            "În fiecare rundă, ← dă unui simbol o valoare nouă; deasupra acelei linii el o are pe "
-            "cea din runda dinainte. Numărul în paranteze de deasupra unui simbol este runda în "
-            "care a fost calculat."
+            "← dă unui simbol o valoare nouă; în dreapta lui stă cea pe care o avea înainte."
         ),
         "forward": "Înainte",
         "from_code": "Textele preluate din cod sunt în engleză.",
@@ -223,6 +226,10 @@ LABELS = {
         "shapes": "Forme",
         "source": "Sursă",
         "step": "Pasul",
+        "steps": (
+            "Indicele {} numără pașii unei secvențe de la 1; o stare cu indicele 0 este cea "
+            "dinaintea primului pas."
+        ),
         "symbol": "simbol",
         "symbols": "Simboluri",
         "table": "Tabelul",

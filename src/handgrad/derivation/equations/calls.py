@@ -17,7 +17,8 @@ from handgrad.trees.nodes import Node
 from handgrad.trees.text import SHAPING, called
 
 if TYPE_CHECKING:
-    from handgrad.derivation.equations.expression import Marks, Writer
+    from handgrad.derivation.equations.expression import Writer
+    from handgrad.derivation.equations.marks import Marks
 
 _SHAPING: Final = SHAPING | frozenset(
     {
@@ -34,6 +35,7 @@ _SHAPING: Final = SHAPING | frozenset(
         "flatten",
         "detach",
         "clone",
+        "rows",
     }
 )
 #: Functions of one array by their own name, as in exp(x).
@@ -74,6 +76,15 @@ def _gives_back(writer: Writer, node: nodes.Call) -> bool:
     return writer.at({**writer.frame.names, "": first}).value(on_it) is first
 
 
+def is_count(writer: Writer, node: Node) -> bool:
+    """Whether the value numbers an axis."""
+    match writer.bare(node):
+        case nodes.Call(function, (first, *_), _):
+            name = called(function)
+            return name == "arange" or (name == "flip" and is_count(writer, first))
+    return False
+
+
 def as_function(writer: Writer, node: nodes.Method) -> nodes.Call:
     """x.reshape(...) as reshape(x, ...) where x is an array, and F.relu(x) as a call."""
     if writer.is_value(node.value):
@@ -112,6 +123,8 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "full_like": functions.full,
     "eye": functions.fixed(Symbol("I")),
     "arange": functions.count,
+    "flip": functions.flipped,
+    "weights": functions.operator("softmax"),
     "take": functions.taken,
     "sum": functions.total,
     "stack": functions.stacked,

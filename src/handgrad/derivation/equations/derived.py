@@ -30,8 +30,11 @@ class Equation:
     names: Mapping[str, Any] = field(default_factory=dict)
     #: Whether the same line ran before, in an earlier round of a loop.
     again: bool = False
-    #: What the loop around it runs over, as in t = 0, 1, …, T − 1.
+    #: What the loop around it runs over, as in t = 1, …, T.
     loop: Formula | None = None
+    #: The step of that loop, as in t = 2, and the equation with its number in the place of t.
+    step: Formula | None = None
+    here: Equation | None = None
     #: Whether the value replaces one of the same name in every round.
     updates: bool = False
 
@@ -64,8 +67,14 @@ class Derivation:
     symbols: tuple[Meaning, ...]
     #: What the cache holds, by the names of its fields.
     kept: tuple[Meaning, ...]
-    #: The gradients that come in.
+    #: The inputs of the example, with every step of a sequence by itself.
+    given: tuple[tuple[Formula, Any], ...]
+    #: The gradients that come in, likewise.
     incoming: tuple[tuple[Formula, Any], ...]
+    #: Their symbols, those of a sequence for step t.
+    arriving: tuple[Formula, ...]
     #: The gradient of each input, in the order in which backward returns them.
     gradients: Mapping[str, Any]
     glossary: Glossary
+    #: What the steps of a sequence are counted with, where there is a loop over them.
+    counter: Formula | None = None

@@ -75,7 +75,11 @@ class Dimensions:
 
     def shape(self, array: Any) -> Formula:
         """(N, D); (N,) has its comma, as in Python."""
-        sizes = tuple(self.size(size) for size in array.shape)
+        return self.sizes(array.shape)
+
+    def sizes(self, shape: Sequence[int]) -> Formula:
+        """The same for the sizes themselves."""
+        sizes = tuple(map(self.size, shape))
         if len(sizes) == 1:
             return Fenced(row(sizes[0], Sign(",")))
         return Fenced(separated(sizes) if sizes else row())

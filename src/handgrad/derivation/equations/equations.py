@@ -15,7 +15,8 @@ from handgrad.derivation.equations import meanings
 from handgrad.derivation.equations.derived import Derivation, Equation, Meaning
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.execution import Subject, execute, labelled
-from handgrad.derivation.equations.expression import Frame
+from handgrad.derivation.equations.frame import Frame
+from handgrad.derivation.equations.lines import Lines
 from handgrad.derivation.equations.naming import glossary_of, gradient_inputs, output_names
 from handgrad.derivation.equations.side import Side
 from handgrad.trees import read
@@ -51,12 +52,12 @@ def derive(
     sides = Frame({}, glossary, dimensions, words), Frame({}, glossary, dimensions, words)
 
     forward = Side(functions[0], run[0], lettered[0], sides[0])
-    forward_equations = forward.equations()
-    forward_equations += forward.outputs(output_names(functions, run[0].trace))
+    lines = Lines(forward)
+    forward_equations = lines.equations() + lines.outputs(output_names(functions, run[0].trace))
     backward = Side(functions[1], run[1], lettered[1], sides[1], forward)
-    backward_equations = backward.equations()
     inputs = gradient_inputs(functions, run[1].trace, subject.gradients)
-    backward_equations += backward.returned(inputs)
+    lines = Lines(backward)
+    backward_equations = lines.equations() + lines.returned(inputs)
 
     results = run[1].trace.result
     several = results if isinstance(results, tuple | list) else (results,)
@@ -65,7 +66,10 @@ def derive(
         tuple(backward_equations),
         tuple(meanings.symbols(forward, backward)),
         tuple(meanings.kept(forward, backward)),
+        tuple(meanings.given(forward, subject.arrays)),
         tuple(meanings.incoming(backward, subject.cotangent)),
+        tuple(meanings.arriving(backward, subject.cotangent)),
         dict(zip(inputs, several, strict=False)),
         glossary,
+        next((glossary.symbol(each.counter) for each in forward.moments.loops), None),
     )

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from handgrad.derivation.equations.dimensions import Dimensions, output_letters, renamed_inputs
-from handgrad.derivation.equations.expression import Frame, Writer, is_array
+from handgrad.derivation.equations.expression import Writer, is_array
+from handgrad.derivation.equations.frame import Frame
 from handgrad.derivation.equations.glossary import Glossary
 from handgrad.derivation.equations.naming import gradient_inputs
 from handgrad.errors import ArgumentError
@@ -76,6 +77,23 @@ def path(subject: Subject) -> list[Node]:
                 writer = Writer(Frame(line.names, Glossary(), Dimensions()))
                 found.append(writer.settled(line.node))
         found.append(execution.trace.returned.value)
+    return found
+
+
+def needed_names(run: Execution) -> set[str]:
+    """Every name that what is returned depends on."""
+    frame = Frame({}, Glossary(), Dimensions())
+    found = nodes.names(Writer(frame.at(run.names)).settled(run.trace.returned.value))
+    lines = [
+        (set(line.values), nodes.names(Writer(frame.at(line.names)).settled(line.node)))
+        for line in run.lines
+    ]
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for targets, used in lines:
+            if not found.isdisjoint(targets):
+                found |= used
     return found
 
 

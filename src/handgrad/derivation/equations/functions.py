@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from handgrad.derivation.equations.carriers import stacked_axis
+from handgrad.derivation.equations.comprehensions import within
 from handgrad.derivation.equations.glossary import applied
+from handgrad.derivation.equations.marks import marked
 from handgrad.derivation.equations.parts import (
     ATOM,
     BIG,
@@ -21,6 +24,7 @@ from handgrad.derivation.equations.parts import (
     power,
     subscripted,
 )
+from handgrad.derivation.equations.places import moved, turned
 from handgrad.derivation.formulas.formula import (
     Big,
     Cases,
@@ -43,7 +47,8 @@ from handgrad.trees.nodes import Node
 from handgrad.trees.text import called
 
 if TYPE_CHECKING:
-    from handgrad.derivation.equations.expression import Marks, Writer
+    from handgrad.derivation.equations.expression import Writer
+    from handgrad.derivation.equations.marks import Marks
 
 Notation = Callable[["Writer", nodes.Call, "Marks"], Part]
 
@@ -172,12 +177,44 @@ def full(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
 
 
 def count(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
-    """arange: (0, …, n − 1)."""
+    """arange: (0, …, n − 1), or of one element its place, i − 1."""
+    if marks and marks[-1] is not None:
+        place = moved(marks[-1], -1)
+        start = node.arguments[0] if len(node.arguments) > 1 else nodes.Constant(0)
+        if writer.value(start) != 0:
+            place = row(writer.write(start, SUM), Sign("+"), place)
+        return Part(place, SUM if isinstance(place, Row) else ATOM)
     end = writer.value(node.arguments[-1])
     size = writer.frame.dimensions.size
     last = size(end) if isinstance(end, int) else writer.write(node.arguments[-1], SUM)
     first = Number("0"), Number("1"), Sign("⋯"), row(last, Sign("−"), Number("1"))
     return Part(Fenced(separated(first)), ATOM)
+
+
+def flipped(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+    """An axis the other way round: of one step that which is as far from the end."""
+    axis = next((writer.value(each.value) for each in node.keywords if each.name == "axis"), None)
+    shape = writer.shape(node)
+    if isinstance(axis, int) or len(shape) == 1:
+        place = (axis or 0) % len(shape) - len(shape)
+        mark = marks[place] if len(marks) >= -place else None
+        if mark is not None:
+            at = len(marks) + place
+            size = writer.frame.dimensions.size(shape[place])
+            turned_round = (*marks[:at], turned(mark, size), *marks[at + 1 :])
+            return writer.part(node.arguments[0], turned_round)
+    return named(writer, node, marks)
+
+
+def operator(name: str) -> Notation:
+    """A function by a word of the literature, explained beside the symbols."""
+
+    def written(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+        word = Operator(name)
+        explain(writer, node.function, word)
+        return Part(row(word, Fenced(writer.write(node.arguments[0]))), UNARY)
+
+    return written
 
 
 def ends(writer: Writer, node: Node) -> tuple[Formula, Formula] | None:
@@ -208,7 +245,7 @@ def total(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
     inner = node.arguments[0]
     match inner:
         case nodes.Loop(_, element, clauses):
-            inside = writer.within(clauses)
+            inside = within(writer, clauses)
             below, above = inside.index, None
             counted = _counted(writer, clauses)
             if below is not None and counted is not None:
@@ -230,10 +267,13 @@ def _counted(writer: Writer, clauses: tuple[nodes.Clause, ...]) -> Formula | Non
 
 
 def stacked(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
-    """The arrays of a list together: (V_τ)_τ, or (a, b)."""
+    """The arrays of a list together: (V_τ)_τ, or (a, b); of those of a sequence one step."""
     match node.arguments[0]:
-        case nodes.Name(name) if name in writer.frame.gathered:
-            return Part(writer.frame.gathered[name], ATOM)
+        case nodes.Name(name) if name in writer.frame.sequences and any(marks):
+            axis = stacked_axis(writer, node) + len(marks)
+            place = marks[axis]
+            if place is not None:
+                return writer.step(name, place, marked((*marks[:axis], *marks[axis + 1 :])))
         case nodes.Name(name) if (found := writer.family(name)) is not None:
             element, index = found
             return Part(Script(Fenced(element), index), UNARY)

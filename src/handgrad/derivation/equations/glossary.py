@@ -35,6 +35,11 @@ def _letter(name: str, *, sub: str = "", sup: Formula | None = None) -> Formula:
     return Script(Symbol(name), below, sup) if sub or sup is not None else Symbol(name)
 
 
+def _norm(name: str) -> Formula:
+    """‖x‖ with what is added under its root."""
+    return Script(Fenced(Symbol(name), "‖"), Symbol("epsilon"))
+
+
 _SQUARED: Final = Number("2")
 _PRIME: Final = Sign("′")
 _X: Final = Symbol("x")
@@ -85,7 +90,6 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "tap": Symbol("tau"),
     "number": Symbol("tau"),
     "winner": Script(Symbol("tau"), sup=Sign("∗")),
-    "v": Symbol("V"),
     "row_sums": Symbol("r"),
     "stride": Symbol("s"),
     "dilation": Symbol("d"),
@@ -93,8 +97,13 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "kernel": Symbol("k"),
     "row_numbers": Symbol("v"),
     "class_index": Symbol("c"),
+    "lengths": Symbol("ell"),
+    "inv_s": Fraction(Number("1"), _norm("s")),
+    "inv_h": Fraction(Number("1"), _norm("h")),
 }
 
+#: Letters of what windows move over, which is computed and no input.
+_IMAGES: Final = frozenset({"v"})
 #: Words in front of a name, each a function of the rest.
 _PREFIXES: Final = ("mean", "expected", "minus", "log", "exp", "sqrt", "tanh")
 _ACCENTS: Final = {"hat": "hat", "bar": "bar", "tilde": "tilde"}
@@ -128,6 +137,8 @@ class Glossary:
     results: frozenset[str] = frozenset()
     #: Every letter that is a symbol already, and so no index.
     letters: frozenset[str] = frozenset()
+    #: The names of forward's arguments.
+    inputs: frozenset[str] = frozenset()
     #: What the loss is called where it is the last node; otherwise it goes by its name.
     loss: str = ""
 
@@ -167,6 +178,8 @@ class Glossary:
             return Symbol("w")
         if (found := _table(name)) is not None:
             return found
+        if name in _IMAGES and name in self.known - self.inputs:
+            return Symbol(name.upper())
         if len(name) == 1 and name.isascii() and name.isalpha():
             return Symbol(name.upper() if name in self.capitals else name)
         if name in LETTERS:

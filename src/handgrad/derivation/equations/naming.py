@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from handgrad.derivation.equations.expression import is_array
 from handgrad.derivation.equations.glossary import Glossary, canonical, is_word
+from handgrad.derivation.equations.steps import stem, steps_of
 from handgrad.derivation.formulas.formula import Formula, Row, Script, Symbol
 from handgrad.trees import Function, Trace, nodes
 from handgrad.trees.nodes import Node
@@ -39,6 +40,7 @@ def glossary_of(
         capitals=capitals,
         vectors=frozenset(name for name, value in values.items() if _axes(value) < 2),
         loss=outputs[0] if is_last and len(outputs) == 1 else "",
+        inputs=frozenset(each.name for each in functions[0].parameters),
     )
     dependent = _dependent(backward)
     named = _gradients(first, functions, traces[1], outputs, dependent)
@@ -160,11 +162,26 @@ def _gradients(
     backward = functions[1]
     incoming = backward.parameters[0].name
     found = {incoming: outputs[0]} if len(outputs) == 1 else {}
-    for name in {*dependent, *_loop_names(backward)} - {incoming}:
+    found |= _of_outputs(backward, outputs)
+    counters = [each.counter for each in steps_of(backward.body)]
+    names = {*dependent, *_loop_names(backward)} - {incoming, *found}
+    for name in {*names, *(stem(each, counters) for each in names)}:
         of = name[1:]
         if name[0] == "d" and of and glossary.reads(of):
             found[name] = of
     return found
+
+
+def _of_outputs(backward: Function, outputs: Sequence[str]) -> dict[str, str]:
+    """The output that each gradient is one of, where a tuple of them comes in."""
+    incoming = nodes.Name(backward.parameters[0].name)
+    for statement in backward.body:
+        match statement:
+            case nodes.Assign(nodes.Sequence() as target, value, _) if value == incoming:
+                names = [each.id for each in _leaves(target) if isinstance(each, nodes.Name)]
+                if len(names) == len(outputs):
+                    return dict(zip(names, outputs, strict=True))
+    return {}
 
 
 def _loop_names(function: Function) -> set[str]:

@@ -38,7 +38,8 @@ def divided(above: list[tuple[Formula, int, bool]], below: list[tuple[Formula, i
     over, strength = multiplied(above)
     if is_tall(over) or is_long(over):
         body = over if strength > SUM else Fenced(over)
-        return Part(juxtaposed([Fraction(Number("1"), under), body]), min(strength, PRODUCT))
+        around = BIG if strength == BIG else PRODUCT
+        return Part(juxtaposed([Fraction(Number("1"), under), body]), around)
     return Part(Fraction(over, under), UNARY)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handgrad.derivation.equations.functions import by_name, explain
+from handgrad.derivation.equations.marks import carried, marked
 from handgrad.derivation.equations.parts import (
     ATOM,
     BIG,
@@ -33,7 +34,8 @@ from handgrad.trees import nodes
 from handgrad.trees.nodes import Node
 
 if TYPE_CHECKING:
-    from handgrad.derivation.equations.expression import Marks, Writer
+    from handgrad.derivation.equations.expression import Writer
+    from handgrad.derivation.equations.marks import Marks
 
 
 def _moves(writer: Writer, tap: Node, stride: Node, dilation: Node) -> Formula:
@@ -60,7 +62,7 @@ def _moves(writer: Writer, tap: Node, stride: Node, dilation: Node) -> Formula:
 def window(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
     values, tap, stride, dilation = node.arguments[:4]
     places = _moves(writer, tap, stride, dilation)
-    outer = writer.marked(writer.carried(node, marks))
+    outer = marked(carried(writer, node, marks))
     index = places if outer is None else row(outer, Sign(","), places)
     return subscripted(writer.part(values), index)
 

@@ -6,8 +6,9 @@ signs are Unicode characters or Greek names, never a command of one language.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
 
 from handgrad.errors import ArgumentError
 
@@ -277,3 +278,26 @@ def is_tall(formula: Formula) -> bool:
         case Accent(body=body) | Fenced(body=body) | Phantom(body=body):
             return is_tall(body)
     return False
+
+
+def occurs(part: Formula, formula: Formula) -> bool:
+    """Whether a formula has a part in it, which may be raised to something there."""
+    if formula == part or (isinstance(formula, Script) and _unraised(formula) == part):
+        return True
+    return any(
+        occurs(part, each)
+        for field in fields(formula)
+        for each in _formulas(getattr(formula, field.name))
+    )
+
+
+def _unraised(formula: Script) -> Formula:
+    return formula.base if formula.sub is None else Script(formula.base, formula.sub)
+
+
+def _formulas(value: Any) -> Iterator[Formula]:
+    if isinstance(value, tuple):
+        for each in value:
+            yield from _formulas(each)
+    elif isinstance(value, Formula):
+        yield value

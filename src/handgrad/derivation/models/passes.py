@@ -50,18 +50,23 @@ def run_forward(flow: Flow, x: Any) -> Forward:
 def subject_of(layer: Layer, x: Any) -> Subject | None:
     """The op of a layer with what the layer gives it; None for a layer that is no single op.
 
-    An op's arguments are the layer's attributes or `options` of the same names.
+    An op's arguments are the layer's attributes or `options` of the same names. A layer without one
+    that its op needs, such as a LayerNorm without β, gives something else in its place.
     """
     op = getattr(layer, "op", None)
     if not isinstance(op, ModuleType):
         return None
-    first, *names = inspect.signature(op.forward).parameters
+    parameters = inspect.signature(op.forward).parameters
+    first, *names = parameters
     settings = {"training": True, **getattr(layer, "options", {})}
     given = {
         name: settings[name] if name in settings else getattr(layer, name)
         for name in names
         if name in settings or hasattr(layer, name)
     }
+    needed = (name for name in given if parameters[name].default is inspect.Parameter.empty)
+    if any(given[name] is None for name in needed):
+        return None
     arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
     options = {name: value for name, value in given.items() if name not in arrays}
     unchanged = {

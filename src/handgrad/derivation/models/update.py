@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.derivation.equations.dimensions import Dimensions
-from handgrad.derivation.equations.expression import Frame, Writer
+from handgrad.derivation.equations.expression import Writer
+from handgrad.derivation.equations.frame import Frame
 from handgrad.derivation.equations.glossary import Glossary
 from handgrad.derivation.equations.parts import constant
 from handgrad.derivation.formulas.formula import Formula, Sign, Symbol, gradient_of, row
@@ -32,8 +33,6 @@ _LETTERS: Final[Mapping[str, str]] = {
     "dampening": "tau",
     "step": "t",
 }
-#: Here v is the average of squares, and no matrix V.
-_SQUARES: Final[Mapping[Formula, Formula]] = {Symbol("V"): Symbol("v")}
 
 
 def update_rule(optimizer: Optimizer) -> list[tuple[Formula, Formula]]:
@@ -44,7 +43,7 @@ def update_rule(optimizer: Optimizer) -> list[tuple[Formula, Formula]]:
     """
     body = list(_body(optimizer))
     state = {_LETTERS.get(name, name) for name in ("parameter", "gradient", *optimizer.slots)}
-    names: dict[Formula, Formula] = {**_SQUARES}
+    names: dict[Formula, Formula] = {}
     found: list[tuple[Formula, Formula]] = []
     if len(body) > 1:
         found.append((Symbol("g"), row(Sign("="), GRADIENT)))
