@@ -24,7 +24,7 @@ def planted(op: str, situation: str, kind: str, part: str) -> Callable[..., Any]
     rng = np.random.default_rng(0)
     sample = next(each for each in samples(op, rng) if each.situation == situation)
     args, kwargs = forward_arguments(op, sample)
-    y, cache = module.forward(*args, **kwargs)
+    y, cache = module.forward.reference(*args, **kwargs)
     tree = trees.read(module.backward)
     run = trees.trace(tree, random_like(y, rng), cache)
     edit = next(e for e in trees.edits(tree, run) if (e.kind, e.part) == (kind, part))
