@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,14 @@ def assert_same_run(folder: Path, other: Path) -> None:
     for name, array in expected.items():
         assert found[name].tobytes() == array.tobytes(), name
     assert lines(folder) == lines(other)
+
+
+@pytest.fixture(autouse=True)
+def usual_handler() -> Iterator[None]:
+    """Ctrl-C as in a terminal: a shell starts what runs in its background with SIGINT ignored."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +153,8 @@ def test_ctrl_c_without_a_folder_is_the_usual_one() -> None:
     assert not isinstance(stopped.value, Interrupted)
 
 
-def test_the_usual_handler_is_back_after_training(undisturbed: Path) -> None:
+def test_the_usual_handler_is_back_after_training(tmp_path: Path) -> None:
+    train(**problem.parts(epochs=1), out=tmp_path / "run")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
