@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
-from handgrad.kernels.recurrence import Run, checked_lengths
+from handgrad.kernels.memory import empty
+from handgrad.kernels.recurrence import Run, checked_lengths, places
 
 assert native is not None
 _forward, _backward = native.gru_forward, native.gru_backward
@@ -64,15 +64,6 @@ def forward(
 def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:
     dy, dh_n = doutputs
     x, weight_ih, weight_hh, h0, lengths, y, gates, has_ih, has_hh, reverse = cache
-    at = out or (None,) * 6
-    bias = (weight_hh.shape[0],)
-    gradients = (
-        place(at[0], x),
-        place(at[1], weight_ih),
-        place(at[2], weight_hh),
-        place(at[3], x, bias) if has_ih else None,
-        place(at[4], x, bias) if has_hh else None,
-        None if h0 is None else place(at[5], h0),
-    )
+    gradients = places(out, x, weight_ih, weight_hh, has_ih, has_hh, h0)
     _backward(dy, dh_n, x, weight_ih, weight_hh, h0, lengths, reverse, y, gates, *gradients)
     return gradients

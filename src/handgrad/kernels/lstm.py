@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
-from handgrad.kernels.recurrence import Run, checked_lengths
+from handgrad.kernels.memory import empty
+from handgrad.kernels.recurrence import Run, checked_lengths, places
 from handgrad.ops import lstm as reference
 
 assert native is not None
@@ -111,18 +111,7 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
     x, weight_ih, weight_hh, weight_hr, h0, c0, lengths, y, gates, c, has_ih, has_hh, reverse = (
         cache
     )
-    at = out or (None,) * 8
-    bias = (weight_hh.shape[0],)
-    gradients = (
-        place(at[0], x),
-        place(at[1], weight_ih),
-        place(at[2], weight_hh),
-        place(at[3], x, bias) if has_ih else None,
-        place(at[4], x, bias) if has_hh else None,
-        None if weight_hr is None else place(at[5], weight_hr),
-        None if h0 is None else place(at[6], h0),
-        None if c0 is None else place(at[7], c0),
-    )
+    gradients = places(out, x, weight_ih, weight_hh, has_ih, has_hh, weight_hr, h0, c0)
     inputs = (x, weight_ih, weight_hh, weight_hr, h0, c0, lengths, reverse, y, gates, c)
     _backward(dy, dh_n, dc_n, *inputs, *gradients)
     return gradients

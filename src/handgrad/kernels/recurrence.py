@@ -6,10 +6,12 @@ time the longer sequences first.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.kernels.memory import indices
+from handgrad.kernels.memory import indices, place
 from handgrad.ops.recurrence import active_steps, in_running_order
 
 
@@ -20,6 +22,31 @@ def checked_lengths(lengths: Array | None, batch: int, steps: int) -> tuple[Arra
     if lengths.size > 0 and not (lengths.min() >= 0 and lengths.max() <= steps):
         raise IndexError("lengths")
     return indices(lengths), int(lengths.sum())
+
+
+def places(
+    out: Any,
+    x: Array,
+    weight_ih: Array,
+    weight_hh: Array,
+    has_bias_ih: bool,
+    has_bias_hh: bool,
+    *optional: Array | None,
+) -> tuple[Array | None, ...]:
+    """Where backward writes its gradients, in forward's order; `optional` inputs come last."""
+    at = out or (None,) * (5 + len(optional))
+    bias = (weight_hh.shape[0],)
+    return (
+        place(at[0], x),
+        place(at[1], weight_ih),
+        place(at[2], weight_hh),
+        place(at[3], x, bias) if has_bias_ih else None,
+        place(at[4], x, bias) if has_bias_hh else None,
+        *(
+            None if like is None else place(spot, like)
+            for spot, like in zip(at[5:], optional, strict=True)
+        ),
+    )
 
 
 class Run:

@@ -37,12 +37,11 @@ _INITIALIZER: Final = Text(
 SECTIONS: Final = ("data", "model", "loss", "optimizer", "schedule", "augmentation", "training")
 #: What every [data] has.
 _DATA: Final[Keys] = {"name": Key(Text(), required=True), "path": Key(Text())}
-_SHARE: Final = Number(0, below=1)
 #: Examples with one class each. shape, classes, maximum, mean and std are also what a run's
 #: config.toml keeps of its data.
 _CLASSIFIED: Final[Keys] = {
     **_DATA,
-    "validation": Key(_SHARE),
+    "validation": Key(_RATE),
     "shape": Key(Several(_COUNT, (1, 2, 3))),
     "maximum": Key(_POSITIVE),
     "classes": Key(Several(Text())),
@@ -56,7 +55,7 @@ _TEXT: Final[Keys] = {
     "unit": Key(Text(TEXT_UNITS)),
     "block": Key(_COUNT, required=True),
     "blocks": Key(_COUNT),
-    "validation": Key(_SHARE),
+    "validation": Key(_RATE),
     "vocabulary": Key(_COUNT),
 }
 #: Pairs of texts, each of these sets with its own settings.
@@ -72,7 +71,7 @@ _PRONOUNCE: Final[Keys] = {
     **_DATA,
     **_VOCABULARIES,
     **dict.fromkeys(("stress", "alternates"), Key(Flag())),
-    **dict.fromkeys(("validation", "test"), Key(_SHARE)),
+    **dict.fromkeys(("validation", "test"), Key(_RATE)),
 }
 _PAIRS: Final[Keys] = {
     **_DATA,
@@ -80,7 +79,7 @@ _PAIRS: Final[Keys] = {
     "unit": Key(Text(PAIR_UNITS)),
     "size": Key(_COUNT),
     "longest": Key(_COUNT),
-    **dict.fromkeys(("validation", "test"), Key(_SHARE)),
+    **dict.fromkeys(("validation", "test"), Key(_RATE)),
 }
 
 
