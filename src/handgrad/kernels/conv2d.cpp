@@ -35,20 +35,22 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    const Forward<T> forward(conv, weight.data());
-    parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
-        for (long item = begin; item < end; item++) {
-            const long group = item % conv.groups, out = item * conv.output_values();
-            const ActivateLanes<T> finish{
-                activation,
-                slope,
-                y.data() + out,
-                saved ? saved->data() + out : nullptr,
-                bias ? bias->data() + group * conv.group_filters() : nullptr,
-                conv.out_w,
-                conv.positions()};
-            forward.run(x.data() + item * conv.image_values(), group, finish);
-        }
+    at_precision<T>([&]<class V>() {
+        const Forward<V> forward(conv, weight.data());
+        parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
+            for (long item = begin; item < end; item++) {
+                const long group = item % conv.groups, out = item * conv.output_values();
+                const ActivateLanes<T> finish{
+                    activation,
+                    slope,
+                    y.data() + out,
+                    saved ? saved->data() + out : nullptr,
+                    bias ? bias->data() + group * conv.group_filters() : nullptr,
+                    conv.out_w,
+                    conv.positions()};
+                forward.run(x.data() + item * conv.image_values(), group, finish);
+            }
+        });
     });
 }
 
@@ -74,31 +76,34 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
                      const std::vector<long>& sizes, int activation, double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    const Forward<T> forward(conv, nullptr);
-    const std::optional<InputGradient<T>> input_gradient =
-        dx ? std::make_optional<InputGradient<T>>(conv, weight.data()) : std::nullopt;
-    const long group_values = forward.gradient_values();
-    const long bias_at = conv.groups * group_values;
-    const BatchSums<T> sums(conv, bias_at + conv.filters);
-    const bool identity = activation == static_cast<int>(Activation::kIdentity);
-    const T* total = sums.run([&](long item, T* part) {
-        const long group = item % conv.groups, out = item * conv.output_values();
-        const long image = item * conv.image_values();
-        T* own = identity ? nullptr : scratch<T>(Scratch::kRow, conv.output_values());
-        const T* dz = identity ? dy.data() + out : own;
-        if (!identity || dbias)
-            with_activation<T>(activation, slope, [&](auto f) {
-                activation_gradient_image(f, dy.data() + out, saved.data() + out, own,
-                                          part + bias_at + group * conv.group_filters(),
-                                          conv.group_filters(), conv.positions());
-            });
-        if (dweight) forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
-        if (input_gradient)
-            input_gradient->run(
-                dz, group, WriteLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
+    at_precision<T>([&]<class V>() {
+        const Forward<V> forward(conv, nullptr);
+        const std::optional<InputGradient<V>> input_gradient =
+            dx ? std::make_optional<InputGradient<V>>(conv, weight.data()) : std::nullopt;
+        const long group_values = forward.gradient_values();
+        const long bias_at = conv.groups * group_values;
+        const BatchSums<T> sums(conv, bias_at + conv.filters);
+        const bool identity = activation == static_cast<int>(Activation::kIdentity);
+        const T* total = sums.run([&](long item, T* part) {
+            const long group = item % conv.groups, out = item * conv.output_values();
+            const long image = item * conv.image_values();
+            T* own = identity ? nullptr : scratch<T>(Scratch::kRow, conv.output_values());
+            const T* dz = identity ? dy.data() + out : own;
+            if (!identity || dbias)
+                with_activation<T>(activation, slope, [&](auto f) {
+                    activation_gradient_image(f, dy.data() + out, saved.data() + out, own,
+                                              part + bias_at + group * conv.group_filters(),
+                                              conv.group_filters(), conv.positions());
+                });
+            if (dweight)
+                forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
+            if (input_gradient)
+                input_gradient->run(
+                    dz, group, WriteLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
+        });
+        if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
+        if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());
     });
-    if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
-    if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());
 }
 
 template <class T>

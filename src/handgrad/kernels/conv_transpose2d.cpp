@@ -11,15 +11,17 @@ void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, 
                               const std::vector<long>& sizes) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    const InputGradient<T> input_gradient(conv, weight.data());
-    parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
-        for (long item = begin; item < end; item++) {
-            const long group = item % conv.groups;
-            const T* b = bias ? bias->data() + group * conv.group_channels() : nullptr;
-            input_gradient.run(
-                x.data() + item * conv.output_values(), group,
-                WriteLanes<T>{y.data() + item * conv.image_values(), conv.height, conv.width, b});
-        }
+    at_precision<T>([&]<class V>() {
+        const InputGradient<V> input_gradient(conv, weight.data());
+        parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
+            for (long item = begin; item < end; item++) {
+                const long group = item % conv.groups;
+                const T* b = bias ? bias->data() + group * conv.group_channels() : nullptr;
+                input_gradient.run(x.data() + item * conv.output_values(), group,
+                                   WriteLanes<T>{y.data() + item * conv.image_values(), conv.height,
+                                                 conv.width, b});
+            }
+        });
     });
 }
 
@@ -30,29 +32,32 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
     const Convolution conv = convolution_of(sizes);
     const long plane = conv.height * conv.width, channels = conv.group_channels();
     nb::gil_scoped_release release;
-    const Forward<T> forward(conv, weight.data());
-    const long group_values = forward.gradient_values();
-    const long bias_at = conv.groups * group_values;
-    const BatchSums<T> sums(conv, bias_at + conv.channels);
-    const T* total = sums.run([&](long item, T* part) {
-        const long group = item % conv.groups, in = item * conv.output_values();
-        const T* image = dy.data() + item * conv.image_values();
-        if (dx) {
-            const WriteLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
-            forward.run(image, group,
-                        [&](long j, long lane, int lanes, const T* values, int width) {
-                            write(j, 0, 1, conv.out_w, lane, lanes, values, width);
-                        });
-        }
-        if (dweight) forward.add_kernel_gradient(image, x.data() + in, part + group * group_values);
-        for (long c = 0; c < channels; c++) {
-            T sum = T(0);
-            for (long i = 0; i < plane; i++) sum += image[c * plane + i];
-            part[bias_at + group * channels + c] += sum;
-        }
+    at_precision<T>([&]<class V>() {
+        const Forward<V> forward(conv, weight.data());
+        const long group_values = forward.gradient_values();
+        const long bias_at = conv.groups * group_values;
+        const BatchSums<T> sums(conv, bias_at + conv.channels);
+        const T* total = sums.run([&](long item, T* part) {
+            const long group = item % conv.groups, in = item * conv.output_values();
+            const T* image = dy.data() + item * conv.image_values();
+            if (dx) {
+                const WriteLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
+                forward.run(image, group,
+                            [&](long j, long lane, int lanes, const T* values, int width) {
+                                write(j, 0, 1, conv.out_w, lane, lanes, values, width);
+                            });
+            }
+            if (dweight)
+                forward.add_kernel_gradient(image, x.data() + in, part + group * group_values);
+            for (long c = 0; c < channels; c++) {
+                T sum = T(0);
+                for (long i = 0; i < plane; i++) sum += image[c * plane + i];
+                part[bias_at + group * channels + c] += sum;
+            }
+        });
+        if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
+        if (dbias) std::copy_n(total + bias_at, conv.channels, dbias->data());
     });
-    if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
-    if (dbias) std::copy_n(total + bias_at, conv.channels, dbias->data());
 }
 
 template <class T>

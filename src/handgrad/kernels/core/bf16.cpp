@@ -313,6 +313,15 @@ void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long l
         }
 }
 
+__attribute__((target("avx512bf16"))) void round_values(Half* halves, const float* values,
+                                                        long count) {
+    for (long i = 0; i < count; i += kPairLanes) {
+        const __mmask16 mask = first_lanes(count - i);
+        const auto rounded = (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, values + i));
+        _mm256_mask_storeu_epi16(halves + i, mask, rounded);
+    }
+}
+
 void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
                   const StridedPack<float>& b, const AnyFinish& finish) {
     if (rows > 0 && columns > 0) multiply_in_rounds(rows, columns, depth, a, b, finish);

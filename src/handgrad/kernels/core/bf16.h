@@ -40,6 +40,8 @@ constexpr bool kBf16Compiled = false;
 
 // Two bfloat16 values, the earlier term in the lower half.
 enum class Pair : std::uint32_t {};
+// One of them.
+enum class Half : std::uint16_t {};
 
 template <>
 struct SumOf<Pair> {
@@ -59,9 +61,12 @@ void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const P
 // + l]; the partner of an odd last term is 0.
 void round_panel(Pair* panel, const float* values, long width, long terms);
 
-// The same from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
+// A panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
 void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
                 long term, long terms);
+
+// Values by themselves.
+void round_values(Half* halves, const float* values, long count);
 
 // What `pack` gathers, in pairs of terms. `depth` is the number of terms in all.
 template <class Pack>
@@ -132,6 +137,14 @@ void multiply_at_precision(long rows, long columns, long depth, const PackA& pac
     if constexpr (kBf16Compiled && std::is_same_v<T, float>)
         if (precision_bf16()) return multiply_bf16(rows, columns, depth, pack_a, pack_b, finish);
     multiply<T>(rows, columns, depth, pack_a, pack_b, finish);
+}
+
+// Calls use.operator()<V>() with the type of a panel's values at the precision in force.
+template <class T, class Use>
+void at_precision(const Use& use) {
+    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
+        if (precision_bf16()) return use.template operator()<Pair>();
+    use.template operator()<T>();
 }
 
 }  // namespace handgrad

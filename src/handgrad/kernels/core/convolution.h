@@ -9,11 +9,15 @@
 // packing, only zeros around the image. The right operands, kernels and dZ, are small and are
 // packed as in matmul.h. In the input gradient a stride s means that only every s-th place of dV
 // meets a given tap; such places form s · s convolutions of stride 1, each with taps of its own.
+//
+// V below is the type of what panels hold: numbers, or pairs of them rounded to bfloat16. It
+// decides how the image lies (frame.h) and which register tile runs (convolution_tiles.h).
 #pragma once
 
 #include <vector>
 
-#include "core/matmul.h"
+#include "core/convolution_tiles.h"
+#include "core/frame.h"
 #include "core/memory.h"
 
 namespace handgrad {
@@ -40,135 +44,51 @@ inline Convolution convolution_of(const std::vector<long>& s) {
             s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
 }
 
-// An image of some channels with zeros around it: `top` rows before, `left` columns before, and as
-// many after as make up `rows` and `columns`. What lies beyond these is cut off.
-struct Frame {
-    long channels, height, width, top, left, rows, columns;
-
-    bool in_place() const { return top == 0 && left == 0 && rows <= height && columns <= width; }
-    long pitch() const { return in_place() ? width : columns; }
-    long plane() const { return in_place() ? height * width : rows * columns; }
-};
-
-// The framed image; the image itself where there is nothing to add.
-template <class T>
-const T* framed(const Frame& frame, const T* image) {
-    if (frame.in_place()) return image;
-    T* target = scratch<T>(Scratch::kImage, frame.channels * frame.plane());
-    const long above = std::min(frame.top, frame.rows), left = std::min(frame.left, frame.columns);
-    const long high = std::clamp(frame.rows - above, 0L, frame.height);
-    const long wide = std::clamp(frame.columns - left, 0L, frame.width);
-    for (long c = 0; c < frame.channels; c++, target += frame.plane()) {
-        std::fill_n(target, above * frame.columns, T(0));
-        T* row = target + above * frame.columns;
-        for (long i = 0; i < high; i++, row += frame.columns) {
-            const T* source = image + (c * frame.height + i) * frame.width;
-            for (long k = 0; k < left; k++) row[k] = T(0);
-            copy_values(row + left, source, wide);
-            for (long k = left + wide; k < frame.columns; k++) row[k] = T(0);
-        }
-        std::fill_n(row, (frame.rows - above - high) * frame.columns, T(0));
-    }
-    return target - frame.channels * frame.plane();
-}
-
 // Right operands, packed: panels of kTileColumns lanes, or of half as many where that is enough.
-template <class T>
+template <class V>
 struct Panels {
+    static constexpr long kWidth = kTileColumns<V>;
     long lanes, terms;
 
-    long count() const { return (lanes + kTileColumns<T> - 1) / kTileColumns<T>; }
-    long size() const { return count() * terms * kTileColumns<T>; }
-    long at(long q) const { return q * terms * kTileColumns<T>; }
-    int lanes_of(long q) const {
-        return static_cast<int>(std::min<long>(kTileColumns<T>, lanes - q * kTileColumns<T>));
-    }
-    int width_of(long q) const { return lanes_of(q) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
-
-    void pack(T* packed, const StridedPack<T>& source) const {
-        for (long q = 0; q < count(); q++)
-            source(packed + at(q), width_of(q), q * kTileColumns<T>, lanes_of(q), 0, terms);
+    long count() const { return (lanes + kWidth - 1) / kWidth; }
+    long size() const { return count() * terms * kWidth; }
+    long at(long q) const { return q * terms * kWidth; }
+    int lanes_of(long q) const { return static_cast<int>(std::min(kWidth, lanes - q * kWidth)); }
+    int width_of(long q) const {
+        return lanes_of(q) <= kLanes<V> ? kLanes<V> : static_cast<int>(kWidth);
     }
 };
 
-// tile[i, lanes] = Σ_t image[offsets[t] + i · step] · panel[t, lanes].
-template <class T, int Rows, int Vectors, bool kUnitStep>
-void gather_tile(long terms, const T* image, const long* offsets, long step, const T* panel,
-                 T* tile) {
-    constexpr int n = kLanes<T>;
-    Vec<T> sums[Rows][Vectors] = {};
-    for (long t = 0; t < terms; t++, panel += Vectors * n) {
-        const T* a = image + offsets[t];
-        Vec<T> b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) {
-            const Vec<T> value = splat(kUnitStep ? a[i] : a[i * step]);
-            for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
+// The kernels of all groups, packed by all threads: pack(group, panel, values) writes those of
+// `channels` planes of `taps` terms.
+template <class V, class Pack>
+void pack_kernels(const Panels<V>& panels, long groups, long channels, long taps, V* packed,
+                  const Pack& pack) {
+    parallel_for(groups * panels.count(), 1, [&](long begin, long end) {
+        for (long i = begin; i < end; i++) {
+            const long g = i / panels.count(), q = i % panels.count();
+            Operand<V>::pack_planes(packed + g * panels.size() + panels.at(q), channels,
+                                    taps * panels.width_of(q),
+                                    [&](auto* values) { pack(g, q, values); });
         }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
-}
-
-// tile[i, lanes] += Σ over rows j and columns k of places[i][j · row_step + k · step] · panel[jk].
-template <class T, int Rows, int Vectors, bool kUnitStep>
-void correlate_tile(const T* image, const long* offsets, long rows, long columns, long row_step,
-                    long step, const T* panel, T* tile) {
-    constexpr int n = kLanes<T>;
-    Vec<T> sums[Rows][Vectors];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++) sums[i][v] = load(tile + (i * Vectors + v) * n);
-    for (long j = 0; j < rows; j++, image += row_step) {
-        const T* places[Rows];
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) places[i] = image + offsets[i];
-        for (long k = 0; k < columns; k++, panel += Vectors * n) {
-            Vec<T> b[Vectors];
-            for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
-#pragma GCC unroll 16
-            for (int i = 0; i < Rows; i++) {
-                const Vec<T> value = splat(places[i][kUnitStep ? k : k * step]);
-                for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
-            }
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
-}
-
-// Calls use.operator()<Rows, Vectors, kUnitStep>() for the values at run time.
-template <class T, class Use>
-void with_tile(int rows, int width, bool unit_step, const Use& use) {
-    const auto vectors = [&]<int Rows>() {
-        if (width == kLanes<T>)
-            unit_step ? use.template operator()<Rows, 1, true>()
-                      : use.template operator()<Rows, 1, false>();
-        else
-            unit_step ? use.template operator()<Rows, 2, true>()
-                      : use.template operator()<Rows, 2, false>();
-    };
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-        ((rows == I + 1 ? vectors.template operator()<I + 1>() : void()), ...);
-    }(std::make_integer_sequence<int, kTileRows>{});
+    });
 }
 
 // A sum of taps over a framed image at places (j, k), every lane of a kernel at once.
-template <class T>
+template <class V>
 struct Gather {
-    Panels<T> panels;
-    const T* kernel;      // packed: for each tap its value in every lane
+    using T = typename SumOf<V>::type;
+
+    Panels<V> panels;
+    const V* kernel;      // packed: for each tap its value in every lane
     const long* offsets;  // of each tap, in the framed image
     long rows, columns;   // places
-    long row_step, step;  // between places, in the framed image
+    long row_step;        // between rows of places, in the framed image
 
     // finish(j, first lane, lanes, values, width) with the values of a row of places, lanes side by
     // side.
     template <class Finish>
-    void run(const T* image, const Finish& finish) const {
+    void run(const V* image, const Finish& finish) const {
         const long pieces = std::max((columns + kTileRows - 1) / kTileRows, 1L);
         T* values = scratch<T>(Scratch::kSums, columns * kTileColumns<T>);
         for (long q = 0; q < panels.count(); q++)
@@ -177,13 +97,8 @@ struct Gather {
                 for (long piece = 0; piece < pieces; piece++) {
                     const long k = piece * columns / pieces;
                     const int places = static_cast<int>((piece + 1) * columns / pieces - k);
-                    const T* at = image + j * row_step + k * step;
-                    const auto multiply = [&]<int Rows, int Vectors, bool kUnitStep>() {
-                        gather_tile<T, Rows, Vectors, kUnitStep>(panels.terms, at, offsets, step,
-                                                                 kernel + panels.at(q),
-                                                                 values + k * width);
-                    };
-                    with_tile<T>(places, width, step == 1, multiply);
+                    gather_tile(places, width, panels.terms, image + j * row_step + k, offsets,
+                                kernel + panels.at(q), values + k * width);
                 }
                 finish(j, q * kTileColumns<T>, panels.lanes_of(q), values, width);
             }
@@ -229,9 +144,11 @@ struct WriteLanes {
 };
 
 // The forward pass of a convolution, ready for one image after another.
-template <class T>
+template <class V>
 class Forward {
   public:
+    using T = typename SumOf<V>::type;
+
     Forward(const Convolution& conv, const T* kernel)
         : conv_(conv),
           frame_{conv.group_channels(),
@@ -240,67 +157,74 @@ class Forward {
                  conv.pad_h,
                  conv.pad_w,
                  (conv.out_h - 1) * conv.stride_h + (conv.kernel_h - 1) * conv.dilation_h + 1,
-                 (conv.out_w - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1},
-          panels_{conv.group_filters(), conv.taps()},
-          packed_(conv.groups * panels_.size()) {
-        for (long g = 0; g < conv.groups && kernel != nullptr; g++)
-            panels_.pack(packed_.data() + g * panels_.size(),
-                         {kernel + g * conv.kernel_values(), conv.taps(), 1});
+                 (conv.out_w - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1,
+                 conv.stride_w},
+          panels_{conv.group_filters(),
+                  Operand<V>::planes(conv.group_channels()) * conv.kernel_size()},
+          sums_{conv.group_filters(), conv.taps()},
+          packed_(kernel == nullptr ? 0 : conv.groups * panels_.size()) {
+        if (kernel != nullptr)
+            pack_kernels(panels_, conv.groups, conv.group_channels(), conv.kernel_size(),
+                         packed_.data(), [&](long g, long q, T* values) {
+                             const StridedPack<T> pack{kernel + g * conv.kernel_values(),
+                                                       conv.taps(), 1};
+                             pack(values, panels_.width_of(q), q * panels_.kWidth,
+                                  panels_.lanes_of(q), 0, conv.taps());
+                         });
         for (long c = 0; c < conv.group_channels(); c++)
             for (long m = 0; m < conv.kernel_h; m++)
                 for (long n = 0; n < conv.kernel_w; n++)
                     offsets_.push_back(c * frame_.plane() + m * conv.dilation_h * frame_.pitch() +
-                                       n * conv.dilation_w);
+                                       frame_.at(n * conv.dilation_w));
     }
 
     template <class Finish>
     void run(const T* image, long group, const Finish& finish) const {
-        const Gather<T> gather{
-            panels_,     packed_.data() + group * panels_.size(), offsets_.data(), conv_.out_h,
-            conv_.out_w, conv_.stride_h * frame_.pitch(),         conv_.stride_w};
-        gather.run(framed(frame_, image), finish);
+        const Gather<V> gather{panels_,         packed_.data() + group * panels_.size(),
+                               offsets_.data(), conv_.out_h,
+                               conv_.out_w,     conv_.stride_h * frame_.pitch()};
+        gather.run(Operand<V>::for_taps(frame_, image), finish);
     }
 
     // dkernel, as tiles of taps × filters, += patchesᵀ · dz for one image and group.
     void add_kernel_gradient(const T* image, const T* dz, T* dkernel) const {
-        const T* values = framed(frame_, image);
-        const Panels<T> panels{conv_.group_filters(), conv_.positions()};
-        T* packed = scratch<T>(Scratch::kPanelB, panels.size());
-        panels.pack(packed, {dz, conv_.positions(), 1});
-        const long pieces = (conv_.taps() + kTileRows - 1) / kTileRows;
-        const long most = (conv_.taps() + pieces - 1) / pieces;
-        for (long q = 0; q < panels.count(); q++)
-            for (long t = 0; t < conv_.taps(); t += most) {
-                const int taps = static_cast<int>(std::min(most, conv_.taps() - t));
-                T* tile = dkernel + panels_.at(q) + t * panels.width_of(q);
-                const auto multiply = [&]<int Rows, int Vectors, bool kUnitStep>() {
-                    correlate_tile<T, Rows, Vectors, kUnitStep>(
-                        values, offsets_.data() + t, conv_.out_h, conv_.out_w,
-                        conv_.stride_h * frame_.pitch(), conv_.stride_w, packed + panels.at(q),
-                        tile);
-                };
-                with_tile<T>(taps, panels.width_of(q), conv_.stride_w == 1, multiply);
-            }
+        const auto* values = Operand<V>::for_places(frame_, image);
+        const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * frame_.pitch()};
+        const long tiles = (conv_.taps() + kTileRows - 1) / kTileRows;
+        const long most = (conv_.taps() + tiles - 1) / tiles;
+        V* packed = scratch<V>(Scratch::kPanelB, conv_.positions() * sums_.kWidth);
+        for (long q = 0; q < sums_.count(); q++) {
+            const int width = sums_.width_of(q);
+            Operand<V>::pack_places(packed, places, width, {dz, conv_.positions(), 1},
+                                    q * sums_.kWidth, sums_.lanes_of(q));
+            for (long t = 0; t < conv_.taps(); t += most)
+                correlate_tile(static_cast<int>(std::min(most, conv_.taps() - t)), width, places,
+                               values, offsets_.data() + t, packed,
+                               dkernel + sums_.at(q) + t * width);
+        }
     }
-    long gradient_values() const { return panels_.size(); }
+    long gradient_values() const { return sums_.size(); }
     // Where add_kernel_gradient keeps the gradient of this tap of this filter.
     long gradient_at(long tap, long filter) const {
-        const long q = filter / kTileColumns<T>;
-        return panels_.at(q) + tap * panels_.width_of(q) + filter % kTileColumns<T>;
+        const long q = filter / sums_.kWidth;
+        return sums_.at(q) + tap * sums_.width_of(q) + filter % sums_.kWidth;
     }
 
   private:
     Convolution conv_;
     Frame frame_;
-    Panels<T> panels_;
-    Temporary<T> packed_;
+    Panels<V> panels_;
+    Panels<T> sums_;  // of the kernel's gradient
+    Temporary<V> packed_;
     std::vector<long> offsets_;
 };
 
 // The input gradient of a convolution, ready for one dz after another.
-template <class T>
+template <class V>
 class InputGradient {
   public:
+    using T = typename SumOf<V>::type;
+
     InputGradient(const Convolution& conv, const T* kernel)
         : conv_(conv), packed_(conv.groups * packed_size(conv)) {
         // Of dz the places up to `low` before and `high` after are met.
@@ -314,34 +238,39 @@ class InputGradient {
                   down.low,
                   across.low,
                   down.low + down.high,
-                  across.low + across.high};
-        T* packed = packed_.data();
+                  across.low + across.high,
+                  1};
+        V* packed = packed_.data();
         for (long y = 0; y < conv.stride_h; y++)
             for (long x = 0; x < conv.stride_w; x++) {
                 Part part{y, x, {}, {}, packed};
                 add_taps(part, down.low, across.low);
-                const Panels<T> panels = panels_of(part);
-                for (long g = 0; g < conv.groups; g++, packed += panels.size())
-                    pack(part, panels, kernel + g * conv.kernel_values(), packed);
+                const Panels<V> panels = panels_of(part);
+                pack_kernels(panels, conv.groups, conv.group_filters(),
+                             static_cast<long>(part.taps.size()), packed,
+                             [&](long g, long q, T* values) {
+                                 pack(part, kernel + g * conv.kernel_values(), panels.width_of(q),
+                                      q * panels.kWidth, panels.lanes_of(q), values);
+                             });
+                packed += conv.groups * panels.size();
                 parts_.push_back(std::move(part));
             }
     }
 
     // The gradient of one image and group, written there; every place once.
     void run(const T* dz, long group, const WriteLanes<T>& write) const {
-        const T* values = framed(frame_, dz);
+        const V* values = Operand<V>::for_taps(frame_, dz);
         for (const Part& part : parts_) {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
             const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
             if (rows <= 0 || columns <= 0) continue;
-            const Panels<T> panels = panels_of(part);
-            const Gather<T> gather{panels,
+            const Panels<V> panels = panels_of(part);
+            const Gather<V> gather{panels,
                                    part.packed + group * panels.size(),
                                    part.offsets.data(),
                                    rows,
                                    columns,
-                                   frame_.pitch(),
-                                   1};
+                                   frame_.pitch()};
             gather.run(values, [&](long j, long lane, int lanes, const T* row, int width) {
                 write(part.y + j * conv_.stride_h, part.x, conv_.stride_w, columns, lane, lanes,
                       row, width);
@@ -355,8 +284,8 @@ class InputGradient {
     struct Part {
         long y, x;
         std::vector<long> taps;     // index in one channel of one filter
-        std::vector<long> offsets;  // of each filter and tap, in the framed dz
-        T* packed;
+        std::vector<long> offsets;  // of each plane and tap, in the framed dz
+        V* packed;
     };
     struct Reach {
         long low, high;
@@ -372,11 +301,12 @@ class InputGradient {
 
     static long packed_size(const Convolution& conv) {
         // A part has at most all taps, and all parts together have them once.
-        const Panels<T> panels{conv.group_channels(), conv.group_filters() * conv.kernel_size()};
+        const Panels<V> panels{conv.group_channels(),
+                               Operand<V>::planes(conv.group_filters()) * conv.kernel_size()};
         return panels.size();
     }
 
-    Panels<T> panels_of(const Part& part) const {
+    Panels<V> panels_of(const Part& part) const {
         return {conv_.group_channels(), static_cast<long>(part.offsets.size())};
     }
 
@@ -391,26 +321,28 @@ class InputGradient {
                 offsets.push_back((down / conv_.stride_h + low_h) * frame_.pitch() +
                                   across / conv_.stride_w + low_w);
             }
-        for (long f = 0; f < conv_.group_filters(); f++)
+        for (long f = 0; f < Operand<V>::planes(conv_.group_filters()); f++)
             for (const long offset : offsets) part.offsets.push_back(f * frame_.plane() + offset);
     }
 
-    void pack(const Part& part, const Panels<T>& panels, const T* kernel, T* packed) const {
-        for (long q = 0; q < panels.count(); q++) {
-            T* target = packed + panels.at(q);
-            for (long f = 0; f < conv_.group_filters(); f++)
-                for (const long tap : part.taps)
-                    for (int l = 0; l < panels.width_of(q); l++) {
-                        const long c = q * kTileColumns<T> + l;
-                        const long at =
-                            (f * conv_.group_channels() + c) * conv_.kernel_size() + tap;
-                        *target++ = l < panels.lanes_of(q) ? kernel[at] : T(0);
-                    }
+    // The kernels of some channels as lanes, filter by filter. All taps lie side by side.
+    void pack(const Part& part, const T* kernel, int width, long channel, int lanes,
+              T* values) const {
+        const long size = conv_.kernel_size(), taps = static_cast<long>(part.taps.size());
+        for (long f = 0; f < conv_.group_filters(); f++, values += taps * width) {
+            const T* filter = kernel + f * conv_.taps();
+            if (taps == size)
+                StridedPack<T>{filter, size, 1}(values, width, channel, lanes, 0, size);
+            else
+                for (long t = 0; t < taps; t++)
+                    for (int l = 0; l < width; l++)
+                        values[t * width + l] =
+                            l < lanes ? filter[(channel + l) * size + part.taps[t]] : T(0);
         }
     }
 
     Convolution conv_;
-    Temporary<T> packed_;
+    Temporary<V> packed_;
     Frame frame_;
     std::vector<Part> parts_;
 };
@@ -450,7 +382,9 @@ class BatchSums {
     static long images_per_part(long batch, long values) {
         constexpr long kMemory = 8 << 20;
         const long bytes = std::max(values, 1L) * static_cast<long>(sizeof(T));
-        const long parts = std::clamp(kMemory / bytes, 2L, 16L);
+        // A power of two, as the threads are: 11 parts took 6 turns of two threads.
+        long parts = 16;
+        while (parts > 2 && parts * bytes > kMemory) parts /= 2;
         return std::max((batch + parts - 1) / parts, 1L);
     }
 
@@ -459,8 +393,8 @@ class BatchSums {
 };
 
 // dkernel (filters, taps) from the tiles that Forward::add_kernel_gradient summed for each group.
-template <class T>
-void write_kernel_gradient(const Convolution& conv, const Forward<T>& forward, const T* sums,
+template <class V, class T>
+void write_kernel_gradient(const Convolution& conv, const Forward<V>& forward, const T* sums,
                            T* dkernel) {
     const long taps = conv.taps(), filters = conv.group_filters();
     parallel_for(conv.filters, std::max(16384 / std::max(taps, 1L), 1L), [&](long begin, long end) {

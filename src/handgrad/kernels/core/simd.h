@@ -1,6 +1,7 @@
 // Vectors of the compiler's own kind: one source for AVX-512, AVX2, SSE2 and NEON.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -160,6 +161,16 @@ inline Vec<T> load_strided(const T* p, long stride, long count) {
     Vec<T> v{};
     for (long k = 0; k < count; k++) v[k] = p[k * stride];
     return v;
+}
+
+// count values, those of the source `stride` apart.
+template <class T>
+inline void copy_strided(T* target, const T* source, long stride, long count) {
+    if (stride == 1) return copy_values(target, source, count);
+    for (long i = 0; i < count; i += kLanes<T>) {
+        const long some = std::min<long>(kLanes<T>, count - i);
+        store_some(target + i, load_strided(source + i * stride, stride, some), some);
+    }
 }
 
 // A square of kLanes × kLanes values, transposed in registers: log2(lanes) rounds in which row i is

@@ -1,0 +1,185 @@
+#include "core/convolution_tiles.h"
+
+namespace handgrad {
+namespace {
+
+template <class T, int Rows, int Vectors>
+void gather(long terms, const T* image, const long* offsets, const T* panel, T* tile) {
+    constexpr int n = kLanes<T>;
+    Vec<T> sums[Rows][Vectors] = {};
+    for (long t = 0; t < terms; t++, panel += Vectors * n) {
+        const T* a = image + offsets[t];
+        Vec<T> b[Vectors];
+        for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) {
+            const Vec<T> value = splat(a[i]);
+            for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
+}
+
+template <class T, int Rows, int Vectors>
+void correlate(const Places& places, const T* image, const long* offsets, const T* panel, T* tile) {
+    constexpr int n = kLanes<T>;
+    Vec<T> sums[Rows][Vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++) sums[i][v] = load(tile + (i * Vectors + v) * n);
+    for (long j = 0; j < places.rows; j++, image += places.row_step) {
+        const T* row[Rows];
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) row[i] = image + offsets[i];
+        for (long k = 0; k < places.columns; k++, panel += Vectors * n) {
+            Vec<T> b[Vectors];
+            for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; i++) {
+                const Vec<T> value = splat(row[i][k]);
+                for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
+}
+
+#if defined(__AVX512F__)
+
+template <int Rows, int Vectors>
+__attribute__((target("avx512bf16"))) void gather_pairs(long terms, const Pair* image,
+                                                        const long* offsets, const Pair* panel,
+                                                        float* tile) {
+    constexpr int n = kLanes<float>;
+    __m512 sums[Rows][Vectors] = {};
+    for (long t = 0; t < terms; t++, panel += Vectors * n) {
+        const Pair* a = image + offsets[t];
+        __m512bh b[Vectors];
+        for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) {
+            const auto pair = (__m512bh)_mm512_set1_epi32(static_cast<int>(a[i]));
+            for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++)
+            _mm512_storeu_ps(tile + (i * Vectors + v) * n, sums[i][v]);
+}
+
+template <int Rows, int Vectors>
+__attribute__((target("avx512bf16"))) void correlate_pairs(const Places& places, const Half* image,
+                                                           const long* offsets, const Pair* panel,
+                                                           float* tile) {
+    constexpr int n = kLanes<float>;
+    __m512 sums[Rows][Vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++)
+            sums[i][v] = _mm512_loadu_ps(tile + (i * Vectors + v) * n);
+    for (long j = 0; j < places.rows; j++, image += places.row_step) {
+        const Half* row[Rows];
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) row[i] = image + offsets[i];
+        const auto add = [&](auto pair_of) __attribute__((target("avx512bf16"), always_inline)) {
+            __m512bh b[Vectors];
+            for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; i++) {
+                const auto pair = (__m512bh)_mm512_set1_epi32(pair_of(row[i]));
+                for (int v = 0; v < Vectors; v++)
+                    sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
+            }
+            panel += Vectors * n;
+        };
+        long k = 0;
+        for (; k + 2 <= places.columns; k += 2)
+            add([k](const Half* place) {
+                int pair;
+                std::memcpy(&pair, place + k, sizeof pair);
+                return pair;
+            });
+        // What stands beside the last value of an odd row may be no number.
+        if (k < places.columns) add([k](const Half* place) { return static_cast<int>(place[k]); });
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++)
+            _mm512_storeu_ps(tile + (i * Vectors + v) * n, sums[i][v]);
+}
+
+#endif
+
+// Calls use.operator()<Rows, Vectors>() for the values at run time.
+template <class Use>
+void with_tile(int rows, int vectors, const Use& use) {
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+        ((rows != I + 1  ? void()
+          : vectors == 1 ? use.template operator()<I + 1, 1>()
+                         : use.template operator()<I + 1, 2>()),
+         ...);
+    }(std::make_integer_sequence<int, kTileRows>{});
+}
+
+template <class T>
+void gather_any(int rows, int width, long terms, const T* image, const long* offsets,
+                const T* panel, T* tile) {
+    with_tile(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
+        gather<T, Rows, Vectors>(terms, image, offsets, panel, tile);
+    });
+}
+
+template <class T>
+void correlate_any(int rows, int width, const Places& places, const T* image, const long* offsets,
+                   const T* panel, T* tile) {
+    with_tile(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
+        correlate<T, Rows, Vectors>(places, image, offsets, panel, tile);
+    });
+}
+
+}  // namespace
+
+void gather_tile(int rows, int width, long terms, const float* image, const long* offsets,
+                 const float* panel, float* tile) {
+    gather_any(rows, width, terms, image, offsets, panel, tile);
+}
+
+void gather_tile(int rows, int width, long terms, const double* image, const long* offsets,
+                 const double* panel, double* tile) {
+    gather_any(rows, width, terms, image, offsets, panel, tile);
+}
+
+void correlate_tile(int rows, int width, const Places& places, const float* image,
+                    const long* offsets, const float* panel, float* tile) {
+    correlate_any(rows, width, places, image, offsets, panel, tile);
+}
+
+void correlate_tile(int rows, int width, const Places& places, const double* image,
+                    const long* offsets, const double* panel, double* tile) {
+    correlate_any(rows, width, places, image, offsets, panel, tile);
+}
+
+#if defined(__AVX512F__)
+
+void gather_tile(int rows, int width, long terms, const Pair* image, const long* offsets,
+                 const Pair* panel, float* tile) {
+    with_tile(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
+        gather_pairs<Rows, Vectors>(terms, image, offsets, panel, tile);
+    });
+}
+
+void correlate_tile(int rows, int width, const Places& places, const Half* image,
+                    const long* offsets, const Pair* panel, float* tile) {
+    with_tile(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
+        correlate_pairs<Rows, Vectors>(places, image, offsets, panel, tile);
+    });
+}
+
+#endif
+
+}  // namespace handgrad

@@ -1,0 +1,110 @@
+// Images with zeros around them: the left operands of convolutions.
+#pragma once
+
+#include <algorithm>
+
+#include "core/convolution_tiles.h"
+#include "core/simd.h"
+#include "core/threads.h"
+
+namespace handgrad {
+
+// An image of some channels with zeros around it: `top` rows before, `left` columns before, and as
+// many after as make up `rows` and `columns`. What lies beyond these is cut off. A row holds the
+// columns 0, step, 2 · step, ... side by side, then 1, 1 + step, ...: whoever moves by `step`
+// columns finds neighbours.
+struct Frame {
+    long channels, height, width, top, left, rows, columns, step;
+
+    bool in_place() const {
+        return top == 0 && left == 0 && rows <= height && columns <= width && step == 1;
+    }
+    long run() const { return (columns + step - 1) / step; }
+    long pitch() const { return in_place() ? width : step * run(); }
+    long plane() const { return in_place() ? height * width : rows * pitch(); }
+    // Where a column lies in its row.
+    long at(long column) const { return column % step * run() + column / step; }
+};
+
+// The framed image; the image itself where there is nothing to add.
+template <class T>
+const T* framed(const Frame& frame, const T* image) {
+    if (frame.in_place()) return image;
+    T* target = scratch<T>(Scratch::kImage, frame.channels * frame.plane());
+    const long above = std::min(frame.top, frame.rows), left = std::min(frame.left, frame.columns);
+    const long high = std::clamp(frame.rows - above, 0L, frame.height);
+    const long wide = std::clamp(frame.columns - left, 0L, frame.width);
+    const long step = frame.step, run = frame.run();
+    for (long c = 0; c < frame.channels; c++, target += frame.plane()) {
+        std::fill_n(target, above * frame.pitch(), T(0));
+        T* row = target + above * frame.pitch();
+        for (long i = 0; i < high; i++) {
+            const T* source = image + (c * frame.height + i) * frame.width;
+            for (long first = 0; first < step; first++, row += run) {
+                const long before = std::max(left - first + step - 1, 0L) / step;
+                const long x = first + before * step - left;
+                const long count = std::max(wide - x + step - 1, 0L) / step;
+                for (long k = 0; k < before; k++) row[k] = T(0);
+                copy_strided(row + before, source + x, step, count);
+                for (long k = before + count; k < run; k++) row[k] = T(0);
+            }
+        }
+        std::fill_n(row, (frame.rows - above - high) * frame.pitch(), T(0));
+    }
+    return target - frame.channels * frame.plane();
+}
+
+// How the operands of a product lie in a framed image. V is the type of a panel's values.
+template <class V>
+struct Operand {
+    // Of so many channels, the planes that a sum over taps runs through.
+    static long planes(long channels) { return channels; }
+    static const V* for_taps(const Frame& frame, const V* image) { return framed(frame, image); }
+    // For a sum over places.
+    static const V* for_places(const Frame& frame, const V* image) { return framed(frame, image); }
+    // The values of so many lanes at all places, as matrix (lane, place).
+    static void pack_places(V* packed, const Places& places, int width,
+                            const StridedPack<V>& matrix, long lane, int lanes) {
+        matrix(packed, width, lane, lanes, 0, places.rows * places.columns);
+    }
+    // The kernels of a panel: `packed` receives what pack(values) wrote, plane by plane.
+    template <class Pack>
+    static void pack_planes(V* packed, long, long, const Pack& pack) {
+        pack(packed);
+    }
+};
+
+// A sum over taps takes two channels at a time, whose values at one place are a pair; a sum over
+// places takes neighbours, so there the image is rounded as it lies.
+template <>
+struct Operand<Pair> {
+    static long planes(long channels) { return (channels + 1) / 2; }
+    static const Pair* for_taps(const Frame& frame, const float* image) {
+        Pair* pairs = scratch<Pair>(Scratch::kPanelA, planes(frame.channels) * frame.plane());
+        round_panel(pairs, framed(frame, image), frame.plane(), frame.channels);
+        return pairs;
+    }
+    static const Half* for_places(const Frame& frame, const float* image) {
+        const long count = frame.channels * frame.plane();
+        Half* halves = scratch<Half>(Scratch::kPanelA, count);
+        round_values(halves, framed(frame, image), count);
+        return halves;
+    }
+    // Every row of places starts a new pair; an even one does so by itself.
+    static void pack_places(Pair* packed, const Places& places, int width,
+                            const StridedPack<float>& matrix, long lane, int lanes) {
+        const bool even = places.columns % 2 == 0;
+        const long rows = even ? 1 : places.rows;
+        const long terms = even ? places.rows * places.columns : places.columns;
+        for (long j = 0; j < rows; j++, packed += (terms + 1) / 2 * width)
+            pack_pairs(packed, width, matrix, lane, lanes, j * terms, terms);
+    }
+    template <class Pack>
+    static void pack_planes(Pair* packed, long channels, long plane, const Pack& pack) {
+        float* values = scratch<float>(Scratch::kPanelB, channels * plane);
+        pack(values);
+        round_panel(packed, values, plane, channels);
+    }
+};
+
+}  // namespace handgrad
