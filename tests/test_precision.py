@@ -18,9 +18,10 @@ from handgrad import kernels
 from handgrad.dispatch import get_precision
 from handgrad.errors import ArgumentError, EngineError
 from handgrad.losses import CrossEntropy
-from handgrad.ops import dense, linear, matmul
+from handgrad.ops import conv2d, dense, linear, matmul
 from handgrad.optimizers import Adam
 from handgrad.training import Trainer
+from tests.op_cases import CASES, Case, each
 from tests.tolerances import assert_close
 
 UNIT = "none" if kernels.native is None else kernels.native.bf16_unit
@@ -39,6 +40,8 @@ SIZES = (
     (2, 40, 1500),
     (37, 35, 2049),
 )
+
+CONVOLUTIONS = [case for case in CASES if case.op in ("conv1d", "conv2d", "conv_transpose2d")]
 
 
 @pytest.fixture
@@ -120,6 +123,55 @@ def test_a_linear_layer_is_a_dense_one(bf16: None) -> None:
 
 
 @needs_unit
+@each([case for case in CONVOLUTIONS if "activation" not in case.options])
+def test_a_convolution_is_that_of_rounded_operands(case: Case, bf16: None) -> None:
+    arrays = case.arrays(np.float32)
+    y, cache = case.forward(arrays)
+    dy = case.random_like(y, "cotangent", np.float32)
+    gradients = case.backward(dy, cache)
+    with hg.precision("float32"), hg.engine("reference"):
+        wide = {name: rounded(array) for name, array in arrays.items()}
+        if "bias" in arrays:
+            wide["bias"] = arrays["bias"].astype(np.float64)
+        exact_y, exact_cache = case.forward(wide)
+        expected = case.backward(rounded(dy), exact_cache)
+        if "bias" in arrays:
+            expected["bias"] = case.backward(dy.astype(np.float64), exact_cache)["bias"]
+    assert_close(y, exact_y, "bf16", "y")
+    for name in case.differentiable:
+        assert_close(gradients[name], expected[name], "bf16", f"d{name}")
+
+
+@needs_unit
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_conv2d_keeps_its_bias_and_activation_in_float32(activation: str, bf16: None) -> None:
+    # Images of one place make it a dense layer.
+    x, weight, bias = some(33, 3, 1, 1), some(19, 3, 1, 1, seed=1), some(19, seed=2)
+    y, cache = conv2d.forward(x, weight, bias, activation=activation)
+    as_dense, dense_cache = dense.forward(
+        x[..., 0, 0], weight[..., 0, 0], bias, activation=activation
+    )
+    assert_close(y[..., 0, 0], as_dense, "bf16", "y")
+    dy = some(*y.shape, seed=3)
+    dx, dweight, dbias = conv2d.backward(dy, cache)
+    expected = dense.backward(dy[..., 0, 0], dense_cache)
+    for found, right_one in zip((dx[..., 0, 0], dweight[..., 0, 0], dbias), expected, strict=True):
+        assert_close(found, right_one, "bf16 of computed operands", activation)
+
+
+@needs_unit
+def test_what_no_tap_meets_is_in_no_gradient(bf16: None) -> None:
+    # Rows of three places: the last has no partner, and beside it lies no number.
+    x = some(1, 2, 4, 5)
+    x[..., 4] = np.nan
+    y, cache = conv2d.forward(x, some(3, 2, 2, 2, seed=1))
+    dy = some(*y.shape, seed=2)
+    dweight = conv2d.backward(dy, cache)[1]
+    assert np.isnan(y[..., 3]).all()
+    np.testing.assert_array_equal(np.isnan(dweight[0, 0]), [[False, True], [False, True]])
+
+
+@needs_unit
 def test_values_without_a_neighbour(bf16: None) -> None:
     a = np.array([[np.inf, 1.0], [np.nan, 1.0], [3.4e38, 1.0], [-0.0, 0.0]], dtype=np.float32)
     c = hg.matmul(a, np.array([[1.0], [0.0]], dtype=np.float32))
@@ -140,6 +192,39 @@ def test_same_bits_with_1_2_and_4_threads(bf16: None) -> None:
     finally:
         hg.set_threads(before)
     assert len(results) == 1
+
+
+@needs_unit
+@each([case for case in CONVOLUTIONS if case.large])
+def test_convolutions_have_the_same_bits_with_1_2_and_4_threads(case: Case, bf16: None) -> None:
+    before = hg.get_threads()
+    results = set()
+    try:
+        for number in (1, 2, 4):
+            hg.set_threads(number)
+            y, cache = case.forward(case.arrays(np.float32))
+            gradients = case.backward(case.random_like(y, "cotangent", np.float32), cache)
+            found = (y, *(gradients[name] for name in case.differentiable))
+            results.add(tuple(array.tobytes() for array in found))
+    finally:
+        hg.set_threads(before)
+    assert len(results) == 1
+
+
+@needs_unit
+def test_the_precision_of_a_convolution_is_that_of_each_call() -> None:
+    x, weight = some(2, 3, 7, 8), some(5, 3, 3, 3, seed=1)
+    dy = some(2, 5, 5, 6, seed=2)
+    gradients = {}
+    for name in ("float32", "bf16"):
+        with hg.precision(name):
+            _, cache = conv2d.forward(x, weight)
+        for later in ("float32", "bf16"):
+            with hg.precision(later):
+                gradients[name, later] = conv2d.backward(dy, cache)[1]
+    for later in ("float32", "bf16"):
+        np.testing.assert_array_equal(gradients["float32", later], gradients["bf16", later])
+    assert not np.array_equal(gradients["float32", "float32"], gradients["float32", "bf16"])
 
 
 @needs_unit

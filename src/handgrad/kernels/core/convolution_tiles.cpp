@@ -29,16 +29,17 @@ void correlate(const Places& places, const T* image, const long* offsets, const 
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++) sums[i][v] = load(tile + (i * Vectors + v) * n);
-    for (long j = 0; j < places.rows; j++, image += places.row_step) {
-        const T* row[Rows];
+    long offset[Rows];
 #pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) row[i] = image + offsets[i];
-        for (long k = 0; k < places.columns; k++, panel += Vectors * n) {
+    for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
+    const long columns = places.columns, row_step = places.row_step;
+    for (long j = 0; j < places.rows; j++, image += row_step) {
+        for (const T *a = image, *end = a + columns; a < end; a++, panel += Vectors * n) {
             Vec<T> b[Vectors];
             for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
 #pragma GCC unroll 16
             for (int i = 0; i < Rows; i++) {
-                const Vec<T> value = splat(row[i][k]);
+                const Vec<T> value = splat(a[offset[i]]);
                 for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
             }
         }
@@ -82,30 +83,31 @@ __attribute__((target("avx512bf16"))) void correlate_pairs(const Places& places,
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = _mm512_loadu_ps(tile + (i * Vectors + v) * n);
-    for (long j = 0; j < places.rows; j++, image += places.row_step) {
-        const Half* row[Rows];
+    long offset[Rows];
 #pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) row[i] = image + offsets[i];
-        const auto add = [&](auto pair_of) __attribute__((target("avx512bf16"), always_inline)) {
-            __m512bh b[Vectors];
-            for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
+    for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
+    const auto add = [&](const Half* a, auto pair_at) __attribute__((target("avx512bf16"))) {
+        __m512bh b[Vectors];
+        for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
 #pragma GCC unroll 16
-            for (int i = 0; i < Rows; i++) {
-                const auto pair = (__m512bh)_mm512_set1_epi32(pair_of(row[i]));
-                for (int v = 0; v < Vectors; v++)
-                    sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
-            }
-            panel += Vectors * n;
-        };
-        long k = 0;
-        for (; k + 2 <= places.columns; k += 2)
-            add([k](const Half* place) {
-                int pair;
-                std::memcpy(&pair, place + k, sizeof pair);
-                return pair;
-            });
-        // What stands beside the last value of an odd row may be no number.
-        if (k < places.columns) add([k](const Half* place) { return static_cast<int>(place[k]); });
+        for (int i = 0; i < Rows; i++) {
+            const auto pair = (__m512bh)_mm512_set1_epi32(pair_at(a + offset[i]));
+            for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
+        }
+        panel += Vectors * n;
+    };
+    const auto both = [](const Half* place) {
+        int pair;
+        std::memcpy(&pair, place, sizeof pair);
+        return pair;
+    };
+    // What stands beside the last value of an odd row may be no number.
+    const auto alone = [](const Half* place) { return static_cast<int>(*place); };
+    const long columns = places.columns, row_step = places.row_step;
+    for (long j = 0; j < places.rows; j++, image += row_step) {
+        const Half *a = image, *last = a + columns - 1;
+        for (; a < last; a += 2) add(a, both);
+        if (a == last) add(a, alone);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)

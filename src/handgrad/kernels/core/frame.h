@@ -35,21 +35,22 @@ const T* framed(const Frame& frame, const T* image) {
     const long high = std::clamp(frame.rows - above, 0L, frame.height);
     const long wide = std::clamp(frame.columns - left, 0L, frame.width);
     const long step = frame.step, run = frame.run();
+    const long above_values = above * frame.pitch(), inside = high * frame.pitch();
     for (long c = 0; c < frame.channels; c++, target += frame.plane()) {
-        std::fill_n(target, above * frame.pitch(), T(0));
-        T* row = target + above * frame.pitch();
-        for (long i = 0; i < high; i++) {
-            const T* source = image + (c * frame.height + i) * frame.width;
-            for (long first = 0; first < step; first++, row += run) {
-                const long before = std::max(left - first + step - 1, 0L) / step;
-                const long x = first + before * step - left;
-                const long count = std::max(wide - x + step - 1, 0L) / step;
+        std::fill_n(target, above_values, T(0));
+        for (long first = 0; first < step; first++) {
+            const long before = std::max(left - first + step - 1, 0L) / step;
+            const long x = first + before * step - left;
+            const long count = std::max(wide - x + step - 1, 0L) / step;
+            T* row = target + above_values + first * run;
+            for (long i = 0; i < high; i++, row += frame.pitch()) {
                 for (long k = 0; k < before; k++) row[k] = T(0);
-                copy_strided(row + before, source + x, step, count);
+                copy_strided(row + before, image + (c * frame.height + i) * frame.width + x, step,
+                             count);
                 for (long k = before + count; k < run; k++) row[k] = T(0);
             }
         }
-        std::fill_n(row, (frame.rows - above - high) * frame.pitch(), T(0));
+        std::fill_n(target + above_values + inside, frame.plane() - above_values - inside, T(0));
     }
     return target - frame.channels * frame.plane();
 }
