@@ -227,7 +227,9 @@ def _average_pooled(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any
 
 def _batch_normed(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     x, gamma, beta, mean, var = arrays.values()
-    return F.batch_norm(x, mean.clone(), var.clone(), gamma, beta, **options)
+    settings = {name: value for name, value in options.items() if name != "activation"}
+    a = F.batch_norm(x, mean.clone(), var.clone(), gamma, beta, **settings)
+    return _activated(F, a, options)
 
 
 def _dropped(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
@@ -833,6 +835,21 @@ for _training in (True, False):
         large=True,
     )
 _add("batch_norm", "inference one row", _batch_normed_makers(1, 5), training=False)
+for _activation in ("relu", "leaky_relu", "sigmoid", "tanh", "gelu", "silu"):
+    _add(
+        "batch_norm",
+        f"training {_activation}",
+        _batch_normed_makers(3, 5, 4, 7),
+        training=True,
+        activation=_activation,
+    )
+_add(
+    "batch_norm",
+    "inference relu",
+    _batch_normed_makers(13, 5),
+    training=False,
+    activation="relu",
+)
 
 _add("dropout", "half", {"x": normal(5, 123)}, p=0.5, rng=Seed(7))
 _add("dropout", "a third", {"x": normal(3, 5, 7)}, p=0.3, rng=Seed(11))

@@ -20,8 +20,7 @@ def handgrad(rng: np.random.Generator) -> Any:
     for (inputs, outputs), stride in zip(pairwise(CHANNELS), STRIDES, strict=True):
         layers += [
             hg.Conv2d(inputs, outputs, 3, padding=1, stride=stride, bias=False, rng=rng),
-            hg.BatchNorm(outputs),
-            hg.Activation("relu"),
+            hg.BatchNorm(outputs, activation="relu"),
         ]
     return hg.Sequential(
         *layers, hg.AvgPool2d("global"), hg.Flatten(), hg.Dense(CHANNELS[-1], 10, rng=rng)

@@ -1,11 +1,12 @@
-// Batch normalisation: y = γ (x − μ)/√(σ² + eps) + β per channel.
+// Batch normalisation: a = γ (x − μ)/√(σ² + eps) + β per channel, y = f(a).
 //
-//   dx = γ inv_std (dy − mean(dy) − x̂ mean(dy x̂)),  dγ = Σ dy x̂,  dβ = Σ dy
+//   da = dy f′(a),  dx = γ inv_std (da − mean(da) − x̂ mean(da x̂)),  dγ = Σ da x̂,  dβ = Σ da
 // A thread takes a channel at a time: what its first sweep reads, its second finds in the cache.
-// Mean and inv_std are kept and x̂ is computed again, so forward moves x and y, backward dy, x and
-// dx.
+// Mean and inv_std are kept and x̂ and a are computed again, so forward moves x and y, backward dy,
+// x and dx, whatever the activation.
 #include <cmath>
 
+#include "core/activation.h"
 #include "core/binding.h"
 #include "core/gil.h"
 #include "core/rows.h"
@@ -64,35 +65,48 @@ Moments moments(const T* x, const Planes& planes) {
     return {mean, count > 0 ? squares / count : 0.0};
 }
 
+// What is known of a channel when it is normalised.
 template <class T>
-void normalize(const T* x, T* y, const Planes& planes, T mean, T inv_std, T gamma, T beta) {
+struct Channel {
+    T mean, inv_std, gamma, beta;
+
+    Vec<T> x_hat(Vec<T> x) const { return (x - mean) * inv_std; }
+    Vec<T> scaled(Vec<T> x_hat) const { return gamma * x_hat + beta; }
+};
+
+template <class T, class F>
+void normalize(const F& f, const T* x, T* y, const Planes& planes, const Channel<T>& c) {
     planes.each_lanes_again<T>(
-        [=](auto lanes) { lanes.store(y, gamma * ((lanes.load(x) - mean) * inv_std) + beta); });
+        [=](auto lanes) { lanes.store(y, f.value(c.scaled(c.x_hat(lanes.load(x))))); });
 }
 
-// dx, where wanted, and {Σ dy, Σ dy x̂}.
-template <class T>
-std::array<double, 2> normalize_backward(const T* dy, const T* x, T* dx, const Planes& planes,
-                                         T mean, T inv_std, T gamma, bool training) {
-    auto x_hat = [=](auto lanes) { return Vec<T>((lanes.load(x) - mean) * inv_std); };
-    double sum_dy = 0, sum_dy_x_hat = 0;
+// dx, where wanted, and {Σ da, Σ da x̂}.
+template <class T, class F>
+std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T* dx,
+                                         const Planes& planes, const Channel<T>& c, bool training) {
+    const auto gradient = [=](auto lanes, Vec<T> x_hat) {
+        const Vec<T> a = c.scaled(x_hat);
+        return f.gradient(lanes.load(dy), F::kFromOutput ? f.value(a) : a);
+    };
+    double sum_da = 0, sum_da_x_hat = 0;
     planes.each_block([&](long begin, long end) {
-        const auto [block_dy, block_dy_x_hat] = sums<T, 2>(begin, end, [=](auto lanes) {
-            const Vec<T> given = lanes.load(dy);
-            return std::array<Vec<T>, 2>{given, Vec<T>(given * x_hat(lanes))};
+        const auto [block_da, block_da_x_hat] = sums<T, 2>(begin, end, [=](auto lanes) {
+            const Vec<T> x_hat = c.x_hat(lanes.load(x)), da = gradient(lanes, x_hat);
+            return std::array<Vec<T>, 2>{da, Vec<T>(da * x_hat)};
         });
-        sum_dy += double(block_dy);
-        sum_dy_x_hat += double(block_dy_x_hat);
+        sum_da += double(block_da);
+        sum_da_x_hat += double(block_da_x_hat);
     });
     if (dx != nullptr) {
         const double share = training ? 1.0 / double(std::max(planes.values(), 1L)) : 0.0;
-        const T mean_dy = T(sum_dy * share), mean_dy_x_hat = T(sum_dy_x_hat * share);
-        const T scale = gamma * inv_std;
+        const T mean_da = T(sum_da * share), mean_da_x_hat = T(sum_da_x_hat * share);
+        const T scale = c.gamma * c.inv_std;
         planes.each_lanes_again<T>([=](auto lanes) {
-            lanes.store(dx, (lanes.load(dy) - mean_dy - x_hat(lanes) * mean_dy_x_hat) * scale);
+            const Vec<T> x_hat = c.x_hat(lanes.load(x)), da = gradient(lanes, x_hat);
+            lanes.store(dx, (da - mean_da - x_hat * mean_da_x_hat) * scale);
         });
     }
-    return {sum_dy, sum_dy_x_hat};
+    return {sum_da, sum_da_x_hat};
 }
 
 // body(channel, {its values in each input}, its place in out, where they lie) for every channel of
@@ -129,7 +143,7 @@ long size_of_channel(const T& x) {
 template <class T>
 void forward(In<T> x, In<T> gamma, In<T> beta, In<T> running_mean, In<T> running_var, Out<T> y,
              Out<T> statistics, std::optional<Out<T>> next_mean, std::optional<Out<T>> next_var,
-             double momentum, double eps) {
+             double momentum, double eps, int activation, double slope) {
     const bool training = next_mean.has_value();
     each_channel<T, 1>(
         x.shape(0), x.shape(1), size_of_channel(x), {x.data()}, y.data(),
@@ -147,31 +161,39 @@ void forward(In<T> x, In<T> gamma, In<T> beta, In<T> running_mean, In<T> running
             const T mean = T(m.mean), inv_std = T(1 / std::sqrt(m.variance + eps));
             statistics.data()[2 * channel] = mean;
             statistics.data()[2 * channel + 1] = inv_std;
-            normalize(rows[0], row, planes, mean, inv_std, gamma.data()[channel],
-                      beta.data()[channel]);
+            const Channel<T> known{mean, inv_std, gamma.data()[channel], beta.data()[channel]};
+            with_activation<T>(activation, slope,
+                               [&](auto f) { normalize(f, rows[0], row, planes, known); });
         });
 }
 
 template <class T>
-void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
-              std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta, bool training) {
+void backward(In<T> dy, In<T> x, In<T> gamma, In<T> beta, In<T> statistics,
+              std::optional<Out<T>> dx, std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta,
+              bool training, int activation, double slope) {
     each_channel<T, 2>(
         x.shape(0), x.shape(1), size_of_channel(x), {dy.data(), x.data()},
         dx ? dx->data() : nullptr, [&](long channel, auto rows, T* row, const Planes& planes) {
-            const auto [sum_dy, sum_dy_x_hat] = normalize_backward(
-                rows[0], rows[1], dx ? row : nullptr, planes, statistics.data()[2 * channel],
-                statistics.data()[2 * channel + 1], gamma.data()[channel], training);
-            if (dgamma) dgamma->data()[channel] = T(sum_dy_x_hat);
-            if (dbeta) dbeta->data()[channel] = T(sum_dy);
+            const Channel<T> known{statistics.data()[2 * channel],
+                                   statistics.data()[2 * channel + 1], gamma.data()[channel],
+                                   beta.data()[channel]};
+            const auto [sum_da, sum_da_x_hat] = with_activation<T>(activation, slope, [&](auto f) {
+                return normalize_backward(f, rows[0], rows[1], dx ? row : nullptr, planes, known,
+                                          training);
+            });
+            if (dgamma) dgamma->data()[channel] = T(sum_da_x_hat);
+            if (dbeta) dbeta->data()[channel] = T(sum_da);
         });
 }
 
 template <class T>
 void bind(nb::module_& m) {
     m.def("batch_norm_forward", &forward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+          nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg());
     m.def("batch_norm_backward", &backward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
+          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(),
+          nb::arg());
 }
 
 const Registrar registrar([](nb::module_& m) {

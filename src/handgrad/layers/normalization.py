@@ -11,6 +11,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.ops import batch_norm, layer_norm, rms_norm
+from handgrad.ops.activation import check_activation
 
 
 class _RowNorm(OpLayer):
@@ -68,7 +69,8 @@ class RMSNorm(_RowNorm):
 
 
 class BatchNorm(OpLayer):
-    """y = γ (x − μ)/√(σ² + ε) + β per channel of (N, C, …); γ starts at 1 and β at 0.
+    """y = γ (x − μ)/√(σ² + ε) + β per channel of (N, C, …), then an activation; γ starts at 1 and β
+    at 0.
 
     In training μ and σ² are those of the batch, and forward moves the buffers `running_mean` and
     `running_var` towards them by `momentum`; at inference the buffers stand in for them. This is
@@ -85,11 +87,14 @@ class BatchNorm(OpLayer):
         *,
         momentum: float = 0.1,
         eps: float = 1e-5,
+        activation: str = "identity",
         dtype: Any = np.float32,
     ) -> None:
+        check_activation("BatchNorm", activation)
         self.channels = channels
         self.momentum = momentum
         self.eps = eps
+        self.activation = activation
         self.gamma = np.ones(channels, dtype=dtype)
         self.beta = np.zeros(channels, dtype=dtype)
         self.running_mean = np.zeros(channels, dtype=dtype)
@@ -105,6 +110,7 @@ class BatchNorm(OpLayer):
             training=training,
             momentum=self.momentum,
             eps=self.eps,
+            activation=self.activation,
         )
         if training:
             self.running_mean[...] = cache.running_mean

@@ -1,4 +1,4 @@
-"""Batch normalisation: every channel to mean 0 and variance 1 over the batch."""
+"""Batch normalisation: mean 0 and variance 1 for every channel, then an activation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.ops.activation import activate, activation_gradient, check_activation
 from handgrad.ops.arguments import check_eps, check_vector
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Cache(NamedTuple):
-    """The normalised values, 1/√(variance + eps) per channel (broadcastable to x), and γ.
+    """The normalised values, 1/√(variance + eps) per channel (broadcastable to x), γ, and a, the
+    value before the activation.
 
     Also the running statistics after this call, which are an output beside y: the caller keeps them
     for the next call. At inference they are the ones that came in.
@@ -25,9 +27,11 @@ class Cache(NamedTuple):
     x_hat: Array
     inv_std: Array
     gamma: Array
+    a: Array
     training: bool
     running_mean: Array
     running_var: Array
+    activation: str
 
 
 def validate(
@@ -40,6 +44,7 @@ def validate(
     training: bool,
     momentum: float = 0.1,
     eps: float = 1e-5,
+    activation: str = "identity",
 ) -> None:
     if len(x.shape) < 2:
         raise ShapeError(f"batch_norm: x has shape {tuple(x.shape)}; allowed: (N, C, ...)")
@@ -55,6 +60,7 @@ def validate(
     if not 0.0 <= momentum <= 1.0:
         raise ArgumentError(f"batch_norm: momentum is {momentum!r}; allowed: 0 to 1")
     check_eps("batch_norm", eps)
+    check_activation("batch_norm", activation)
 
 
 def _batch_axes(x: Array) -> tuple[int, ...]:
@@ -80,17 +86,18 @@ def forward(
     training: bool,
     momentum: float = 0.1,
     eps: float = 1e-5,
+    activation: str = "identity",
 ) -> tuple[Float[Array, "N C *size"], Cache]:
     """Batch normalisation per channel: batch statistics in training, running ones at inference.
 
-    Forward:  x̂ = (x − μ)/√(σ² + eps),  y = γ x̂ + β
+    Forward:  x̂ = (x − μ)/√(σ² + eps),  a = γ x̂ + β,  y = f(a)
               training: μ, σ² the mean and population variance of the channel over batch and size;
               inference: μ = running_mean, σ² = running_var
     Running:  running_mean ← (1 − momentum) running_mean + momentum μ
               running_var  ← (1 − momentum) running_var + momentum σ² M/(M − 1)
               (M values per channel), in training; the new ones are `cache.running_mean` and
               `cache.running_var`, and the arrays passed in are not written to
-    Backward: dx̂ = dy γ,  dγ = Σ dy x̂,  dβ = Σ dy
+    Backward: da = dy f′(a),  dx̂ = da γ,  dγ = Σ da x̂,  dβ = Σ da
               training: dx = (dx̂ − mean(dx̂) − x̂ mean(dx̂ x̂))/√(σ² + eps)
               inference: dx = dx̂/√(σ² + eps)
 
@@ -119,24 +126,26 @@ def forward(
         variance = xp.reshape(running_var, channels)
     inv_std = 1.0 / xp.sqrt(variance + eps)
     x_hat = centred * inv_std
-    y = xp.reshape(gamma, channels) * x_hat + xp.reshape(beta, channels)
-    return y, Cache(x_hat, inv_std, gamma, training, running_mean, running_var)
+    a = xp.reshape(gamma, channels) * x_hat + xp.reshape(beta, channels)
+    y = activate(a, activation)
+    return y, Cache(x_hat, inv_std, gamma, a, training, running_mean, running_var, activation)
 
 
 @operation
 def backward(
     dy: Float[Array, "N C *size"], cache: Cache
 ) -> tuple[Float[Array, "N C *size"], Float[Array, "C"], Float[Array, "C"]]:
-    """dx̂ = dy γ,  dx = (dx̂ − mean(dx̂) − x̂ mean(dx̂ x̂))/√(σ² + eps),  dγ = Σ dy x̂,  dβ = Σ dy.
+    """dx̂ = da γ,  dx = (dx̂ − mean(dx̂) − x̂ mean(dx̂ x̂))/√(σ² + eps),  dγ = Σ da x̂,  dβ = Σ da.
 
     At inference the two means, which come from the batch statistics, are absent from dx.
     """
-    x_hat, inv_std, gamma, training, _, _ = cache
+    x_hat, inv_std, gamma, a, training, _, _, activation = cache
     xp = array_namespace(dy)
     axes = _batch_axes(dy)
-    dgamma = xp.sum(dy * x_hat, axis=axes)
-    dbeta = xp.sum(dy, axis=axes)
-    dx_hat = dy * xp.reshape(gamma, inv_std.shape)
+    da = activation_gradient(dy, a, activation)
+    dgamma = xp.sum(da * x_hat, axis=axes)
+    dbeta = xp.sum(da, axis=axes)
+    dx_hat = da * xp.reshape(gamma, inv_std.shape)
     if training:
         values = max(_values_per_channel(dy), 1)
         mean_dx_hat = xp.sum(dx_hat, axis=axes, keepdims=True) / values

@@ -153,7 +153,11 @@ LAYERS: Final[dict[str, Keys]] = {
     "gru": _RECURRENT,
     "last_step": {"bidirectional": Key(Flag())},
     "flatten": {},
-    "batch_norm": {"momentum": Key(Number(0, 1)), "eps": Key(_NOT_NEGATIVE)},
+    "batch_norm": {
+        "momentum": Key(Number(0, 1)),
+        "eps": Key(_NOT_NEGATIVE),
+        "activation": Key(Text(ACTIVATIONS)),
+    },
     "layer_norm": {"eps": Key(_NOT_NEGATIVE)},
     "rms_norm": {"eps": Key(_NOT_NEGATIVE)},
     "standardize": {"eps": Key(_NOT_NEGATIVE)},

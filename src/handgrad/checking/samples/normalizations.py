@@ -17,6 +17,7 @@ from handgrad.checking.samples.makers import (
     with_minus_infinity,
 )
 from handgrad.checking.samples.table import Maker, OpSamples, Row, row
+from handgrad.ops.activation import ACTIVATIONS
 
 # In the small examples eps is 0 and every standard deviation or root mean square a whole number, so
 # that all that follows are fractions.
@@ -113,6 +114,11 @@ _BATCH_NORM: Final = (
     row("momentum", "option", _batch(5, 3), training=True, momentum=0.3),
     row("eps", "option", _batch(5, 3), training=True, eps=0.5),
     row("inference, eps", "option", _batch(5, 3), training=False, eps=0.5),
+    *(
+        row(activation, "option", _batch(5, 3), training=True, activation=activation)
+        for activation in ACTIVATIONS[1:]
+    ),
+    row("inference, relu", "option", _batch(2, 3, 4), training=False, activation="relu"),
     row(
         "one constant channel",
         "extreme values",
@@ -152,6 +158,7 @@ def _random_batch_norm(rng: np.random.Generator) -> Row:
         training=training,
         momentum=pick(rng, 0.1, 0.3),
         eps=pick(rng, 1e-5, 1e-3, 0.5),
+        activation=pick(rng, *ACTIVATIONS),
     )
 
 

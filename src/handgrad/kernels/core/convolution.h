@@ -135,10 +135,7 @@ struct WriteLanes {
                       [&](int l, long p, long count, Vec<T> v) {
                           T* target = image + ((lane + l) * height + y) * width + x + p * step;
                           if (bias != nullptr) v += bias[lane + l];
-                          if (step == 1)
-                              store_some(target, v, count);
-                          else
-                              for (long i = 0; i < count; i++) target[i * step] = v[i];
+                          store_strided(target, v, step, count);
                       });
     }
 };
