@@ -168,17 +168,18 @@ template <class T>
 inline void store_strided(T* p, Vec<T> v, long stride, long count) {
     if (stride == 1) return store_some(p, v, count);
 #if defined(__AVX512F__)
-    if (stride == 2 && sizeof(T) == 4) {
-        constexpr long half = kLanes<T> / 2;
-        constexpr auto lanes = std::make_index_sequence<kLanes<T>>{};
-        const auto every_second = [](long values) {
-            return static_cast<__mmask16>(0x5555u & ((1u << 2 * values) - 1));
-        };
-        const long low = std::min(count, half);
-        _mm512_mask_storeu_ps(p, every_second(low), (__m512)detail::zip_low<T>(v, v, lanes));
-        _mm512_mask_storeu_ps(p + 2 * half, every_second(count - low),
-                              (__m512)detail::zip_high<T>(v, v, lanes));
-        return;
+    if constexpr (std::is_same_v<T, float>) {
+        if (stride == 2) {
+            constexpr auto lanes = std::make_index_sequence<kLanes<T>>{};
+            const auto every_second = [](long values) {
+                return static_cast<__mmask16>(0x5555u & ((1u << 2 * values) - 1));
+            };
+            const long low = std::min(count, 8L);
+            _mm512_mask_storeu_ps(p, every_second(low), detail::zip_low<T>(v, v, lanes));
+            _mm512_mask_storeu_ps(p + 16, every_second(count - low),
+                                  detail::zip_high<T>(v, v, lanes));
+            return;
+        }
     }
 #endif
     for (long i = 0; i < count; i++) p[i * stride] = v[i];
