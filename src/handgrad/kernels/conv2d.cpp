@@ -55,19 +55,21 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
 }
 
 // dz = dy · f′ for one image, where `dz` is given, and its sums over the positions added to dbias.
-template <class T, class F>
-void activation_gradient_image(const F& f, const T* dy, const T* saved, T* dz, T* dbias,
-                               long filters, long positions) {
-    for (long i = 0; i < filters; i++) {
-        Vec<T> sum{};
-        // Beyond the last position dy is loaded as 0, and so is its gradient.
-        for_lanes<T>(i * positions, (i + 1) * positions, [&](auto lanes) {
-            const Vec<T> g = f.gradient(lanes.load(dy), lanes.load(saved));
-            if (dz != nullptr) lanes.store(dz, g);
-            sum += g;
-        });
-        dbias[i] += lane_sum(sum);
-    }
+template <class T>
+void activation_gradient_image(int activation, double slope, const T* dy, const T* saved, T* dz,
+                               T* dbias, long filters, long positions) {
+    with_activation<T>(activation, slope, [&](auto f) {
+        for (long i = 0; i < filters; i++) {
+            Vec<T> sum{};
+            // Beyond the last position dy is loaded as 0, and so is its gradient.
+            for_lanes<T>(i * positions, (i + 1) * positions, [&](auto lanes) {
+                const Vec<T> g = f.gradient(lanes.load(dy), lanes.load(saved));
+                if (dz != nullptr) lanes.store(dz, g);
+                sum += g;
+            });
+            dbias[i] += lane_sum(sum);
+        }
+    });
 }
 
 template <class T>
@@ -90,11 +92,9 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
             T* own = identity ? nullptr : scratch<T>(Scratch::kRow, conv.output_values());
             const T* dz = identity ? dy.data() + out : own;
             if (!identity || dbias)
-                with_activation<T>(activation, slope, [&](auto f) {
-                    activation_gradient_image(f, dy.data() + out, saved.data() + out, own,
-                                              part + bias_at + group * conv.group_filters(),
-                                              conv.group_filters(), conv.positions());
-                });
+                activation_gradient_image(activation, slope, dy.data() + out, saved.data() + out,
+                                          own, part + bias_at + group * conv.group_filters(),
+                                          conv.group_filters(), conv.positions());
             if (dweight)
                 forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
             if (input_gradient)
