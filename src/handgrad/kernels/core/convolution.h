@@ -59,8 +59,8 @@ struct Panels {
     }
 };
 
-// The kernels of all groups, packed by all threads: pack(group, panel, values) writes those of
-// `channels` planes of `taps` terms.
+// The kernels of all groups, packed by all threads: pack(group, panel, values) writes the values of
+// a panel, channel by channel, `taps` terms for each.
 template <class V, class Pack>
 void pack_kernels(const Panels<V>& panels, long groups, long channels, long taps, V* packed,
                   const Pack& pack) {

@@ -63,12 +63,12 @@ struct Operand {
     static const V* for_taps(const Frame& frame, const V* image) { return framed(frame, image); }
     // For a sum over places.
     static const V* for_places(const Frame& frame, const V* image) { return framed(frame, image); }
-    // The values of so many lanes at all places, as matrix (lane, place).
+    // The panel of `lanes` lanes from `lane` on, its terms the places; `matrix` has the values.
     static void pack_places(V* packed, const Places& places, int width,
                             const StridedPack<V>& matrix, long lane, int lanes) {
         matrix(packed, width, lane, lanes, 0, places.rows * places.columns);
     }
-    // The kernels of a panel: `packed` receives what pack(values) wrote, plane by plane.
+    // The panel that pack(values) writes, `plane` values for each channel.
     template <class Pack>
     static void pack_planes(V* packed, long, long, const Pack& pack) {
         pack(packed);
