@@ -742,6 +742,7 @@ _add(
 _add(
     "max_pool2d", "stride past the kernel", {"x": normal(1, 1, 9, 7)}, kernel_size=2, stride=(4, 3)
 )
+_add("max_pool2d", "two columns", {"x": normal(2, 3, 8, 37)}, kernel_size=(2, 2), stride=(3, 2))
 _add("max_pool2d", "empty batch", {"x": normal(0, 3, 6, 8)}, kernel_size=2)
 _add("max_pool2d", "large", {"x": normal(7, 13, 26, 28)}, kernel_size=2, large=True)
 _add(

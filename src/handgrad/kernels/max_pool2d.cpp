@@ -84,15 +84,42 @@ void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const std::vect
     });
 }
 
+// dx of one plane whose windows are side by side and two columns wide: every place at once, a
+// vector of windows at a time.
+template <class T>
+void spread_in_twos(const Pooling& pool, const T* gradient, const Place<T>* winner, T* image,
+                    Vec<Place<T>> numbers) {
+    if (!pool.gapless()) std::fill_n(image, pool.values(), T(0));
+    for (long j = 0; j < pool.out_h; j++, gradient += pool.out_w, winner += pool.out_w)
+        for (long k = 0; k < pool.out_w; k += kLanes<T>) {
+            const long count = std::min<long>(kLanes<T>, pool.out_w - k);
+            const Vec<T> g = load_some(gradient + k, count);
+            const Vec<Place<T>> places = load_some(winner + k, count) - Place<T>(2) * numbers;
+            const auto won_at = [&](long at) {
+                return places == static_cast<Place<T>>(at) ? g : Vec<T>{};
+            };
+            for (long m = 0; m < pool.kernel_h; m++) {
+                const long at = (j * pool.stride_h + m) * pool.width + 2 * k;
+                store_in_turns(image + at, won_at(at), won_at(at + 1), count);
+            }
+        }
+}
+
 template <class T>
 void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const std::vector<long>& sizes) {
     const Pooling pool(sizes);
+    Vec<Place<T>> numbers;
+    for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
     nb::gil_scoped_release release;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
         for (long plane = begin; plane < end; plane++) {
             T* image = dx.data() + plane * pool.values();
             const T* gradient = dy.data() + plane * pool.windows();
             const Place<T>* places = winner.data() + plane * pool.windows();
+            if (pool.in_twos()) {
+                spread_in_twos(pool, gradient, places, image, numbers);
+                continue;
+            }
             std::fill_n(image, pool.values(), T(0));
             for (long i = 0; i < pool.windows(); i++) image[places[i]] += gradient[i];
         }

@@ -33,6 +33,16 @@ struct Pooling {
         return windows() == 1 && kernel_h == height && kernel_w == width && pad_h == 0 &&
                pad_w == 0;
     }
+    // Windows side by side and two columns wide, none of which reaches beyond the image.
+    bool in_twos() const {
+        return kernel_w == 2 && stride_w == 2 && kernel_h <= stride_h && dilation_h == 1 &&
+               dilation_w == 1 && pad_h == 0 && pad_w == 0;
+    }
+    // Where windows do not overlap, whether every place of the image is in one.
+    bool gapless() const {
+        return kernel_h == stride_h && kernel_w == stride_w && out_h * stride_h == height &&
+               out_w * stride_w == width;
+    }
 
     // Of a tap at column offset `shift`, the outputs [first, last) that meet a column of the image.
     long first_inside(long shift) const {

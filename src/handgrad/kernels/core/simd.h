@@ -141,9 +141,10 @@ inline Vec<T> zip_high(Vec<T> a, Vec<T> b, std::index_sequence<I...>) {
 }  // namespace detail
 
 namespace detail {
+// Every second value of those from low[0] to high's last, which lies 2 · lanes - 2 further.
 template <class T, std::size_t... I>
-inline Vec<T> even_lanes(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
-    return __builtin_shufflevector(low, high, (2 * I)...);
+inline Vec<T> every_second(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
+    return __builtin_shufflevector(low, high, (I < kLanes<T> / 2 ? 2 * I : 2 * I + 1)...);
 }
 }  // namespace detail
 
@@ -153,14 +154,30 @@ inline Vec<T> load_strided(const T* p, long stride, long count) {
     constexpr int n = kLanes<T>;
     if (stride == 1) return load_some(p, count);
     if (stride == 2) {
-        const long values = 2 * count - 1;
-        const Vec<T> low = load_some(p, std::min<long>(values, n));
-        const Vec<T> high = values > n ? load_some(p + n, values - n) : Vec<T>{};
-        return detail::even_lanes<T>(low, high, std::make_index_sequence<n>{});
+        const auto part = [](const T* from, long have) {
+            return have >= n ? load(from) : load_some(from, std::max(have, 0L));
+        };
+        return detail::every_second<T>(part(p, 2 * count - 1), part(p + n - 1, 2 * count - n),
+                                       std::make_index_sequence<n>{});
     }
     Vec<T> v{};
     for (long k = 0; k < count; k++) v[k] = p[k * stride];
     return v;
+}
+
+// The first `count` lanes of a and b in turns: a0, b0, a1, b1, ...
+template <class T>
+inline void store_in_turns(T* p, Vec<T> a, Vec<T> b, long count) {
+    constexpr long n = kLanes<T>;
+    constexpr auto lanes = std::make_index_sequence<n>{};
+    const Vec<T> low = detail::zip_low<T>(a, b, lanes), high = detail::zip_high<T>(a, b, lanes);
+    if (count == n) {
+        store(p, low);
+        store(p + n, high);
+    } else {
+        store_some(p, low, std::min(2 * count, n));
+        store_some(p + n, high, std::max(2 * count - n, 0L));
+    }
 }
 
 // The first `count` lanes, `stride` apart.
@@ -171,12 +188,12 @@ inline void store_strided(T* p, Vec<T> v, long stride, long count) {
     if constexpr (std::is_same_v<T, float>) {
         if (stride == 2) {
             constexpr auto lanes = std::make_index_sequence<kLanes<T>>{};
-            const auto every_second = [](long values) {
+            const auto even_lanes = [](long values) {
                 return static_cast<__mmask16>(0x5555u & ((1u << 2 * values) - 1));
             };
             const long low = std::min(count, 8L);
-            _mm512_mask_storeu_ps(p, every_second(low), detail::zip_low<T>(v, v, lanes));
-            _mm512_mask_storeu_ps(p + 16, every_second(count - low),
+            _mm512_mask_storeu_ps(p, even_lanes(low), detail::zip_low<T>(v, v, lanes));
+            _mm512_mask_storeu_ps(p + 16, even_lanes(count - low),
                                   detail::zip_high<T>(v, v, lanes));
             return;
         }
@@ -189,10 +206,10 @@ inline void store_strided(T* p, Vec<T> v, long stride, long count) {
 template <class T>
 inline void copy_strided(T* target, const T* source, long stride, long count) {
     if (stride == 1) return copy_values(target, source, count);
-    for (long i = 0; i < count; i += kLanes<T>) {
-        const long some = std::min<long>(kLanes<T>, count - i);
-        store_some(target + i, load_strided(source + i * stride, stride, some), some);
-    }
+    long i = 0;
+    for (; i + kLanes<T> <= count; i += kLanes<T>)
+        store(target + i, load_strided(source + i * stride, stride, kLanes<T>));
+    for (; i < count; i++) target[i] = source[i * stride];
 }
 
 // A square of kLanes × kLanes values, transposed in registers: log2(lanes) rounds in which row i is
