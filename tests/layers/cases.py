@@ -111,6 +111,7 @@ CASES = [
     Case("layer-norm-without-bias", lambda rng: LayerNorm(5, bias=False, dtype=F64), (3, 2, 5)),
     Case("rms-norm", lambda rng: RMSNorm(5, dtype=F64), (3, 5)),
     Case("batch-norm", lambda rng: BatchNorm(3, dtype=F64), (4, 3, 2, 2)),
+    Case("batch-norm-tanh", lambda rng: BatchNorm(3, activation="tanh", dtype=F64), (4, 3, 2, 2)),
     Case("embedding", lambda rng: Embedding(7, 4, rng=rng, dtype=F64), (2, 5), tokens=True),
     Case("activation", lambda rng: Activation("sigmoid"), (3, 4)),
     Case("softmax", lambda rng: Activation("softmax", axis=1), (3, 4)),
