@@ -29,6 +29,7 @@ void correlate(const Places& places, const T* image, const long* offsets, const 
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++) sums[i][v] = load(tile + (i * Vectors + v) * n);
+    // One pointer moves, and offsets stay: moving a pointer for each row took up to 20 % longer.
     long offset[Rows];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
