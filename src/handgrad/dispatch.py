@@ -46,6 +46,8 @@ _PLAIN: Final = frozenset({int, float, str, bool, tuple, list, type(None), np.ra
 
 #: Whether arguments can go to a kernel as they are; native, since every call waits for it.
 _fits: Final[Any] = getattr(kernels.native, "fits", None)
+#: Ends a recording that is being made, and says why; see `handgrad.training.step`.
+_spoil_recording: Final[Any] = getattr(kernels.native, "spoil_recording", lambda why: None)
 
 
 class _Skip:
@@ -231,6 +233,7 @@ def _readable(value: Any, views: bool) -> Any:
         return value
     if views and _rows_in_one_piece(value):
         return value
+    _spoil_recording("an array was copied for a kernel")
     return np.require(value, requirements=("C", "A"))
 
 
@@ -321,6 +324,7 @@ def _dispatched_forward(
                     raise
                 return y, KernelCache(stem, kernel, kept, y)
             _check_kernel(f"ops.{stem}", refusal)
+        _spoil_recording(f"ops.{stem} ran as its reference")
         check("validate_values")(*args, **kwargs)
         return reference(*args, **kwargs)
 

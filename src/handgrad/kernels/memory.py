@@ -52,4 +52,7 @@ def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Arr
 
 def indices(array: Any) -> Array:
     """Indices as native code takes them: a C-contiguous array of int64."""
-    return np.asarray(array, dtype=np.int64, order="C")
+    converted = np.asarray(array, dtype=np.int64, order="C")
+    if converted is not array:
+        native.spoil_recording("indices were converted for a kernel")
+    return converted
