@@ -166,7 +166,10 @@ class _Like(NamedTuple):
 
 def _like(y: Any) -> Any:
     """A `_Like` for every array of nested outputs."""
-    return tuple(map(_like, y)) if isinstance(y, tuple) else _Like(y.shape, y.dtype)
+    if isinstance(y, tuple):
+        return tuple(map(_like, y))
+    # As _Like(y.shape, y.dtype), in half the time.
+    return tuple.__new__(_Like, (y.shape, y.dtype))
 
 
 class KernelCache:

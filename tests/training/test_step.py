@@ -114,9 +114,7 @@ def test_probabilities_as_targets() -> None:
     rng = np.random.default_rng(7)
     for _ in range(3):
         x, _ = batch(rng, 4, example, np.float32)
-        check_same_bits(
-            model, step, gradients, x, rng.dirichlet(np.ones(3), 4).astype(np.float32)
-        )
+        check_same_bits(model, step, gradients, x, rng.dirichlet(np.ones(3), 4).astype(np.float32))
     assert step.recordings == 1
 
 

@@ -76,5 +76,6 @@ def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     if dx is None:
         return None
     native_backward = _backward_indices if len(options) == 2 else _backward_probabilities
-    native_backward(np.asarray(dloss, dtype=x.dtype), divisor, x, target, weight, kept, dx, *sizes, *options)
+    dloss = np.asarray(dloss, dtype=x.dtype)
+    native_backward(dloss, divisor, x, target, weight, kept, dx, *sizes, *options)
     return dx

@@ -67,10 +67,10 @@ class Recording {
         for (Py_ssize_t i = 0; i < count; i++)
             if (!are_alike(PyTuple_GET_ITEM(batch.ptr(), i), place(i))) return false;
         for (Py_ssize_t i = 0; i < count; i++)
-            std::memcpy(PyArray_DATA(place(i)),
-                        PyArray_DATA(reinterpret_cast<PyArrayObject*>(
-                            PyTuple_GET_ITEM(batch.ptr(), i))),
-                        static_cast<std::size_t>(PyArray_NBYTES(place(i))));
+            std::memcpy(
+                PyArray_DATA(place(i)),
+                PyArray_DATA(reinterpret_cast<PyArrayObject*>(PyTuple_GET_ITEM(batch.ptr(), i))),
+                static_cast<std::size_t>(PyArray_NBYTES(place(i))));
         for (const Call& call : calls_) call.make();
         return true;
     }
@@ -85,8 +85,8 @@ class Recording {
             static_assert(sizeof(nb::object) == sizeof(PyObject*));
             const auto* each = reinterpret_cast<PyObject* const*>(arguments.data());
             const std::size_t named = names.is_valid() ? nb::len(names) : 0;
-            PyObject* none = PyObject_Vectorcall(function.ptr(), each, arguments.size() - named,
-                                                 names.ptr());
+            PyObject* none =
+                PyObject_Vectorcall(function.ptr(), each, arguments.size() - named, names.ptr());
             if (none == nullptr) throw nb::python_error();
             Py_DECREF(none);
         }
@@ -120,8 +120,7 @@ class Recording {
 
 // What is in the module under a kernel's name.
 struct Kernel {
-    PyObject_HEAD
-    vectorcallfunc call;
+    PyObject_HEAD vectorcallfunc call;
     PyObject* function;
 };
 
