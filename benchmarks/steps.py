@@ -99,13 +99,11 @@ def _handgrad(work: str, sizes: Sizes, precisely: Callable[[], AbstractContextMa
     gradients = parameters.zeros_like()
     loss = hg.losses.CrossEntropy(class_axis=1 if target.ndim == 1 else -1)
     optimizer = hg.optimizers.Adam(lr=LEARNING_RATE)
+    loss_and_gradients = hg.training.Step(model, loss, gradients)
 
     def step() -> Any:
         with precisely():
-            y, cache = model.forward(*inputs, training=True)
-            value, loss_cache = loss.forward(y, target)
-            dy = loss.backward(loss_cache)
-            model.backward(dy, cache, gradients=gradients, input_gradient=False)
+            _, value = loss_and_gradients(inputs, target)
             optimizer.step(parameters, gradients)
         return value
 

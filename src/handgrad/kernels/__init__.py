@@ -26,6 +26,9 @@ INSTRUCTION_SETS: Final = {
     "generic": "_native_generic",
 }
 
+#: Native functions that a recording passes over: they compute nothing that it would have to repeat.
+_SERVICES: Final = frozenset({"empty", "fits", "kernel", "spoil_recording"})
+
 
 def _load() -> tuple[ModuleType | None, str, str]:
     """The compiled module, the name of its instruction set, and why there is none if so."""
@@ -40,9 +43,18 @@ def _load() -> tuple[ModuleType | None, str, str]:
         )
     name = wanted or supported[0]
     try:
-        return import_module(f"handgrad.kernels.{INSTRUCTION_SETS[name]}"), name, ""
+        module = import_module(f"handgrad.kernels.{INSTRUCTION_SETS[name]}")
     except ImportError as error:  # as for a HANDGRAD_BF16 that this machine does not have
         raise EngineError(str(error)) from error
+    _make_recordable(module)
+    return module, name, ""
+
+
+def _make_recordable(module: ModuleType) -> None:
+    """Reach every native function through a `Kernel`, so that a `Recording` can note its calls."""
+    for name, value in list(vars(module).items()):
+        if type(value).__name__ == "nb_func" and name not in _SERVICES:
+            setattr(module, name, module.kernel(value))
 
 
 native, instruction_set, reason = _load()

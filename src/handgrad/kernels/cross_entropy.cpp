@@ -3,7 +3,8 @@
 //   log p = x − max x − log Σ exp(x − max x),  l = −Σ_c q_c log p_c,  dl/dx = p Σ_c q_c − q
 //   q_c = w_c ((1 − s) t_c + s/C),  t_c a probability, or 1 at the target's index and 0 elsewhere
 // Of each row max x, log Σ and Σ q are kept: p is computed again, and neither p nor q is stored.
-// They lie in `kept` (4, rows) with the losses in the fourth row.
+// They lie in `kept` (4, rows) with the losses in the fourth row. Their sum over the divisor of the
+// reduction is the loss. Both stay in arrays, as Python need not know the divisor to go backward.
 #include <cmath>
 
 #include "core/binding.h"
@@ -50,17 +51,22 @@ void log_softmax_row(const T* x, long classes, T& highest, T& log_sum) {
         sum<T>(0, classes, [=](auto lanes) { return exp(Vec<T>(lanes.load(x, best) - best)); }));
 }
 
+template <class T>
+double sum_of_losses(const Kept<T>& keep, long rows) {
+    return total<T>(rows, [=](auto lanes) { return lanes.load(keep.loss); });
+}
+
 // −Σ q log p, where a class with q = 0 adds nothing even if its log p is −∞.
 template <class T>
 Vec<T> loss_terms(Vec<T> q, Vec<T> log_p) {
     return q == T(0) ? Vec<T>{} : -q * log_p;
 }
 
-// Losses summed over the rows, and the weight of all targets.
+// The loss of all rows over the weight of all targets for a mean, over 1 for a sum.
 template <class T>
-std::tuple<double, double> forward_indices(In<T> x, Indices target, std::optional<In<T>> weight,
-                                           Out<T> kept, long outer, long classes, long inner,
-                                           double label_smoothing, long ignore_index) {
+void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T> kept, Out<T> loss,
+                     Out<double> divisor, bool mean, long outer, long classes, long inner,
+                     double label_smoothing, long ignore_index) {
     check_indices(target, classes, ignore_index);
     const Axis axis{outer, classes, inner};
     const long rows = axis.rows();
@@ -93,13 +99,14 @@ std::tuple<double, double> forward_indices(In<T> x, Indices target, std::optiona
         const long c = target.data()[row];
         if (c != ignore_index) total_weight += double(smoothing.weight_of(c));
     }
-    const double losses = total<T>(rows, [=](auto lanes) { return lanes.load(keep.loss); });
-    return {losses, total_weight};
+    *divisor.data() = mean && total_weight != 0 ? total_weight : 1.0;
+    *loss.data() = T(sum_of_losses(keep, rows) / *divisor.data());
 }
 
 template <class T>
-double forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, Out<T> kept,
-                             long outer, long classes, long inner, double label_smoothing) {
+void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, Out<T> kept,
+                           Out<T> loss, Out<double> divisor, bool mean, long outer, long classes,
+                           long inner, double label_smoothing) {
     const Axis axis{outer, classes, inner};
     const WithoutGil unlocked(x.size());
     const Kept<T> keep(kept.data(), axis.rows());
@@ -120,12 +127,26 @@ double forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight,
         keep.loss[row] = loss;
         keep.q_sum[row] = q_sum;
     });
-    return total<T>(axis.rows(), [=](auto lanes) { return lanes.load(keep.loss); });
+    *divisor.data() = mean ? static_cast<double>(std::max(axis.rows(), 1L)) : 1.0;
+    *loss.data() = T(sum_of_losses(keep, axis.rows()) / *divisor.data());
 }
 
-// dx = dloss · factor (p Σ q − q), with one dloss per row or none.
+// What the gradient of each row's loss is: dlosses as they are, or the one of all over the divisor.
 template <class T>
-void backward_indices(std::optional<In<T>> dlosses, double factor, In<T> x, Indices target,
+struct RowGradients {
+    const T* dlosses;
+    double of_each;
+
+    RowGradients(In<T> given, const std::optional<In<double>>& divisor)
+        : dlosses(divisor ? nullptr : given.data()),
+          of_each(divisor ? double(*given.data()) / *divisor->data() : 1.0) {}
+
+    T operator[](long row) const { return dlosses == nullptr ? T(of_each) : dlosses[row]; }
+};
+
+// dx = dloss (p Σ q − q); with a divisor there is one dloss, of the loss of all rows.
+template <class T>
+void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, Indices target,
                       std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer, long classes,
                       long inner, double label_smoothing, long ignore_index) {
     check_indices(target, classes, ignore_index);
@@ -133,6 +154,7 @@ void backward_indices(std::optional<In<T>> dlosses, double factor, In<T> x, Indi
     const WithoutGil unlocked(x.size());
     const Kept<const T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
+    const RowGradients<T> dlosses(dloss, divisor);
     for_rows<T, 1>(axis, {x.data()}, dx.data(), [&](long row, auto in, T* out) {
         const long c = target.data()[row];
         if (c == ignore_index) {
@@ -140,7 +162,7 @@ void backward_indices(std::optional<In<T>> dlosses, double factor, In<T> x, Indi
             return;
         }
         const T* scores = in[0];
-        const T scale = T(factor) * (dlosses ? dlosses->data()[row] : T(1));
+        const T scale = dlosses[row];
         const T highest = keep.highest[row], log_sum = keep.log_sum[row], q_sum = keep.q_sum[row];
         for_lanes<T>(0, classes, [=](auto lanes) {
             const Vec<T> p = exp(Vec<T>(lanes.load(scores) - highest - log_sum));
@@ -151,17 +173,18 @@ void backward_indices(std::optional<In<T>> dlosses, double factor, In<T> x, Indi
 }
 
 template <class T>
-void backward_probabilities(std::optional<In<T>> dlosses, double factor, In<T> x, In<T> target,
+void backward_probabilities(In<T> dloss, std::optional<In<double>> divisor, In<T> x, In<T> target,
                             std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer,
                             long classes, long inner, double label_smoothing) {
     const Axis axis{outer, classes, inner};
     const WithoutGil unlocked(x.size());
     const Kept<const T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
+    const RowGradients<T> dlosses(dloss, divisor);
     for_rows<T, 2>(axis, {x.data(), target.data()}, dx.data(), [&](long row, auto in, T* out) {
         const T* scores = in[0];
         const T* wanted = in[1];
-        const T scale = T(factor) * (dlosses ? dlosses->data()[row] : T(1));
+        const T scale = dlosses[row];
         const T highest = keep.highest[row], log_sum = keep.log_sum[row], q_sum = keep.q_sum[row];
         for_lanes<T>(0, classes, [=](auto lanes) {
             const Vec<T> p = exp(Vec<T>(lanes.load(scores) - highest - log_sum));
@@ -177,12 +200,12 @@ void bind(nb::module_& m) {
     const nb::arg given;
     const auto maybe = nb::arg().none();
     m.def("cross_entropy_forward_indices", &forward_indices<T>, given, given, maybe, given, given,
-          given, given, given, given);
-    m.def("cross_entropy_forward_probabilities", &forward_probabilities<T>, given, given, maybe,
-          given, given, given, given, given);
-    m.def("cross_entropy_backward_indices", &backward_indices<T>, maybe, given, given, given, maybe,
           given, given, given, given, given, given, given);
-    m.def("cross_entropy_backward_probabilities", &backward_probabilities<T>, maybe, given, given,
+    m.def("cross_entropy_forward_probabilities", &forward_probabilities<T>, given, given, maybe,
+          given, given, given, given, given, given, given, given);
+    m.def("cross_entropy_backward_indices", &backward_indices<T>, given, maybe, given, given, maybe,
+          given, given, given, given, given, given, given);
+    m.def("cross_entropy_backward_probabilities", &backward_probabilities<T>, given, maybe, given,
           given, maybe, given, given, given, given, given, given);
 }
 

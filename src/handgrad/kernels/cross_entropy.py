@@ -26,8 +26,8 @@ class Cache(NamedTuple):
     """x, target and weight; of every row max x, log Σ exp(x − max x) and Σ q in `kept`.
 
     With these p and q are computed again, so neither is stored. `sizes` is x as (outer, classes,
-    inner), `options` the rest of native's arguments; `total` is what the sum was divided by, None
-    with "none".
+    inner), `options` the rest of native's arguments; `divisor` is what the sum was divided by, an
+    array, and None with "none".
     """
 
     x: Array
@@ -36,7 +36,7 @@ class Cache(NamedTuple):
     kept: Array
     sizes: tuple[int, int, int]
     options: tuple[Any, ...]
-    total: float | None
+    divisor: Array | None
 
 
 def forward(
@@ -54,31 +54,28 @@ def forward(
     outer = shape[0] if axis else 1
     sizes = outer, shape[axis], inner
     kept = empty((4, outer * inner), x.dtype)
+    loss, divisor = empty((), x.dtype), empty((), np.float64)
+    summing = kept, loss, divisor, reduction == "mean", *sizes
     options: tuple[Any, ...]
     if target.ndim < len(shape):
         target = indices(target)
         options = label_smoothing, ignore_index
-        losses, total = _forward_indices(x, target, weight, kept, *sizes, *options)
+        _forward_indices(x, target, weight, *summing, *options)
     else:
         options = (label_smoothing,)
-        losses = _forward_probabilities(x, target, weight, kept, *sizes, *options)
-        total = outer * inner
+        _forward_probabilities(x, target, weight, *summing, *options)
     if reduction == "none":
         each = kept[3].reshape(shape[:axis] + shape[axis + 1 :])
         return each, Cache(x, target, weight, kept, sizes, options, None)
-    total = float(total or 1) if reduction == "mean" else 1.0
-    return x.dtype.type(losses / total), Cache(x, target, weight, kept, sizes, options, total)
+    return loss, Cache(x, target, weight, kept, sizes, options, divisor)
 
 
 def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
-    x, target, weight, kept, sizes, options, total = cache
+    x, target, weight, kept, sizes, options, divisor = cache
     dx = place(None if out is None else out[0], x)
     if dx is None:
         return None
     native_backward = _backward_indices if len(options) == 2 else _backward_probabilities
-    if total is None:
-        dlosses, factor = np.asarray(dloss, dtype=x.dtype), 1.0
-    else:
-        dlosses, factor = None, float(dloss) / total
-    native_backward(dlosses, factor, x, target, weight, kept, dx, *sizes, *options)
+    dloss = np.asarray(dloss, dtype=x.dtype)
+    native_backward(dloss, divisor, x, target, weight, kept, dx, *sizes, *options)
     return dx

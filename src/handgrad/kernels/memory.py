@@ -15,6 +15,7 @@ assert native is not None
 
 #: `empty(shape, dtype)`: an uninitialised C-contiguous NumPy array, 64-byte aligned when large.
 empty = native.empty
+_spoil_recording = native.spoil_recording
 
 
 def empty_as(like: Array, shape: tuple[int, ...]) -> Array:
@@ -52,4 +53,7 @@ def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Arr
 
 def indices(array: Any) -> Array:
     """Indices as native code takes them: a C-contiguous array of int64."""
-    return np.asarray(array, dtype=np.int64, order="C")
+    converted = np.asarray(array, dtype=np.int64, order="C")
+    if converted is not array:
+        _spoil_recording("indices were converted for a kernel")
+    return converted

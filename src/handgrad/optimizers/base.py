@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,11 @@ def _kernel_for(stem: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | Non
             f"or float64; found {found}; engine 'auto' would use the reference"
         )
     return None
+
+
+#: A kernel or None for the reference, and the (parameter, gradient, *slots) it updates.
+_Sweep: TypeAlias = tuple[ModuleType | None, tuple[NDArray[Any], ...]]
+_NOTHING: Final = (None, None, "")
 
 
 def _layout(arrays: Mapping[str, Array]) -> Layout:
@@ -91,8 +96,8 @@ class Optimizer:
         self.hyperparameters = hyperparameters
         self.steps = 0
         self._slots: tuple[FlatArrays, ...] | None = None
-        self._swept: tuple[FlatArrays | None, FlatArrays | None] = (None, None)
-        self._sweeps: list[tuple[NDArray[Any], ...]] = []
+        self._swept: tuple[FlatArrays | None, FlatArrays | None, str] = _NOTHING
+        self._sweeps: list[_Sweep] = []
 
     def step(
         self,
@@ -111,14 +116,24 @@ class Optimizer:
         settings = {"lr": self.lr if lr is None else lr, **self.hyperparameters}
         if self.counts_steps:
             settings["step"] = self.steps
-        for arrays in sweeps:
-            self._sweep(arrays, settings)
+        for kernel, arrays in sweeps:
+            if kernel is not None:
+                kernel.update(*arrays, **settings)
+                continue
+            parameter, gradient, *slots = arrays
+            updated = type(self).update(parameter, gradient, *slots, **settings)
+            for place, values in zip((parameter, *slots), updated, strict=True):
+                place[...] = values
 
     def _sweeps_over(
         self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
-    ) -> list[tuple[NDArray[Any], ...]]:
-        """(parameter, gradient, *slots) of every sweep; remembered for the same two FlatArrays."""
-        if parameters is self._swept[0] and gradients is self._swept[1]:
+    ) -> list[_Sweep]:
+        """Every sweep's kernel, or None, and its (parameter, gradient, *slots).
+
+        They are remembered for the same two FlatArrays: a small network's step is short.
+        """
+        last_parameters, last_gradients, engine = self._swept
+        if parameters is last_parameters and gradients is last_gradients and engine == get_engine():
             return self._sweeps
         slots = self._slots_for(parameters)
         if (
@@ -127,26 +142,18 @@ class Optimizer:
             and parameters.layout == gradients.layout
         ):
             buffers = (slot.buffer for slot in slots)
-            self._sweeps = [(parameters.buffer, gradients.buffer, *buffers)]
-            self._swept = (parameters, gradients)
+            self._sweeps = [self._sweep_of(parameters.buffer, gradients.buffer, *buffers)]
+            self._swept = (parameters, gradients, get_engine())
             return self._sweeps
         check_same_arrays(f"{type(self).__name__}: gradients", parameters, gradients)
         return [
-            (parameter, gradients[name], *(slot[name] for slot in slots))
+            self._sweep_of(parameter, gradients[name], *(slot[name] for slot in slots))
             for name, parameter in parameters.items()
         ]
 
-    def _sweep(self, arrays: tuple[NDArray[Any], ...], settings: dict[str, Any]) -> None:
-        """Update (parameter, gradient, *slots) in place, with the kernel or with the reference."""
+    def _sweep_of(self, *arrays: NDArray[Any]) -> _Sweep:
         kernel = _kernel_for(self.stem, arrays)
-        if kernel is not None:
-            flat = [array if array.ndim == 1 else array.reshape(-1) for array in arrays]
-            kernel.update(*flat, **settings)
-            return
-        parameter, gradient, *slots = arrays
-        updated = type(self).update(parameter, gradient, *slots, **settings)
-        for place, values in zip((parameter, *slots), updated, strict=True):
-            place[...] = values
+        return kernel, arrays if kernel is None else tuple(array.reshape(-1) for array in arrays)
 
     def _slots_for(self, parameters: Mapping[str, Array]) -> tuple[FlatArrays, ...]:
         """The state arrays in the parameters' own layout; zeros before the first step."""
@@ -160,7 +167,7 @@ class Optimizer:
             check_same_arrays(f"{type(self).__name__}: parameters", slots[0], parameters)
             like = FlatArrays.of(parameters)
             slots = tuple(like.filled_from(slot) for slot in slots)
-            self._swept = (None, None)
+            self._swept = _NOTHING
         self._slots = slots
         return slots
 
@@ -197,4 +204,4 @@ class Optimizer:
         self.steps = int(state["step"])
         flat = tuple(FlatArrays.of(loaded[slot]) for slot in self.slots)
         self._slots = flat if any(flat) else None
-        self._swept = (None, None)
+        self._swept = _NOTHING

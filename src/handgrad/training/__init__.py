@@ -38,6 +38,7 @@ from handgrad.training.run import (
     start_run,
     train,
 )
+from handgrad.training.step import Step
 from handgrad.training.trainer import History, Trainer
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "RunConfig",
     "Section",
     "Shift",
+    "Step",
     "Trainer",
     "evaluate",
     "read_config",

@@ -100,6 +100,22 @@ inline void copy_values(T* target, const T* source, long count) {
     if (i < count) store_some(target + i, load_some(source + i, count - i), count - i);
 }
 
+// The first n lanes, and 0 in the others.
+template <class T>
+inline Vec<T> first_lanes(Vec<T> v, long n) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<T, float>)
+        return _mm512_maskz_mov_ps(static_cast<__mmask16>((1u << n) - 1), v);
+    else if constexpr (std::is_same_v<T, double>)
+        return _mm512_maskz_mov_pd(static_cast<__mmask8>((1u << n) - 1), v);
+    else
+#endif
+    {
+        for (long i = n; i < kLanes<T>; i++) v[i] = T(0);
+        return v;
+    }
+}
+
 template <class V>
 inline V maximum(V a, V b) {
     return a > b ? a : b;

@@ -1,0 +1,189 @@
+// Recording: the calls of kernels that a piece of Python makes, kept with their arguments, to be
+// made again without Python.
+//
+// Every kernel is reached through a `Kernel`, a callable that passes its arguments on and, while a
+// recording is being made on this thread, notes them there. What a call reads and writes are the
+// same arrays each time, so a new batch is copied to where the first one was. A call that answers
+// with a value has told Python something that a replay could not: it ends the recording. Passing a
+// call on costs some 40 ns.
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include <nanobind/stl/string.h>
+#include <numpy/arrayobject.h>
+#include <structmember.h>
+
+#include <cstring>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "core/binding.h"
+
+namespace handgrad {
+namespace {
+
+class Recording;
+thread_local Recording* being_made = nullptr;
+
+class Recording {
+  public:
+    Recording(nb::tuple batch, long most_bytes)
+        : batch_(std::move(batch)), most_bytes_(most_bytes) {}
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    ~Recording() { end(); }
+
+    void begin() { being_made = this; }
+    void end() {
+        if (being_made == this) being_made = nullptr;
+    }
+
+    // Nothing is replayed any more, and `why` says why not.
+    void spoil(const std::string& why) {
+        if (why_.empty()) why_ = why;
+        calls_.clear();
+    }
+    const std::string& why() const { return why_; }
+    std::size_t size() const { return calls_.size(); }
+
+    void note(PyObject* function, PyObject* const* arguments, std::size_t count, PyObject* names) {
+        if (!why_.empty()) return;
+        Call call{nb::borrow(function), {}, nb::borrow(names)};
+        const std::size_t named =
+            names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names));
+        for (std::size_t i = 0; i < count + named; i++) {
+            count_bytes(arguments[i]);
+            call.arguments.push_back(nb::borrow(arguments[i]));
+        }
+        calls_.push_back(std::move(call));
+        if (bytes_ > most_bytes_) spoil("its arrays take more memory than a recording may");
+    }
+
+    // Every call once more, in order, on another batch; false, and nothing done, if its arrays have
+    // other shapes or types or do not lie in one piece.
+    bool replay(nb::tuple batch) const {
+        const Py_ssize_t count = PyTuple_GET_SIZE(batch_.ptr());
+        if (PyTuple_GET_SIZE(batch.ptr()) != count) return false;
+        for (Py_ssize_t i = 0; i < count; i++)
+            if (!are_alike(PyTuple_GET_ITEM(batch.ptr(), i), place(i))) return false;
+        for (Py_ssize_t i = 0; i < count; i++)
+            std::memcpy(
+                PyArray_DATA(place(i)),
+                PyArray_DATA(reinterpret_cast<PyArrayObject*>(PyTuple_GET_ITEM(batch.ptr(), i))),
+                static_cast<std::size_t>(PyArray_NBYTES(place(i))));
+        for (const Call& call : calls_) call.make();
+        return true;
+    }
+
+  private:
+    struct Call {
+        nb::object function;
+        std::vector<nb::object> arguments;
+        nb::object names;
+
+        void make() const {
+            static_assert(sizeof(nb::object) == sizeof(PyObject*));
+            const auto* each = reinterpret_cast<PyObject* const*>(arguments.data());
+            const std::size_t named = names.is_valid() ? nb::len(names) : 0;
+            PyObject* none =
+                PyObject_Vectorcall(function.ptr(), each, arguments.size() - named, names.ptr());
+            if (none == nullptr) throw nb::python_error();
+            Py_DECREF(none);
+        }
+    };
+
+    PyArrayObject* place(Py_ssize_t i) const {
+        return reinterpret_cast<PyArrayObject*>(PyTuple_GET_ITEM(batch_.ptr(), i));
+    }
+
+    static bool are_alike(PyObject* given, PyArrayObject* place) {
+        if (!PyArray_CheckExact(given)) return false;
+        auto* array = reinterpret_cast<PyArrayObject*>(given);
+        return PyArray_TYPE(array) == PyArray_TYPE(place) && PyArray_ISCARRAY_RO(array) &&
+               PyArray_SAMESHAPE(array, place);
+    }
+
+    void count_bytes(PyObject* argument) {
+        if (!PyArray_Check(argument)) return;
+        auto* array = reinterpret_cast<PyArrayObject*>(argument);
+        if (counted_.insert(PyArray_DATA(array)).second)
+            bytes_ += static_cast<long>(PyArray_NBYTES(array));
+    }
+
+    nb::tuple batch_;
+    std::vector<Call> calls_;
+    std::unordered_set<void*> counted_;
+    long bytes_ = 0;
+    long most_bytes_;
+    std::string why_;
+};
+
+// What is in the module under a kernel's name.
+struct Kernel {
+    PyObject_HEAD vectorcallfunc call;
+    PyObject* function;
+};
+
+PyObject* call_kernel(PyObject* self, PyObject* const* arguments, std::size_t count,
+                      PyObject* names) {
+    PyObject* function = reinterpret_cast<Kernel*>(self)->function;
+    PyObject* answer = PyObject_Vectorcall(function, arguments, count, names);
+    if (being_made != nullptr && answer != nullptr) {
+        if (answer == Py_None)
+            being_made->note(function, arguments,
+                             static_cast<std::size_t>(PyVectorcall_NARGS(count)), names);
+        else
+            being_made->spoil("a kernel answered with a value");
+    }
+    return answer;
+}
+
+void destroy_kernel(PyObject* self) {
+    PyTypeObject* type = Py_TYPE(self);
+    Py_DECREF(reinterpret_cast<Kernel*>(self)->function);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyTypeObject* kernel_type() {
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Kernel, call), READONLY, nullptr},
+        {"function", T_OBJECT_EX, offsetof(Kernel, function), READONLY, nullptr},
+        {nullptr, 0, 0, 0, nullptr}};
+    static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                  {Py_tp_dealloc, reinterpret_cast<void*>(destroy_kernel)},
+                                  {Py_tp_members, members},
+                                  {0, nullptr}};
+    static PyType_Spec spec{"handgrad.kernels.Kernel", sizeof(Kernel), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+    static auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+    return type;
+}
+
+nb::object kernel(nb::handle function) {
+    PyTypeObject* type = kernel_type();
+    auto* made = reinterpret_cast<Kernel*>(type->tp_alloc(type, 0));
+    if (made == nullptr) throw nb::python_error();
+    made->call = call_kernel;
+    made->function = nb::borrow(function).release().ptr();
+    return nb::steal(reinterpret_cast<PyObject*>(made));
+}
+
+const Registrar registrar([](nb::module_& m) {
+    if (_import_array() < 0) throw nb::python_error();
+    nb::class_<Recording>(m, "Recording")
+        .def(nb::init<nb::tuple, long>(), "batch"_a, "most_bytes"_a)
+        .def("begin", &Recording::begin)
+        .def("end", &Recording::end)
+        .def("spoil", &Recording::spoil, "why"_a)
+        .def_prop_ro("why", &Recording::why)
+        .def("__len__", &Recording::size)
+        .def("replay", &Recording::replay, "batch"_a);
+    m.def("kernel", &kernel, "function"_a);
+    m.def("spoil_recording", [](const std::string& why) {
+        if (being_made != nullptr) being_made->spoil(why);
+    });
+});
+
+}  // namespace
+}  // namespace handgrad

@@ -1,0 +1,149 @@
+"""One batch's loss and gradients; those of a small network by repeating recorded calls of kernels.
+
+Most of a small network's step is Python: what finds the kernels, checks the shapes and makes the
+arrays. It comes to the same for every batch of one shape. The first of them therefore leaves a
+recording, the list of its kernels' calls with their arguments; for the next, its numbers are copied
+to where the first one's were and the calls are made again, in one native call. The same kernels
+read and write arrays of the same sizes, so the results are the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from handgrad import dispatch, kernels
+from handgrad.arrays import Array
+from handgrad.layers import (
+    Activation,
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    Dense,
+    Flatten,
+    Layer,
+    LayerNorm,
+    MaxPool2d,
+    RMSNorm,
+    Sequential,
+    walk,
+)
+from handgrad.losses import CrossEntropy, Loss
+from handgrad.models import CNN, MLP
+
+#: What computes by kernels alone, draws no numbers and decides nothing by values. These classes
+#: themselves: one derived from them may do anything.
+RECORDABLE: Final[frozenset[type]] = frozenset(
+    {
+        Activation,
+        AvgPool2d,
+        CNN,
+        Conv1d,
+        Conv2d,
+        CrossEntropy,
+        Dense,
+        Flatten,
+        LayerNorm,
+        MLP,
+        MaxPool2d,
+        RMSNorm,
+        Sequential,
+    }
+)
+#: A recording keeps the arrays of its step, which the memory of a larger network is too good for:
+#: there Python is a small part of the time.
+MOST_BYTES: Final = 8 << 20
+#: Kinds of batches that are recorded, such as full ones and the last of an epoch.
+MOST_RECORDINGS: Final = 4
+
+
+class _Recorded(NamedTuple):
+    """The calls of one step, on arrays of their own, where they leave outputs and loss, and the
+    engine and precision they were chosen by."""
+
+    calls: Any
+    results: tuple[Array, Array]
+    mode: tuple[str, str]
+
+
+class Step:
+    """`outputs, value = step(inputs, targets)`, and the gradients of the parameters in `gradients`.
+
+    Calls of kernels are recorded for networks made of `RECORDABLE` layers, while all arrays of a
+    step take no more than `MOST_BYTES`; then the next step writes into the outputs and the value
+    that this one returned. Settings of the layers are those of the first batch of a shape; other
+    arrays put in the place of a parameter are noticed. Where the loss is not finite, `gradients`
+    are not to be used.
+    """
+
+    def __init__(self, model: Layer, loss: Loss, gradients: Mapping[str, Array]) -> None:
+        self.model = model
+        self.loss = loss
+        self.gradients = gradients
+        types = {type(loss), *(type(layer) for _, layer in walk(model))}
+        self._records = kernels.native is not None and types <= RECORDABLE
+        self._parameters = self._find_parameters()
+        self._recorded: list[_Recorded] = []
+
+    def __call__(self, inputs: tuple[Array, ...], targets: Array) -> tuple[Array, Array]:
+        if not self._records:
+            return self._compute(inputs, targets)
+        if not self._has_same_parameters():
+            self._recorded.clear()
+        batch = (*inputs, targets)
+        mode = (dispatch.get_engine(), dispatch.get_precision())
+        try:
+            for recorded in self._recorded:
+                if recorded.mode == mode and recorded.calls.replay(batch):
+                    return recorded.results
+        except IndexError:  # the op has the words for it
+            return self._compute(inputs, targets)
+        return self._record(batch, mode)
+
+    @property
+    def recordings(self) -> int:
+        """How many kinds of batches are recorded."""
+        return len(self._recorded)
+
+    def _compute(self, inputs: tuple[Array, ...], targets: Array) -> tuple[Array, Array]:
+        outputs, cache = self.model.forward(*inputs, training=True)
+        value, loss_cache = self.loss.forward(outputs, targets)
+        if math.isfinite(value):
+            doutputs = self.loss.backward(loss_cache)
+            self.model.backward(doutputs, cache, gradients=self.gradients, input_gradient=False)
+        return outputs, value
+
+    def _record(self, batch: tuple[Array, ...], mode: tuple[str, str]) -> tuple[Array, Array]:
+        if len(self._recorded) == MOST_RECORDINGS:
+            self._records = False
+            self._recorded.clear()
+            return self._compute(batch[:-1], batch[-1])
+        batch = tuple(np.array(array, order="C") for array in batch)
+        calls = kernels.native.Recording(batch, MOST_BYTES)  # type: ignore[union-attr]
+        calls.begin()
+        try:
+            results = self._compute(batch[:-1], batch[-1])
+        finally:
+            calls.end()
+        if calls.why:
+            self._records = False
+        elif math.isfinite(results[1]):
+            self._recorded.append(_Recorded(calls, results, mode))
+        return results
+
+    def _has_same_parameters(self) -> bool:
+        """If not, new ones are looked up, and the recordings are of no use."""
+        same = all(getattr(layer, name) is array for layer, name, array in self._parameters)
+        if not same:
+            self._parameters = self._find_parameters()
+        return same
+
+    def _find_parameters(self) -> list[tuple[Layer, str, Array]]:
+        return [
+            (layer, name, getattr(layer, name))
+            for _, layer in walk(self.model)
+            for name in layer.parameter_names
+        ]

@@ -1,0 +1,228 @@
+"""A step by recorded calls gives the bits of the step that was not recorded, or is not recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from handgrad import dispatch, kernels
+from handgrad.errors import ArgumentError
+from handgrad.training import step as module
+from handgrad.training.step import Step
+
+needs_kernels = pytest.mark.skipif(kernels.native is None, reason="no kernels in this installation")
+
+Build = Callable[[np.random.Generator, Any], tuple[hg.layers.Layer, tuple[int, ...]]]
+
+
+def dense(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+    return hg.MLP((7, 5, 3), rng=rng, activation="gelu", dtype=dtype), (7,)
+
+
+def layers(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+    model = hg.layers.Sequential(
+        hg.layers.Dense(6, 5, rng=rng, dtype=dtype),
+        hg.layers.LayerNorm(5, dtype=dtype),
+        hg.layers.Activation("tanh"),
+        hg.layers.Dense(5, 4, rng=rng, bias=False, dtype=dtype),
+        hg.layers.RMSNorm(4, dtype=dtype),
+        hg.layers.Activation("softmax"),
+    )
+    return model, (6,)
+
+
+def convolutions(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+    model = hg.layers.Sequential(
+        hg.layers.Conv2d(2, 3, 3, rng=rng, padding=1, activation="relu", dtype=dtype),
+        hg.layers.MaxPool2d(2),
+        hg.layers.Conv2d(3, 4, 2, rng=rng, dtype=dtype),
+        hg.layers.AvgPool2d("global"),
+        hg.layers.Flatten(),
+        hg.layers.Dense(4, 3, rng=rng, dtype=dtype),
+    )
+    return model, (2, 8, 8)
+
+
+def one_axis(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+    model = hg.layers.Sequential(
+        hg.layers.Conv1d(3, 4, 3, rng=rng, dtype=dtype),
+        hg.layers.Flatten(),
+        hg.layers.Dense(4 * 5, 3, rng=rng, dtype=dtype),
+    )
+    return model, (3, 7)
+
+
+def prepared(build: Build, loss: Any = None, dtype: Any = np.float32) -> tuple[Any, ...]:
+    model, example = build(np.random.default_rng(3), dtype)
+    gradients = model.bind().zeros_like()
+    return model, Step(model, loss or hg.losses.CrossEntropy(), gradients), gradients, example
+
+
+def batch(rng: np.random.Generator, rows: int, example: tuple[int, ...], dtype: Any) -> Any:
+    return rng.standard_normal((rows, *example)).astype(dtype), rng.integers(0, 3, rows)
+
+
+def check_same_bits(model: Any, step: Step, gradients: Any, x: Any, target: Any) -> None:
+    outputs, value = step((x,), target)
+    outputs, value, found = outputs.copy(), value.copy(), gradients.buffer.copy()
+    gradients.buffer[...] = np.nan
+    expected, cache = model.forward(x, training=True)
+    loss, loss_cache = step.loss.forward(expected, target)
+    model.backward(step.loss.backward(loss_cache), cache, gradients=gradients)
+    np.testing.assert_array_equal(outputs, expected)
+    np.testing.assert_array_equal(value, loss)
+    np.testing.assert_array_equal(found, gradients.buffer)
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("build", [dense, layers, convolutions, one_axis])
+def test_recorded_steps_have_the_same_bits(build: Build, dtype: Any) -> None:
+    model, step, gradients, example = prepared(build, dtype=dtype)
+    rng = np.random.default_rng(5)
+    for rows in (5, 5, 3, 5, 3, 1, 5, 1):
+        check_same_bits(model, step, gradients, *batch(rng, rows, example, dtype))
+    assert step.recordings == 3
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"label_smoothing": 0.1},
+        {"weight": np.array([0.5, 2.0, 1.0], np.float32)},
+        {"ignore_index": 1},
+        {"reduction": "sum"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_every_kind_of_mean_is_taken_over_the_new_targets(options: Any) -> None:
+    model, step, gradients, example = prepared(dense, hg.losses.CrossEntropy(**options))
+    rng = np.random.default_rng(6)
+    for _ in range(4):
+        check_same_bits(model, step, gradients, *batch(rng, 6, example, np.float32))
+    assert step.recordings == 1
+
+
+@needs_kernels
+def test_probabilities_as_targets() -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(7)
+    for _ in range(3):
+        x, _ = batch(rng, 4, example, np.float32)
+        check_same_bits(model, step, gradients, x, rng.dirichlet(np.ones(3), 4).astype(np.float32))
+    assert step.recordings == 1
+
+
+@needs_kernels
+def test_batches_that_lie_otherwise() -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(8)
+    for number in range(6):
+        x, target = batch(rng, 4, example, np.float32)
+        if number % 3 == 1:
+            x = np.asfortranarray(x)
+        if number % 3 == 2:
+            target = target.astype(np.int32)
+        check_same_bits(model, step, gradients, x, target)
+
+
+class Doubled(hg.layers.Dense):
+    """What a class derived from a recordable one may do."""
+
+    def forward(self, x: Any, *, training: bool = False) -> Any:
+        return super().forward(2 * x, training=training)
+
+
+def doubled(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+    return hg.layers.Sequential(Doubled(4, 3, rng=rng, dtype=dtype)), (4,)
+
+
+def with_dropout(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+    return hg.MLP((4, 6, 3), rng=rng, dropout=0.5, dtype=dtype), (4,)
+
+
+@pytest.mark.parametrize("build", [doubled, with_dropout])
+def test_what_does_more_than_calls_of_kernels_is_not_recorded(build: Build) -> None:
+    _, step, gradients, example = prepared(build)
+    rng = np.random.default_rng(9)
+    step((batch(rng, 4, example, np.float32)[0],), np.array([0, 1, 2, 0]))
+    assert step.recordings == 0
+    assert np.all(np.isfinite(gradients.buffer))
+
+
+@needs_kernels
+def test_the_reference_is_not_recorded() -> None:
+    _, step, _, example = prepared(dense)
+    with hg.engine("reference"):
+        x, target = batch(np.random.default_rng(0), 4, example, np.float32)
+        step((x,), target)
+    assert step.recordings == 0
+
+
+@needs_kernels
+def test_engine_and_precision_are_those_of_the_call() -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(10)
+    check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+    with hg.engine("reference"):
+        check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+    if kernels.native.bf16_unit != "none":
+        with dispatch.precision("bf16"):
+            for _ in range(2):
+                check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+
+
+@needs_kernels
+def test_a_target_out_of_range_is_named_as_ever() -> None:
+    _, step, _, example = prepared(dense)
+    x, target = batch(np.random.default_rng(11), 4, example, np.float32)
+    step((x,), target)
+    wrong = np.array([0, 1, 7, 2])
+    with pytest.raises(ArgumentError) as first:
+        hg.losses.CrossEntropy().forward(x[:, :3], wrong)
+    with pytest.raises(ArgumentError) as second:
+        step((x,), wrong)
+    assert str(first.value) == str(second.value)
+
+
+@needs_kernels
+def test_a_parameter_put_in_place_of_another_is_noticed() -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(12)
+    check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+    model.layers["linear1"].weight = rng.standard_normal((5, 7)).astype(np.float32)
+    for _ in range(2):
+        check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+    assert step.recordings == 1
+
+
+@needs_kernels
+def test_large_steps_and_many_kinds_of_batches_are_not_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(13)
+    for rows in range(1, 8):
+        check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
+    assert step.recordings == 0
+    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    model, step, gradients, example = prepared(dense)
+    for _ in range(2):
+        check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+    assert step.recordings == 0
+
+
+def test_no_backward_where_the_loss_is_not_finite() -> None:
+    _, step, gradients, example = prepared(dense)
+    x, target = batch(np.random.default_rng(14), 4, example, np.float32)
+    gradients.buffer[...] = 3
+    x[0, 0] = np.nan
+    _, value = step((x,), target)
+    assert np.isnan(value)
+    assert np.all(gradients.buffer == 3)
+    assert step.recordings == 0
