@@ -77,7 +77,8 @@ class Optimizer:
         update(parameter, gradient, *slots, lr=..., <hyperparameters>) -> (parameter, *slots)
 
     and the fused sweep `handgrad.kernels.<stem>.update` takes the same arguments, as flat arrays,
-    and writes parameters and slots in place. Both get `step`, counted from 1, if `counts_steps`.
+    and writes parameters and slots in place; it also multiplies the gradient by a `scale`. Both get
+    `step`, counted from 1, if `counts_steps`.
     """
 
     stem: ClassVar[str]
@@ -99,9 +100,12 @@ class Optimizer:
         parameters: Mapping[str, Array],
         gradients: Mapping[str, Array],
         lr: float | None = None,
+        *,
+        scale: float = 1.0,
     ) -> None:
         """One update of every parameter, in place; `lr` replaces the optimizer's own this once.
 
+        The gradients count times `scale`, such as the factor of clipping, and stay as they are.
         Two FlatArrays of one layout are updated in a single sweep over their buffers, other
         mappings array by array. Raises ArgumentError or ShapeError where a gradient is missing,
         unknown or of another shape than its parameter.
@@ -112,7 +116,7 @@ class Optimizer:
         if self.counts_steps:
             settings["step"] = self.steps
         for arrays in sweeps:
-            self._sweep(arrays, settings)
+            self._sweep(arrays, settings, scale)
 
     def _sweeps_over(
         self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
@@ -136,15 +140,18 @@ class Optimizer:
             for name, parameter in parameters.items()
         ]
 
-    def _sweep(self, arrays: tuple[NDArray[Any], ...], settings: dict[str, Any]) -> None:
+    def _sweep(
+        self, arrays: tuple[NDArray[Any], ...], settings: dict[str, Any], scale: float
+    ) -> None:
         """Update (parameter, gradient, *slots) in place, with the kernel or with the reference."""
         kernel = _kernel_for(self.stem, arrays)
         if kernel is not None:
             flat = [array if array.ndim == 1 else array.reshape(-1) for array in arrays]
-            kernel.update(*flat, **settings)
+            kernel.update(*flat, **settings, scale=scale)
             return
         parameter, gradient, *slots = arrays
-        updated = type(self).update(parameter, gradient, *slots, **settings)
+        scaled = gradient if scale == 1 else gradient * scale
+        updated = type(self).update(parameter, scaled, *slots, **settings)
         for place, values in zip((parameter, *slots), updated, strict=True):
             place[...] = values
 
