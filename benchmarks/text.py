@@ -59,7 +59,7 @@ def handgrad(data: str, seed: int) -> Job:
     """handgrad's side."""
     import handgrad as hg
     from handgrad import recipes, training
-    from handgrad.optimizers import clip_by_global_norm
+    from handgrad.optimizers import clipping_factor, global_norm
     from handgrad.recipes.building import build_optimizer
 
     recipe, task = _task(data, seed)
@@ -81,8 +81,8 @@ def handgrad(data: str, seed: int) -> Job:
             _, loss_cache = loss.forward(logits, targets)
             dlogits = loss.backward(loss_cache)
             model.backward(dlogits, cache, gradients=gradients, input_gradient=False)
-            clip_by_global_norm(gradients, recipe.training["clip_norm"])
-            optimizer.step(parameters, gradients, schedule(done))
+            scale = clipping_factor(global_norm(gradients), recipe.training["clip_norm"])
+            optimizer.step(parameters, gradients, schedule(done), scale=scale)
             done += 1
 
     def judge() -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from handgrad import dispatch
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
 from tests.tolerances import assert_close
@@ -55,6 +57,34 @@ def test_the_incoming_gradient_is_1_by_default(
     dy = loss.backward(cache)
     assert dy.dtype == dtype
     np.testing.assert_array_equal(dy, loss.backward(cache, np.ones(value.shape, dtype)))
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("axis", [1, -1])
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1, "ignore_index": 2}])
+def test_the_gradient_may_take_the_place_of_the_scores(
+    engine: str, axis: int, options: dict[str, Any]
+) -> None:
+    """Also where rows do not lie in one piece (axis 1), and for more classes than one vector."""
+    rng = np.random.default_rng(2)
+    scores = rng.standard_normal((3, 41, 5) if axis == 1 else (3, 5, 41)).astype(np.float32)
+    target = rng.integers(0, 41, (3, 5))
+    target[0, 0] = 2
+    loss = CrossEntropy(class_axis=axis, **options)
+    with dispatch.engine(engine):
+        _, cache = loss.forward(scores, target)
+        expected = loss.backward(cache)
+        found = loss.backward(cache, out=scores)
+    assert np.shares_memory(found, scores)
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_a_strided_place_for_the_gradient_is_refused() -> None:
+    scores = np.zeros((2, 3, 8), np.float32)
+    loss = CrossEntropy(class_axis=-1)
+    _, cache = loss.forward(scores, np.zeros((2, 3), np.int64))
+    with pytest.raises(ArgumentError, match="strided view; allowed: C-contiguous"):
+        loss.backward(cache, out=np.zeros((2, 3, 16), np.float32)[..., ::2])
 
 
 def test_half_the_sum_of_squares_is_that_of_the_notes() -> None:

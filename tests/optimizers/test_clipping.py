@@ -9,7 +9,7 @@ import pytest
 
 from handgrad.errors import ArgumentError
 from handgrad.layers import FlatArrays
-from handgrad.optimizers import clip_by_global_norm, global_norm
+from handgrad.optimizers import clip_by_global_norm, clipping_factor, global_norm
 
 GRADIENTS = {"weight": np.array([[3.0, 0.0]], np.float32), "bias": np.array([4.0], np.float32)}
 
@@ -29,6 +29,12 @@ def test_a_short_gradient_keeps_its_bits() -> None:
     gradients = FlatArrays.of(GRADIENTS)
     assert clip_by_global_norm(gradients, 6.0) == 5.0
     np.testing.assert_array_equal(gradients["bias"], GRADIENTS["bias"])
+
+
+def test_the_factor_alone() -> None:
+    assert clipping_factor(5.0, 6.0) == 1.0
+    assert clipping_factor(5.0, 1.0) == 1 / (5 + 1e-6)
+    assert math.isnan(clipping_factor(math.nan, 1.0))
 
 
 def test_squares_beyond_float32_do_not_overflow() -> None:

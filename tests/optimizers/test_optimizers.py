@@ -88,12 +88,29 @@ def test_the_kernel_gives_the_reference_s_numbers(
         assert_close(kernel, reference, np.dtype(dtype).name)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_scale_is_that_of_the_gradients(kind: type[Optimizer], engine: str) -> None:
+    rng = np.random.default_rng(4)
+    first, gradient = rng.standard_normal((2, 1237))
+    kept = gradient.copy()
+    found = []
+    for given, scale in ((gradient, 0.25), (0.25 * gradient, 1.0)):
+        parameters = FlatArrays.of({"weight": first})
+        optimizer = kind(weight_decay=0.1)
+        with dispatch.engine(engine):
+            optimizer.step(parameters, FlatArrays.of({"weight": given}), scale=scale)
+        found.append(parameters.buffer)
+    assert_close(*found, "float64")
+    np.testing.assert_array_equal(gradient, kept)
+
+
 def test_the_kernel_gets_flat_arrays_and_all_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     class Recorder:
         @staticmethod
         def update(*arrays: np.ndarray, **settings: float) -> None:
             assert [array.shape for array in arrays] == [(12,)] * 4
-            assert settings == {**adam.hyperparameters, "lr": 0.5, "step": 1}
+            assert settings == {**adam.hyperparameters, "lr": 0.5, "step": 1, "scale": 1.0}
             arrays[0][...] = 7
 
     monkeypatch.setattr(base, "kernel_module", lambda stem: Recorder)

@@ -21,6 +21,7 @@ def update(
     beta2: float,
     eps: float,
     weight_decay: float,
+    scale: float = 1.0,
 ) -> None:
-    """One step as the reference computes it; writes parameters and m and v."""
-    _step(parameter, gradient, m, v, step, lr, beta1, beta2, eps, weight_decay)
+    """One step of the reference on scale · gradient; writes parameters and m and v."""
+    _step(parameter, gradient, m, v, step, lr, beta1, beta2, eps, weight_decay, scale)

@@ -8,7 +8,7 @@ namespace {
 template <class T>
 void bind(nb::module_& m) {
     m.def("adamw", [](Out<T> parameter, In<T> gradient, Out<T> m, Out<T> v, long step, double lr,
-                      double beta1, double beta2, double eps, double weight_decay) {
+                      double beta1, double beta2, double eps, double weight_decay, double scale) {
         const T keep_m = T(beta1), take_m = T(1 - beta1), keep_v = T(beta2), take_v = T(1 - beta2);
         const T rate = T(lr / (1 - std::pow(beta1, step))), floor = T(eps);
         const T correction = T(1 / (1 - std::pow(beta2, step)));
@@ -20,7 +20,7 @@ void bind(nb::module_& m) {
                 v = keep_v * v + take_v * g * g;
                 p -= rate * m / (square_root(Vec<T>(correction * v)) + floor);
             },
-            parameter, gradient, m, v);
+            scale, parameter, gradient, m, v);
     });
 }
 

@@ -163,10 +163,10 @@ void decoder_backward(In<T> dy, In<T> keys, In<T> values, In<T> weight, std::opt
         // What only sums over time is a product of its own for every sequence.
         parallel_for(batch, 1, [&](long begin, long end) {
             for (long n = begin; n < end; n++) {
-                multiply_block<T>(0, count, 0, gates, steps,
-                                  StridedPack<T>{alpha.data() + n * steps * count, 1, count},
-                                  StridedPack<T>{da.data() + n * steps * gates, 1, gates},
-                                  WriteTile<T>{dvalues.data() + n * count * gates, gates});
+                multiply_here<T>(count, gates, steps,
+                                 StridedPack<T>{alpha.data() + n * steps * count, 1, count},
+                                 StridedPack<T>{da.data() + n * steps * gates, 1, gates},
+                                 WriteTile<T>{dvalues.data() + n * count * gates, gates});
                 T* dkeys_n = dkeys.data() + n * count * compared;
                 if (score.kHasQuery) {
                     for (long i = 0; i < count; i++)
@@ -175,10 +175,10 @@ void decoder_backward(In<T> dy, In<T> keys, In<T> values, In<T> weight, std::opt
                         });
                 } else if (steps > 0) {
                     const T* dscore = dscores.data() + n * steps * count;
-                    multiply_block<T>(0, count, 0, hidden, steps - 1,
-                                      StridedPack<T>{dscore + count, 1, count},
-                                      StridedPack<T>{y.data() + n * steps * hidden, 1, hidden},
-                                      WriteTile<T>{dkeys_n, compared});
+                    multiply_here<T>(count, hidden, steps - 1,
+                                     StridedPack<T>{dscore + count, 1, count},
+                                     StridedPack<T>{y.data() + n * steps * hidden, 1, hidden},
+                                     WriteTile<T>{dkeys_n, compared});
                     for (long i = 0; i < count; i++)
                         add_rows(dscore + i, s0.data() + n * hidden, 1, hidden,
                                  dkeys_n + i * compared);

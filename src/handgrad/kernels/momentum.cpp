@@ -7,7 +7,7 @@ namespace {
 template <class T>
 void bind(nb::module_& m) {
     m.def("momentum", [](Out<T> parameter, In<T> gradient, Out<T> velocity, double lr,
-                         double momentum, double dampening, double weight_decay) {
+                         double momentum, double dampening, double weight_decay, double scale) {
         const T rate = T(lr), decay = T(weight_decay), keep = T(momentum), take = T(1 - dampening);
         sweep<T>(
             [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
@@ -15,7 +15,7 @@ void bind(nb::module_& m) {
                 velocity = keep * velocity + take * g;
                 p -= rate * velocity;
             },
-            parameter, gradient, velocity);
+            scale, parameter, gradient, velocity);
     });
 }
 

@@ -18,6 +18,7 @@ def update(
     momentum: float,
     dampening: float,
     weight_decay: float,
+    scale: float = 1.0,
 ) -> None:
-    """One step as the reference computes it; writes parameters and velocity."""
-    _step(parameter, gradient, velocity, lr, momentum, dampening, weight_decay)
+    """One step of the reference on scale · gradient; writes parameters and velocity."""
+    _step(parameter, gradient, velocity, lr, momentum, dampening, weight_decay, scale)

@@ -7,7 +7,7 @@ namespace {
 template <class T>
 void bind(nb::module_& m) {
     m.def("nesterov", [](Out<T> parameter, In<T> gradient, Out<T> velocity, double lr,
-                         double momentum, double weight_decay) {
+                         double momentum, double weight_decay, double scale) {
         const T rate = T(lr), decay = T(weight_decay), keep = T(momentum);
         sweep<T>(
             [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
@@ -15,7 +15,7 @@ void bind(nb::module_& m) {
                 velocity = keep * velocity + g;
                 p -= rate * (g + keep * velocity);
             },
-            parameter, gradient, velocity);
+            scale, parameter, gradient, velocity);
     });
 }
 

@@ -17,6 +17,7 @@ def update(
     lr: float,
     momentum: float,
     weight_decay: float,
+    scale: float = 1.0,
 ) -> None:
-    """One step as the reference computes it; writes parameters and velocity."""
-    _step(parameter, gradient, velocity, lr, momentum, weight_decay)
+    """One step of the reference on scale · gradient; writes parameters and velocity."""
+    _step(parameter, gradient, velocity, lr, momentum, weight_decay, scale)

@@ -7,7 +7,7 @@ namespace {
 template <class T>
 void bind(nb::module_& m) {
     m.def("rmsprop", [](Out<T> parameter, In<T> gradient, Out<T> v, double lr, double alpha,
-                        double eps, double weight_decay) {
+                        double eps, double weight_decay, double scale) {
         const T rate = T(lr), decay = T(weight_decay), keep = T(alpha), take = T(1 - alpha),
                 floor = T(eps);
         sweep<T>(
@@ -16,7 +16,7 @@ void bind(nb::module_& m) {
                 v = keep * v + take * g * g;
                 p -= rate * g / (square_root(v) + floor);
             },
-            parameter, gradient, v);
+            scale, parameter, gradient, v);
     });
 }
 

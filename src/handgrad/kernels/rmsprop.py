@@ -18,6 +18,7 @@ def update(
     alpha: float,
     eps: float,
     weight_decay: float,
+    scale: float = 1.0,
 ) -> None:
-    """One step as the reference computes it; writes parameters and v."""
-    _step(parameter, gradient, v, lr, alpha, eps, weight_decay)
+    """One step of the reference on scale · gradient; writes parameters and v."""
+    _step(parameter, gradient, v, lr, alpha, eps, weight_decay, scale)

@@ -6,10 +6,12 @@ namespace {
 
 template <class T>
 void bind(nb::module_& m) {
-    m.def("sgd", [](Out<T> parameter, In<T> gradient, double lr, double weight_decay) {
-        const T rate = T(lr), decay = T(weight_decay);
-        sweep<T>([=](Vec<T>& p, Vec<T> g) { p -= rate * (g + decay * p); }, parameter, gradient);
-    });
+    m.def("sgd",
+          [](Out<T> parameter, In<T> gradient, double lr, double weight_decay, double scale) {
+              const T rate = T(lr), decay = T(weight_decay);
+              sweep<T>([=](Vec<T>& p, Vec<T> g) { p -= rate * (g + decay * p); }, scale, parameter,
+                       gradient);
+          });
 }
 
 const Registrar registrar([](nb::module_& m) {

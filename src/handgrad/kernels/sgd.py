@@ -15,6 +15,7 @@ def update(
     *,
     lr: float,
     weight_decay: float,
+    scale: float = 1.0,
 ) -> None:
-    """One step as the reference computes it; writes the parameters."""
-    _step(parameter, gradient, lr, weight_decay)
+    """One step of the reference on scale · gradient; writes the parameters."""
+    _step(parameter, gradient, lr, weight_decay, scale)

@@ -46,12 +46,18 @@ class Loss:
         loss, cache = self.op.forward(y, target, **self.options)
         return loss, Cache(cache, loss)
 
-    def backward(self, cache: Cache, dloss: Array | None = None) -> Array:
-        """dy, for an incoming gradient `dloss` of the loss's shape; 1 everywhere if not given."""
+    def backward(
+        self, cache: Cache, dloss: Array | None = None, *, out: Array | None = None
+    ) -> Array:
+        """dy, for an incoming gradient `dloss` of the loss's shape; 1 everywhere if not given.
+
+        `out` is where dy is written. That may be y itself, where nobody else wants it any more:
+        then y is gone, and the cache with it.
+        """
         if dloss is None:
             loss = cache.loss
             if isinstance(loss, (np.ndarray, np.generic)):
                 dloss = _one(loss.dtype) if loss.ndim == 0 else np.ones_like(loss)
             else:
                 dloss = array_namespace(loss).ones_like(loss)
-        return self.op.backward(dloss, cache.op)
+        return self.op.backward(dloss, cache.op, out=None if out is None else (out,))

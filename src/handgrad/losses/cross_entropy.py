@@ -57,11 +57,17 @@ class CrossEntropy(Loss):
             loss = xp.reshape(loss, steps)
         return loss, Cache(cache.op, loss, tuple(y.shape))
 
-    def backward(self, cache: Cache, dloss: Array | None = None) -> Array:
+    def backward(
+        self, cache: Cache, dloss: Array | None = None, *, out: Array | None = None
+    ) -> Array:
         if cache.shape is None:
-            return super().backward(cache, dloss)
+            return super().backward(cache, dloss, out=out)
         if dloss is not None and len(dloss.shape) > 0:
             dloss = array_namespace(dloss).reshape(dloss, (math.prod(dloss.shape),))
         flat = cache._replace(loss=cache.loss.reshape(-1)) if cache.loss.ndim else cache
-        dy = super().backward(flat, dloss)
+        if out is not None:
+            if not out.flags.c_contiguous:
+                raise ArgumentError("CrossEntropy: out is a strided view; allowed: C-contiguous")
+            out = out.reshape(-1, out.shape[-1])
+        dy = super().backward(flat, dloss, out=out)
         return array_namespace(dy).reshape(dy, cache.shape)

@@ -4,7 +4,7 @@ from handgrad.optimizers.accumulation import Accumulation
 from handgrad.optimizers.adam import Adam
 from handgrad.optimizers.adamw import AdamW
 from handgrad.optimizers.base import Optimizer
-from handgrad.optimizers.clipping import clip_by_global_norm, global_norm
+from handgrad.optimizers.clipping import clip_by_global_norm, clipping_factor, global_norm
 from handgrad.optimizers.momentum import Momentum
 from handgrad.optimizers.nesterov import Nesterov
 from handgrad.optimizers.rmsprop import RMSProp
@@ -34,5 +34,6 @@ __all__ = [
     "Schedule",
     "Step",
     "clip_by_global_norm",
+    "clipping_factor",
     "global_norm",
 ]

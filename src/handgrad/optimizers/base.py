@@ -82,7 +82,8 @@ class Optimizer:
         update(parameter, gradient, *slots, lr=..., <hyperparameters>) -> (parameter, *slots)
 
     and the fused sweep `handgrad.kernels.<stem>.update` takes the same arguments, as flat arrays,
-    and writes parameters and slots in place. Both get `step`, counted from 1, if `counts_steps`.
+    and writes parameters and slots in place; it also multiplies the gradient by a `scale`. Both get
+    `step`, counted from 1, if `counts_steps`.
     """
 
     stem: ClassVar[str]
@@ -104,9 +105,12 @@ class Optimizer:
         parameters: Mapping[str, Array],
         gradients: Mapping[str, Array],
         lr: float | None = None,
+        *,
+        scale: float = 1.0,
     ) -> None:
         """One update of every parameter, in place; `lr` replaces the optimizer's own this once.
 
+        The gradients count times `scale`, such as the factor of clipping, and stay as they are.
         Two FlatArrays of one layout are updated in a single sweep over their buffers, other
         mappings array by array. Raises ArgumentError or ShapeError where a gradient is missing,
         unknown or of another shape than its parameter.
@@ -118,10 +122,11 @@ class Optimizer:
             settings["step"] = self.steps
         for kernel, arrays in sweeps:
             if kernel is not None:
-                kernel.update(*arrays, **settings)
+                kernel.update(*arrays, **settings, scale=scale)
                 continue
             parameter, gradient, *slots = arrays
-            updated = type(self).update(parameter, gradient, *slots, **settings)
+            scaled = gradient if scale == 1 else gradient * scale
+            updated = type(self).update(parameter, scaled, *slots, **settings)
             for place, values in zip((parameter, *slots), updated, strict=True):
                 place[...] = values
 

@@ -28,17 +28,26 @@ def _sum_of_squares(array: Array) -> float:
     return float(np.square(array, dtype=np.float64).sum())
 
 
+def clipping_factor(norm: float, max_norm: float) -> float:
+    """min(1, max_norm/(norm + 1e-6)); NaN or 0 for a norm that is not finite.
+
+    `Optimizer.step` takes it as `scale`. Raises ArgumentError for a negative `max_norm`.
+    """
+    if not max_norm >= 0:
+        raise ArgumentError(f"clip_by_global_norm: max_norm is {max_norm}; allowed: 0 or more")
+    factor = max_norm / (norm + 1e-6)
+    return 1.0 if factor >= 1 else factor
+
+
 def clip_by_global_norm(gradients: Mapping[str, Array], max_norm: float) -> float:
     """Scale all gradients, in place, by min(1, max_norm/(norm + 1e-6)); returns the norm before.
 
     The same as PyTorch's `clip_grad_norm_`. A norm that is infinite or NaN leaves NaN behind, for
     the caller to see. Raises ArgumentError for a negative `max_norm`.
     """
-    if not max_norm >= 0:
-        raise ArgumentError(f"clip_by_global_norm: max_norm is {max_norm}; allowed: 0 or more")
     norm = global_norm(gradients)
-    factor = max_norm / (norm + 1e-6)
-    if not factor >= 1:
+    factor = clipping_factor(norm, max_norm)
+    if factor != 1:
         arrays = [gradients.buffer] if type(gradients) is FlatArrays else gradients.values()
         for array in arrays:
             array *= factor

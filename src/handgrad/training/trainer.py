@@ -18,7 +18,7 @@ from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
-from handgrad.optimizers import Accumulation, Optimizer, clip_by_global_norm
+from handgrad.optimizers import Accumulation, Optimizer, clipping_factor, global_norm
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
 from handgrad.training.checkpoint import generator_state, restore_generator
@@ -279,10 +279,11 @@ class Trainer:
                 self.gradients = self._accumulated(source, index)
             if run is not None and self.step % norms_every == 0:
                 run.log(self._norms())
+            scale = 1.0
             if self.clip_norm is not None:
-                clip_by_global_norm(self.gradients, self.clip_norm)
+                scale = clipping_factor(global_norm(self.gradients), self.clip_norm)
             rate = self._learning_rate(self.step)
-            self.optimizer.step(self.parameters, self.gradients, rate)
+            self.optimizer.step(self.parameters, self.gradients, rate, scale=scale)
             self.step += 1
             self._position += len(index)
             for callback in watchers:

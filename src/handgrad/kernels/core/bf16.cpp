@@ -168,8 +168,8 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_square(long terms, co
 }
 
 // C = A B in two rounds over all threads: first A is packed, once and for all, then each thread
-// takes some columns, packs their panels of B and runs through all of A. (The product of matmul.h
-// packs both in every block, which costs it little; on AMX packing is what takes the time.)
+// takes some columns, packs their panels of B and runs through all of A. (On AMX packing is what
+// takes the time, so it is never done twice.)
 void multiply_in_rounds(long rows, long columns, long depth, const StridedPack<float>& a,
                         const StridedPack<float>& b, const AnyFinish& finish) {
     const long tiles = (rows + kSide - 1) / kSide;

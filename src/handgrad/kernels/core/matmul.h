@@ -5,7 +5,7 @@
 //     C_00 = A_00 B_00        + A_01 B_10
 //          = [[5,5],[17,17]]  + [[25,25],[53,53]]  = [[30,30],[70,70]].
 // The same identity is used at three sizes:
-//   1. a block of C is one piece of work for one thread, which packs what it needs;
+//   1. a block of C is one piece of work for one thread;
 //   2. its sum runs in steps of at most `kDepth` terms, so that the operands stay in the caches;
 //   3. a register tile (14 × 2 vectors with 32 registers) multiplies one packed panel of A with one
 //      of B, one term of the sum at a time.
@@ -25,7 +25,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/simd.h"
+#include "core/memory.h"
+#include "core/pack.h"
 #include "core/threads.h"
 
 namespace handgrad {
@@ -37,7 +38,6 @@ constexpr int kTileColumns = kTileVectors * kLanes<T>;
 constexpr long kDepth = 1024;
 // What the panels of B that are packed together may take of the second-level cache.
 constexpr long kGroupBytes = 512 << 10;
-constexpr long kMostGroup = 64;
 
 // The type of the sums of a product whose panels hold values of type T.
 template <class T>
@@ -95,197 +95,230 @@ void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* p
         depth, panel_a, panel_b, tile, accumulate);
 }
 
-// panel[p · width + l] for kLanes lanes l and `terms` <= kLanes terms p, from rows that lie along
-// the terms: lane(l) points at the first term of lane l, null for a lane of zeros.
-template <class T, class LanePointer>
-void pack_transposed_square(T* panel, int width, int fits, int terms, const LanePointer& lane) {
-    constexpr int n = kLanes<T>;
-    Vec<T> rows[n];
-#pragma GCC unroll 16
-    for (int l = 0; l < n; l++) {
-        const T* row = lane(l);
-        rows[l] = row == nullptr ? Vec<T>{} : terms == n ? load(row) : load_some(row, terms);
+// Operands are packed in strips of lanes. Rows of A: tiles that differ by one row at most.
+struct RowTiles {
+    long rows, count;
+    explicit RowTiles(long all) : rows(all), count((all + kTileRows - 1) / kTileRows) {}
+    long at(long t) const { return t * rows / count; }
+    // The end of the tile in which the first `some` rows, at least one, end.
+    long end_of(long some) const {
+        long t = 0;
+        while (at(t + 1) < some) t++;
+        return at(t + 1);
     }
-    transpose<T>(rows);
-    if (terms == n && fits == n) {
-#pragma GCC unroll 16
-        for (int p = 0; p < n; p++) store(panel + p * width, rows[p]);
-    } else {
-        for (int p = 0; p < terms; p++) store_some(panel + p * width, rows[p], fits);
-    }
-}
-
-// A matrix with any strides, packed: value (lane, term) is at data[lane · lane_stride + term ·
-// term_stride].
-template <class T>
-struct StridedPack {
-    const T* data;
-    long lane_stride;
-    long term_stride;
-
-    bool lanes_adjacent() const { return lane_stride == 1; }
-
-    // panel[p · width + l] = value (first + l, term + p) for l < lanes; zero for lanes <= l <
-    // width.
-    void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
-        const T* source = data + first * lane_stride + term * term_stride;
-        if (lane_stride == 1) {
-            copy_rows(panel, width, source, lanes, depth);
-        } else if (term_stride == 1) {
-            copy_transposed(panel, width, source, lanes, depth);
-        } else {
-            for (long p = 0; p < depth; p++)
-                for (int l = 0; l < width; l++)
-                    panel[p * width + l] =
-                        l < lanes ? source[l * lane_stride + p * term_stride] : T(0);
-        }
-    }
-
-  private:
-    void copy_rows(T* panel, int width, const T* source, int lanes, long depth) const {
-        for (long p = 0; p < depth; p++, panel += width, source += term_stride) {
-            for (int l = 0; l < width; l += kLanes<T>) {
-                const int have = std::clamp(lanes - l, 0, kLanes<T>);
-                const Vec<T> v = have == kLanes<T> ? load(source + l) : load_some(source + l, have);
-                if (width - l >= kLanes<T>)
-                    store(panel + l, v);
-                else
-                    store_some(panel + l, v, width - l);
-            }
-        }
-    }
-
-    void copy_transposed(T* panel, int width, const T* source, int lanes, long depth) const {
-        constexpr int n = kLanes<T>;
-        for (long p = 0; p < depth; p += n)
-            for (int l = 0; l < width; l += n)
-                pack_transposed_square(panel + p * width + l, width, std::min(n, width - l),
-                                       static_cast<int>(std::min<long>(n, depth - p)), [&](int r) {
-                                           return l + r < lanes ? source + (l + r) * lane_stride + p
-                                                                : nullptr;
-                                       });
-    }
+    int rows_of(long t) const { return static_cast<int>(at(t + 1) - at(t)); }
+    int lanes(long t) const { return rows_of(t); }
+    int width(long t) const { return rows_of(t); }
 };
 
-// Calls pack(first term, terms) over the terms of a step. Where lanes lie side by side in memory it
-// is a few terms at a time for all panels, so that whole rows are read while they are at hand.
-template <class PackChunk>
-void for_each_chunk(bool lanes_adjacent, long terms, const PackChunk& pack) {
-    const long chunk = lanes_adjacent ? 16 : std::max(terms, 1L);
-    for (long p = 0; p < terms; p += chunk) pack(p, std::min(chunk, terms - p));
+// Columns of B: panels as wide as the register tile; the last may be narrower.
+template <class T>
+struct ColumnPanels {
+    long columns, count;
+    explicit ColumnPanels(long all)
+        : columns(all), count((all + kTileColumns<T> - 1) / kTileColumns<T>) {}
+    long at(long q) const { return q * kTileColumns<T>; }
+    int lanes(long q) const {
+        return static_cast<int>(std::min<long>(kTileColumns<T>, columns - at(q)));
+    }
+    int width(long q) const { return lanes(q) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
+};
+
+struct Range {
+    long begin, end;
+    long count() const { return end - begin; }
+};
+
+// How a product is cut.
+template <class T>
+struct Cut {
+    RowTiles tiles;
+    ColumnPanels<T> panels;
+    long depth;
+    Steps steps;
+    long size_a, size_b;  // of a panel
+
+    Cut(long rows, long columns, long terms)
+        : tiles(rows),
+          panels(columns),
+          depth(terms),
+          steps(terms, kMostDepth<T>),
+          size_a(std::min<long>(rows, kTileRows) * steps.size),
+          size_b(kTileColumns<T> * steps.size) {}
+
+    long terms(long s) const { return std::min(steps.size, depth - s * steps.size); }
+};
+
+// Packs these strips of an operand, for each its panels of these steps, `size` values apart.
+template <class T, class Strips, class Pack>
+void pack_strips(const Cut<T>& cut, const Strips& strips, Range some, Range steps, const Pack& pack,
+                 T* packed, long size) {
+    for (long s = steps.begin; s < steps.end; s++)
+        for_each_chunk(pack.lanes_adjacent(), cut.terms(s), [&](long p, long terms) {
+            for (long i = some.begin; i < some.end; i++) {
+                const long place = (i - some.begin) * steps.count() + s - steps.begin;
+                pack(packed + place * size + p * strips.width(i), strips.width(i), strips.at(i),
+                     strips.lanes(i), s * cut.steps.size + p, terms);
+            }
+        });
 }
 
-// One block of C on the calling thread: rows [row, row + rows), columns [column, column + columns).
-// All of its A is packed; a few panels of B at a time are packed and meet every panel of A. T is
-// what panels hold; its register tile is the multiply_tile for pointers to it.
-template <class T, class PackA, class PackB, class Finish>
-void multiply_block(long row, long rows, long column, long columns, long depth, const PackA& pack_a,
-                    const PackB& pack_b, const Finish& finish) {
-    constexpr int width = kTileColumns<T>;
-    const long tiles = std::max((rows + kTileRows - 1) / kTileRows, 1L);
-    const long height = (rows + tiles - 1) / tiles;
-    const long panels = (columns + width - 1) / width;
-    const auto [steps, step] = Steps(depth, kMostDepth<T>);
-    const long size_a = height * step, size_b = width * step, size_c = height * width;
-    const long bytes_b = size_b * static_cast<long>(sizeof(T));
-    const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, std::min(panels, kMostGroup));
-    T* packed_a = scratch<T>(Scratch::kPanelA, tiles * steps * size_a);
-    T* packed_b = scratch<T>(Scratch::kPanelB, group * size_b);
-    // With one step a tile is finished at once; with several its sum waits for the next step.
-    using Sum = typename SumOf<T>::type;
-    Sum* sums = scratch<Sum>(Scratch::kSums, (steps == 1 ? 1 : group * tiles) * size_c);
-    const auto terms_of = [&](long s) { return std::min(step, depth - s * step); };
-    // Tiles differ by one row at most.
-    const auto row_at = [&](long t) { return t * rows / tiles; };
-    const auto rows_of = [&](long t) { return static_cast<int>(row_at(t + 1) - row_at(t)); };
-    for (long s = 0; s < steps; s++)
-        for_each_chunk(pack_a.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
-            for (long t = 0; t < tiles; t++)
-                pack_a(packed_a + (t * steps + s) * size_a + p * rows_of(t), rows_of(t),
-                       row + row_at(t), rows_of(t), s * step + p, terms);
-        });
+// What blocks share: operands that are packed already, and sums that wait for later steps, those
+// of tile t and panel q at t · panels + q. Each may be null.
+template <class T>
+struct Shared {
+    const T* a;
+    const T* b;
+    typename SumOf<T>::type* sums;
+};
 
-    struct Panel {
-        long column;
-        int lanes, width;
-        T* packed;
-    } panel[kMostGroup];
-    for (long begin = 0; begin < panels; begin += group) {
-        const long count = std::min(group, panels - begin);
-        for (long q = 0; q < count; q++) {
-            const long first = (begin + q) * width;
-            const int lanes = static_cast<int>(std::min<long>(width, columns - first));
-            panel[q] = {column + first, lanes, lanes <= kLanes<T> ? kLanes<T> : width,
-                        packed_b + q * size_b};
-        }
-        for (long s = 0; s < steps; s++) {
-            for_each_chunk(pack_b.lanes_adjacent(), terms_of(s), [&](long p, long terms) {
-                for (long q = 0; q < count; q++)
-                    pack_b(panel[q].packed + p * panel[q].width, panel[q].width, panel[q].column,
-                           panel[q].lanes, s * step + p, terms);
-            });
-            for (long t = 0; t < tiles; t++)
-                for (long q = 0; q < count; q++) {
-                    Sum* sum = steps == 1 ? sums : sums + (t * group + q) * size_c;
-                    multiply_tile(rows_of(t), panel[q].width, terms_of(s),
-                                  packed_a + (t * steps + s) * size_a, panel[q].packed, sum, s > 0);
-                    if (s == steps - 1)
-                        finish(row + row_at(t), rows_of(t), panel[q].column, panel[q].lanes, sum,
-                               panel[q].width);
+// These steps of one block of C, on the calling thread. What is not packed already is packed here:
+// all of the block's A; of B a few panels at a time, which then meet every tile of A. T is what
+// panels hold; its register tile is the multiply_tile for pointers to it.
+template <class T, class PackA, class PackB, class Finish>
+void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, const PackA& pack_a,
+                    const PackB& pack_b, const Finish& finish, const Shared<T>& shared) {
+    const long strip_a = steps.count() * cut.size_a;
+    const long strip_b = (shared.b == nullptr ? 1 : steps.count()) * cut.size_b;
+    const long bytes_b = cut.size_b * static_cast<long>(sizeof(T));
+    const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, std::max(panels.count(), 1L));
+    T* own_b = shared.b == nullptr ? scratch<T>(Scratch::kPanelB, group * cut.size_b) : nullptr;
+    const T* panels_a = shared.a;
+    if (shared.a != nullptr) {
+        panels_a += tiles.begin * strip_a;
+    } else {
+        T* own_a = scratch<T>(Scratch::kPanelA, tiles.count() * strip_a);
+        pack_strips(cut, cut.tiles, tiles, steps, pack_a, own_a, cut.size_a);
+        panels_a = own_a;
+    }
+    // With one step a tile is finished at once; with several its sum waits for the next step.
+    constexpr long size_c = kTileRows * kTileColumns<T>;
+    const bool once = cut.steps.count == 1;
+    auto* own_sums = shared.sums != nullptr
+                         ? nullptr
+                         : scratch<typename SumOf<T>::type>(
+                               Scratch::kSums, (once ? 1 : tiles.count() * group) * size_c);
+    for (long first = panels.begin; first < panels.end; first += group) {
+        const Range some{first, std::min(first + group, panels.end)};
+        for (long s = steps.begin; s < steps.end; s++) {
+            if (shared.b == nullptr)
+                pack_strips(cut, cut.panels, some, {s, s + 1}, pack_b, own_b, cut.size_b);
+            const T* panels_b = shared.b == nullptr
+                                    ? own_b
+                                    : shared.b + first * strip_b + (s - steps.begin) * cut.size_b;
+            for (long t = tiles.begin; t < tiles.end; t++)
+                for (long q = some.begin; q < some.end; q++) {
+                    const long own = once ? 0 : (t - tiles.begin) * group + q - first;
+                    auto* sum = shared.sums != nullptr
+                                    ? shared.sums + (t * cut.panels.count + q) * size_c
+                                    : own_sums + own * size_c;
+                    multiply_tile(
+                        cut.tiles.rows_of(t), cut.panels.width(q), cut.terms(s),
+                        panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a,
+                        panels_b + (q - first) * strip_b, sum, s > 0);
+                    if (s == cut.steps.count - 1)
+                        finish(cut.tiles.at(t), cut.tiles.rows_of(t), cut.panels.at(q),
+                               cut.panels.lanes(q), sum, cut.panels.width(q));
                 }
         }
     }
 }
 
-// How C is cut into blocks: enough of them to share out evenly, as square as they can be, since a
-// block packs its rows of A and its columns of B for itself.
-struct Blocks {
-    long rows, columns;  // of one block
+// All of C on the calling thread.
+template <class T, class PackA, class PackB, class Finish>
+void multiply_here(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
+                   const Finish& finish) {
+    const Cut<T> cut(rows, columns, depth);
+    multiply_block(cut, {0, cut.tiles.count}, {0, cut.panels.count}, {0, cut.steps.count}, pack_a,
+                   pack_b, finish, {nullptr, nullptr, nullptr});
+}
 
-    Blocks(long all_rows, long all_columns, long depth, long row_unit, long column_unit)
-        : rows(all_rows), columns(all_columns) {
-        const double work = double(all_rows) * double(all_columns) * double(depth);
-        constexpr double kWorthSharing = 2e5, kLarge = 3e8;
+// How C is cut into blocks: enough of them to share out evenly, as square as they can be. Of a
+// very long sum a few steps are taken at a time, so that no operand is packed as a whole. Where
+// the product is large, an operand that several blocks want is packed once for all of them.
+template <class T>
+struct Blocks {
+    long tiles, panels, steps;  // of one block
+    long down = 1, across = 1;
+    bool share_a = false, share_b = false;
+
+    explicit Blocks(const Cut<T>& cut) : steps(std::min(cut.steps.count, kMostSteps)) {
+        long rows = cut.tiles.rows, columns = cut.panels.columns;
+        const double work = double(rows) * double(columns) * double(cut.depth);
         const long threads = work < kWorthSharing ? 1 : get_threads();
         const long wanted = threads == 1 ? 1 : (work < kLarge ? 2 : 4) * threads;
-        long down = 1, across = 1;
         while (down * across < wanted) {
-            if (columns > 2 * column_unit && columns >= rows)
+            if (columns > 2 * kTileColumns<T> && columns >= rows)
                 across *= 2;
-            else if (rows > 2 * row_unit)
+            else if (rows > 2 * kTileRows)
                 down *= 2;
-            else if (columns > column_unit)
+            else if (columns > kTileColumns<T>)
                 across *= 2;
             else
                 break;
-            rows = (all_rows + down - 1) / down;
-            columns = round_up((all_columns + across - 1) / across, column_unit);
+            rows = (cut.tiles.rows + down - 1) / down;
+            columns = (cut.panels.columns + across - 1) / across;
         }
-        // A's packed rows need not outgrow a few megabytes.
-        constexpr long kMostValues = 1 << 20;
-        rows = std::min(rows, std::max(kMostValues / std::max(depth, 1L), row_unit));
+        share_a = work >= kWorthPackingOnce && across > 1;
+        tiles = (cut.tiles.count + down - 1) / down;
+        panels = (cut.panels.count + across - 1) / across;
+        if (!share_a) tiles = std::min(tiles, std::max(kMostValues / (steps * cut.size_a + 1), 1L));
+        down = (cut.tiles.count + tiles - 1) / tiles;
+        across = (cut.panels.count + panels - 1) / panels;
+        share_b = work >= kWorthPackingOnce && down > 1;
     }
 
   private:
-    static long round_up(long n, long unit) { return (n + unit - 1) / unit * unit; }
+    static constexpr double kWorthSharing = 2e5, kWorthPackingOnce = 5e7, kLarge = 3e8;
+    static constexpr long kMostSteps = 4;
+    // A block's own rows of A need not outgrow a few megabytes.
+    static constexpr long kMostValues = 1 << 20;
 };
+
+// Packs all of an operand for these steps, on all threads.
+template <class T, class Strips, class Pack>
+void pack_for_all(const Cut<T>& cut, const Strips& strips, Range steps, const Pack& pack, T* packed,
+                  long size) {
+    constexpr long kTogether = 4;
+    parallel_for(strips.count, kTogether, [&](long begin, long end) {
+        pack_strips(cut, strips, {begin, end}, steps, pack, packed + begin * steps.count() * size,
+                    size);
+    });
+}
 
 // C = A B over all threads; `pack_a` and `pack_b` gather, `finish` receives each tile of C once.
 template <class T, class PackA, class PackB, class Finish>
 void multiply(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
               const Finish& finish) {
     if (rows == 0 || columns == 0) return;
-    const Blocks block(rows, columns, depth, kTileRows, kTileColumns<T>);
-    const long down = (rows + block.rows - 1) / block.rows;
-    const long across = (columns + block.columns - 1) / block.columns;
-    parallel_for(down * across, 1, [&](long begin, long end) {
-        for (long b = begin; b < end; b++) {
-            const long row = b % down * block.rows, column = b / down * block.columns;
-            multiply_block<T>(row, std::min(block.rows, rows - row), column,
-                              std::min(block.columns, columns - column), depth, pack_a, pack_b,
-                              finish);
-        }
-    });
+    const Cut<T> cut(rows, columns, depth);
+    const Blocks<T> blocks(cut);
+    const auto run = [&](Range steps, const Shared<T>& shared) {
+        parallel_for(blocks.down * blocks.across, 1, [&](long begin, long end) {
+            for (long b = begin; b < end; b++) {
+                const long tile = b % blocks.down * blocks.tiles;
+                const long panel = b / blocks.down * blocks.panels;
+                multiply_block(cut, {tile, std::min(tile + blocks.tiles, cut.tiles.count)},
+                               {panel, std::min(panel + blocks.panels, cut.panels.count)}, steps,
+                               pack_a, pack_b, finish, shared);
+            }
+        });
+    };
+    const bool waits = blocks.steps < cut.steps.count;
+    if (!blocks.share_a && !blocks.share_b && !waits)
+        return run({0, cut.steps.count}, {nullptr, nullptr, nullptr});
+    using Sum = typename SumOf<T>::type;
+    const Temporary<T> a(blocks.share_a ? cut.tiles.count * blocks.steps * cut.size_a : 0);
+    const Temporary<T> b(blocks.share_b ? cut.panels.count * blocks.steps * cut.size_b : 0);
+    const Temporary<Sum> sums(
+        waits ? cut.tiles.count * cut.panels.count * kTileRows * kTileColumns<T> : 0);
+    for (long s = 0; s < cut.steps.count; s += blocks.steps) {
+        const Range steps{s, std::min(s + blocks.steps, cut.steps.count)};
+        if (blocks.share_a) pack_for_all(cut, cut.tiles, steps, pack_a, a.data(), cut.size_a);
+        if (blocks.share_b) pack_for_all(cut, cut.panels, steps, pack_b, b.data(), cut.size_b);
+        run(steps, {blocks.share_a ? a.data() : nullptr, blocks.share_b ? b.data() : nullptr,
+                    waits ? sums.data() : nullptr});
+    }
 }
 
 // A finish that writes the tile to a row-major matrix.

@@ -46,20 +46,6 @@ void strided_tile(int rows, int vectors, long depth, const T* a, long a_step, co
         depth, a, a_step, b, b_step, c, pitch, accumulate);
 }
 
-// Rows in tiles that differ by one row at most.
-struct RowTiles {
-    long rows, count;
-    explicit RowTiles(long all) : rows(all), count((all + kTileRows - 1) / kTileRows) {}
-    long at(long t) const { return t * rows / count; }
-    // The end of the tile in which the first `some` rows, at least one, end.
-    long end_of(long some) const {
-        long t = 0;
-        while (at(t + 1) < some) t++;
-        return at(t + 1);
-    }
-    int rows_of(long t) const { return static_cast<int>(at(t + 1) - at(t)); }
-};
-
 // C += A B for any number of rows; `columns` is a multiple of the lanes.
 template <class T, int kRowStep>
 void add_product(long rows, long columns, long depth, const T* a, long a_step, const T* b,

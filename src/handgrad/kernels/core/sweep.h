@@ -8,14 +8,16 @@
 
 namespace handgrad {
 
-// step(parameter, gradient, slots...) changes references to vectors of all values, in place.
+// step(parameter, gradient, slots...) changes references to vectors of all values, in place. The
+// gradient is multiplied by `scale` on the way: clipping takes no pass of its own.
 template <class T, class Step, class... Slots>
-void sweep(const Step& step, Out<T> parameter, In<T> gradient, Slots... slots) {
+void sweep(const Step& step, double scale, Out<T> parameter, In<T> gradient, Slots... slots) {
     const WithoutGil unlocked(parameter.size());
+    const T factor = T(scale);
     map<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
         Vec<T> value = lanes.load(p);
         auto with = [&](auto... state) {
-            step(value, lanes.load(g), state...);
+            step(value, Vec<T>(factor * lanes.load(g)), state...);
             (lanes.store(slots.data(), state), ...);
         };
         with(lanes.load(slots.data())...);

@@ -1,0 +1,55 @@
+"""Large products: operands packed once for all blocks, sums too long to be packed as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from handgrad import kernels
+from tests.tolerances import assert_close
+
+pytestmark = pytest.mark.skipif(kernels.native is None, reason="there are no kernels here")
+
+#: (M, K, N): cut across, down and both ways, with sums of up to ten steps.
+SIZES = [(256, 9001, 96), (500, 1100, 130), (1500, 4100, 40), (40, 9000, 700), (123, 600, 777)]
+
+
+@pytest.fixture(autouse=True)
+def _threads_as_before() -> Iterator[None]:
+    before = hg.get_threads()
+    yield
+    hg.set_threads(before)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("turned", [False, True])
+def test_large_products_of_whole_numbers_are_exact(
+    sizes: tuple[int, int, int], turned: bool
+) -> None:
+    """Sums stay below 2²⁴, so float32 has every digit, whatever the order."""
+    m, k, n = sizes
+    rng = np.random.default_rng(0)
+    a = rng.integers(-4, 5, (k, m) if turned else (m, k)).astype(np.float32)
+    b = rng.integers(-4, 5, (n, k) if turned else (k, n)).astype(np.float32)
+    a, b = (a.T, b.T) if turned else (a, b)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    for threads in (1, 2, 4):
+        hg.set_threads(threads)
+        np.testing.assert_array_equal(hg.matmul(a, b), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_their_bits_do_not_depend_on_the_threads(dtype: type[np.floating]) -> None:
+    rng = np.random.default_rng(1)
+    for m, k, n in SIZES:
+        a, b = rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+        found = []
+        for threads in (1, 2, 4):
+            hg.set_threads(threads)
+            found.append(hg.matmul(a, b))
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
+        assert_close(found[0] / np.sqrt(k), a @ b / np.sqrt(k), np.dtype(dtype).name)
