@@ -122,9 +122,21 @@ inline Lane<V> lane_sum(V v) {
 
 template <class V>
 inline Lane<V> lane_max(V v) {
-    Lane<V> best = v[0];
-    for (int i = 1; i < kLanes<Lane<V>>; i++) best = v[i] > best ? v[i] : best;
-    return best;
+    constexpr int n = kLanes<Lane<V>>;
+    Lane<V> parts[n];
+    std::memcpy(parts, &v, sizeof v);
+    for (int half = n / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            parts[i] = parts[i] > parts[i + half] ? parts[i] : parts[i + half];
+    return parts[0];
+}
+
+// 0, 1, 2, ...
+template <class T>
+inline Vec<T> lane_numbers() {
+    Vec<T> v;
+    for (int i = 0; i < kLanes<T>; i++) v[i] = T(i);
+    return v;
 }
 
 namespace detail {
