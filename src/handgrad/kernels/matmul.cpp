@@ -45,17 +45,20 @@ void multiply_vectors(const Matrix<T>& a, const Matrix<T>& b, T* c, long batch, 
 }
 
 template <class T>
-Matrix<T> matrix(In<T> memory, std::tuple<long, long, long> strides) {
-    const auto [batch, row, column] = strides;
-    return {memory.data(), batch, row, column};
+Matrix<T> matrix(const StridedIn<T>& x) {
+    const int axes = static_cast<int>(x.ndim());
+    return {x.data(), axes == 3 ? x.stride(0) : 0, x.stride(axes - 2), x.stride(axes - 1)};
 }
 
-// c (batch, M, N) = a (batch, M, K) · b (batch, K, N); strides in values, for each operand
-// (batch, row, column). A batch stride of 0 repeats the operand.
+// c (batch, M, N) = a (batch, M, K) · b (batch, K, N). The axis of the batch may be absent: in all
+// three, or in an operand, which is then the same for the whole batch.
 template <class T>
-void matmul(In<T> a, In<T> b, Out<T> c, long batch, long rows, long columns, long depth,
-            std::tuple<long, long, long> a_strides, std::tuple<long, long, long> b_strides) {
-    const Matrix<T> left = matrix(a, a_strides), right = matrix(b, b_strides);
+void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
+    const int axes = static_cast<int>(c.ndim());
+    const long batch = axes == 3 ? c.shape(0) : 1;
+    const long rows = c.shape(axes - 2), columns = c.shape(axes - 1);
+    const long depth = a.shape(static_cast<int>(a.ndim()) - 1);
+    const Matrix<T> left = matrix(a), right = matrix(b);
     const Matrix<T> left_t = left.transposed(), right_t = right.transposed();
     T* c_data = c.data();
     auto one = [&](long n) {
@@ -80,15 +83,9 @@ void matmul(In<T> a, In<T> b, Out<T> c, long batch, long rows, long columns, lon
     }
 }
 
-template <class T>
-void bind_matmul(nb::module_& m) {
-    m.def("matmul", &matmul<T>, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(), "batch"_a,
-          "rows"_a, "columns"_a, "depth"_a, "a_strides"_a, "b_strides"_a);
-}
-
 const Registrar registrar([](nb::module_& m) {
-    bind_matmul<float>(m);
-    bind_matmul<double>(m);
+    m.def("matmul", &matmul<float>);
+    m.def("matmul", &matmul<double>);
     m.attr("bf16_unit") = bf16_unit_name();
     m.def("set_precision_bf16", &set_precision_bf16, "on"_a);
 });
