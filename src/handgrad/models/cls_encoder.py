@@ -294,14 +294,12 @@ class ClsEncoder(Layer):
         return (self.classes,)
 
     def flops(self, input_shape: Shape) -> int:
-        """Of the rows that are computed; the softmax counts 5 for every weight."""
+        """Of what is computed; the softmax counts 5 for every weight."""
         self.output_shape(input_shape)
-        rows = input_shape[0] + 1
         standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
-        tokens = 2 * math.prod(input_shape) * self.d1
-        projections = 2 * 4 * self.d1 * self.d2
-        weighing = rows * (4 * self.d1 + 5) + 2 * self.d2
-        return standardized + tokens + projections + weighing + 2 * self.d2 * self.classes
+        tokens = 4 * math.prod(input_shape) + 5 * (input_shape[0] + 1)
+        class_row = 4 * self.d1 * (self.features + 2 * self.d2 + 1)
+        return standardized + tokens + class_row + 2 * self.d2 * (1 + self.classes)
 
 
 def _rows(x: Array) -> Array:
