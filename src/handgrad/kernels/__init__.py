@@ -1,7 +1,7 @@
 """The same ops, fused, in C++: `<stem>.cpp` computes, `<stem>.py` allocates and calls it.
 
 One source is compiled once per instruction set; the best one this CPU runs is chosen here, at
-import. `HANDGRAD_ISA` forces another, and `HANDGRAD_THREADS` is the number of threads to begin with.
+import. `HANDGRAD_ISA` forces another, and `HANDGRAD_THREADS` is the number of threads at first.
 Where no compiled module is found, `native` is None and `reason` says why; every op then runs as its
 reference.
 """

@@ -52,8 +52,8 @@ std::array<Keys<T>, kTileRows> prepare(const Score& score, In<T> keys, const std
     std::array<Keys<T>, kTileRows> prepared;
     for (int r = 0; r < rows; r++) {
         const long n = first + r;
-        prepared[r] = score.prepare(keys.data() + n * size, lengths ? lengths[n] : count,
-                                    powers + n * size);
+        prepared[r] =
+            score.prepare(keys.data() + n * size, lengths ? lengths[n] : count, powers + n * size);
     }
     return prepared;
 }

@@ -3,7 +3,6 @@
 
 #include "core/bf16.h"
 #include "core/binding.h"
-#include "core/rows.h"
 #include "core/vector_product.h"
 
 namespace handgrad {
@@ -30,11 +29,12 @@ bool is_vector_product(long rows, long depth, const Matrix<T>& a, const Matrix<T
 template <class T>
 void multiply_vectors(const Matrix<T>& a, const Matrix<T>& b, T* c, long batch, long columns,
                       long depth) {
-    // Lanes that are worth handing to another thread: whole vectors.
-    const long block = std::max(rows_per_chunk(depth) / kLanes<T>, 1L) * kLanes<T>;
+    // Values of B that are worth handing to another thread: it has to fetch them first.
+    constexpr long kValues = 4 * kChunk;
+    const long block = std::max(kValues / (depth + 1) / kLanes<T>, 1L) * kLanes<T>;
     const long blocks = (columns + block - 1) / block;
-    const long values = std::min(block, columns) * depth;
-    parallel_for(batch * blocks, rows_per_chunk(values), [&](long begin, long end) {
+    const long share = std::max(kValues / (std::min(block, columns) * depth + 1), 1L);
+    parallel_for(batch * blocks, share, [&](long begin, long end) {
         for (long i = begin; i < end; i++) {
             const long n = i / blocks, lane = i % blocks * block;
             const VectorProduct<T> product{a.data + n * a.batch_stride, b.data + n * b.batch_stride,

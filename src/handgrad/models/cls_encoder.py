@@ -26,16 +26,16 @@ class Cache(NamedTuple):
     """What the closed form and backward read, and the caches of the ops.
 
     x_hat (N, n, m), the notes' h_pre1; class_query (1, d2), the class's query, one for all samples;
-    s (N, 1, n+1), the attention weights of the class, to be looked at; context (N, 1, d1), s h_pre2;
-    h2 (N, 1, d2), the class's row; query (d1,), W_K q/√d₂. `standardize` is None where x is used as
-    it comes; `products` are those with each weight.
+    s (N, 1, n+1), the attention weights of the class, to be looked at; h2 (N, 1, d2), the class's
+    row; u (d1,), its query times W_K over √d₂. `standardize` is None where x is used as it comes;
+    `products` are those with each weight, `comparing` and `weighing` those with x_hat.
     """
 
     x_hat: Array
     class_query: Array
     s: Array
     h2: Array
-    query: Array
+    u: Array
     weight1: Array
     cls_token: Array
     weight_k: Array
@@ -53,7 +53,7 @@ class Cache(NamedTuple):
 
     @property
     def h_pre2(self) -> Array:
-        """The features (N, n+1, d1), the class's last, which nothing is computed from: made now."""
+        """The features (N, n+1, d1), the class's last, which scores do without: computed now."""
         h1 = self.x_hat @ self.weight1
         cls = np.broadcast_to(self.cls_token, (len(h1), 1, len(self.cls_token)))
         return np.concatenate([h1, cls], axis=1)
@@ -86,8 +86,8 @@ class ClsEncoder(Layer):
     The scores read the class's row of h₂ alone, so of Q, T and S only that row is computed, and K,
     V and h_pre2 not at all: with q the class's query, and s its weights of the n steps and of the
     class itself, every weight meets one row instead of n + 1,
-        q Kᵀ = u h_pre2ᵀ with u = q W_Kᵀ,  and u h_pre2ᵀ = [(u W₁ᵀ) x̂ᵀ, u·cls]
-        s V = (s h_pre2) W_V,  and s h_pre2 = (s₁..ₙ x̂) W₁ + sₙ₊₁ cls
+        q Kᵀ = u h_pre2ᵀ = [(u W₁ᵀ) x̂ᵀ, u·cls] with u = q W_Kᵀ
+        s V = (s h_pre2) W_V,  s h_pre2 = (s₁..ₙ x̂) W₁ + sₙ₊₁ cls
     q, u and T are the same for all samples.
     Weights multiply from the right, as in the notes: `weight1` (m, d1), `cls_token`
     (d1,), `weight_q`, `weight_k`, `weight_v` and `weight_t` (d1, d2), `weight2` (d2, k).
@@ -226,7 +226,7 @@ class ClsEncoder(Layer):
             du, cache.products["weight_k"], out=(place("weight_k"), None)
         )
         dcls = through(dq[None] * self._scale, "weight_q")[0] + through(dt, "weight_t")[0]
-        dcls += s_cls @ dcontext[:, 0] + dqk_cls * cache.query
+        dcls += s_cls @ dcontext[:, 0] + dqk_cls * cache.u
         found["cls_token"] = dcls
         if gradients is not None:
             gradients["cls_token"][...] = dcls

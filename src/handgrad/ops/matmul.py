@@ -46,7 +46,7 @@ def validate(a: Array, b: Array, *, tile: tuple[int, int] | None = None) -> None
             f"allowed: (..., M, K) and (..., K, N) with the same K"
         )
     try:
-        if a_shape[:-2] != b_shape[:-2]:  # equal ones need no look, which takes as long as a product
+        if a_shape[:-2] != b_shape[:-2]:  # the look takes as long as a small product
             np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
     except ValueError:
         raise ShapeError(

@@ -48,7 +48,8 @@ struct VectorProduct {
     void along(T* y, long lane, long have) const {
         constexpr int n = kLanes<T>;
         const T* rows[n];
-        for (int l = 0; l < n; l++) rows[l] = data + (lane + std::min<long>(l, have - 1)) * lane_stride;
+        for (int l = 0; l < n; l++)
+            rows[l] = data + (lane + std::min<long>(l, have - 1)) * lane_stride;
         Vec<T> sums[n] = {};
         for_lanes<T>(0, terms, [&](auto lanes) {
             const Vec<T> factor = lanes.load(x);
