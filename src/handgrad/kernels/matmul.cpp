@@ -16,8 +16,8 @@ struct Matrix {
     Matrix transposed() const { return {data, batch_stride, column_stride, row_stride}; }
 };
 
-// Whether C is a vector, or one for each of the batch, and a (1, K) b can go without packing. In
-// bf16 operands are rounded as they are packed.
+// Whether C has a single row, and a and b can be read as they lie: in bf16 they are rounded as they
+// are packed.
 template <class T>
 bool is_vector_product(long rows, long depth, const Matrix<T>& a, const Matrix<T>& b) {
     return rows == 1 && (a.column_stride == 1 || depth == 1) &&
@@ -50,8 +50,7 @@ Matrix<T> matrix(const StridedIn<T>& x) {
     return {x.data(), axes == 3 ? x.stride(0) : 0, x.stride(axes - 2), x.stride(axes - 1)};
 }
 
-// c (batch, M, N) = a (batch, M, K) · b (batch, K, N). The axis of the batch may be absent: in all
-// three, or in an operand, which is then the same for the whole batch.
+// c (batch, M, N) = a (batch, M, K) · b (batch, K, N), or all three without the batch's axis.
 template <class T>
 void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
     const int axes = static_cast<int>(c.ndim());

@@ -29,13 +29,14 @@ class Cache(NamedTuple):
 def product(a: Array, b: Array, c: Array | None = None) -> Array:
     """a b over the last two axes, the others broadcast; views cost no copy, transposed or not."""
     batch = a.shape[:-2]
-    if batch != b.shape[:-2]:
+    same = batch == b.shape[:-2]
+    if not same:
         batch = np.broadcast_shapes(batch, b.shape[:-2])
     rows, depth = a.shape[-2:]
     columns = b.shape[-1]
     if c is None:
         c = empty((*batch, rows, columns), a.dtype)
-    if len(batch) > 1 or not a.ndim == b.ndim == c.ndim:
+    if not same or len(batch) > 1:
         matrices = math.prod(batch)
         a = np.broadcast_to(a, (*batch, rows, depth)).reshape(matrices, rows, depth)
         b = np.broadcast_to(b, (*batch, depth, columns)).reshape(matrices, depth, columns)

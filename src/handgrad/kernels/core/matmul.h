@@ -245,7 +245,7 @@ struct Blocks {
     Blocks(long all_rows, long all_columns, long depth, long row_unit, long column_unit)
         : rows(all_rows), columns(all_columns) {
         const double work = double(all_rows) * double(all_columns) * double(depth);
-        constexpr double kWorthSharing = 1e6, kLarge = 3e8;
+        constexpr double kWorthSharing = 2e5, kLarge = 3e8;
         const long threads = work < kWorthSharing ? 1 : get_threads();
         const long wanted = threads == 1 ? 1 : (work < kLarge ? 2 : 4) * threads;
         long down = 1, across = 1;
