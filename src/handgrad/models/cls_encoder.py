@@ -167,7 +167,7 @@ class ClsEncoder(Layer):
         q = times(cls, "weight_q")  # (4)
         t = times(cls, "weight_t")
         u, products["weight_k"] = self.op.forward(self.weight_k, q[0] * self._scale)
-        key, products["key"] = self.op.forward(self.weight1, u)
+        key, products["key"] = self.op.forward(self.weight1, u)  # what x̂ is compared with
         qk_steps, comparing = matmul.forward(_rows(x_hat), key)
         qk = np.empty((samples, 1, steps + 1), dtype=x_hat.dtype)
         qk[..., :-1] = qk_steps.reshape(samples, 1, steps)
@@ -205,7 +205,7 @@ class ClsEncoder(Layer):
             return dx.reshape(*dh.shape[:-1], dx.shape[-1])
 
         s_cls = cache.s[:, 0, -1]
-        cls = self.cls_token
+        cls = cache.cls_token
         dh2 = through(dy[:, None], "weight2")
         dt = np.sum(dh2, axis=0)
         dcontext = through(dh2, "weight_v")
@@ -281,9 +281,6 @@ class ClsEncoder(Layer):
     @property
     def _scale(self) -> float:
         return 1.0 / math.sqrt(self.d2)
-
-    def _class_of_each(self, samples: int) -> Array:
-        return np.broadcast_to(self.cls_token, (samples, 1, self.d1))
 
     def output_shape(self, input_shape: Shape) -> Shape:
         if len(input_shape) != 2 or input_shape[0] == 0 or input_shape[1] != self.features:
