@@ -168,12 +168,12 @@ class ClsEncoder(Layer):
         t = times(cls, "weight_t")
         u, products["weight_k"] = self.op.forward(self.weight_k, q[0] * self._scale)
         key, products["key"] = self.op.forward(self.weight1, u)  # what x̂ is compared with
-        qk_steps, comparing = matmul.forward(_rows(x_hat), key)
+        qk_steps, comparing = self.op.forward(_rows(x_hat), key)
         qk = np.empty((samples, 1, steps + 1), dtype=x_hat.dtype)
         qk[..., :-1] = qk_steps.reshape(samples, 1, steps)
         qk[..., -1] = np.dot(self.cls_token, u)
         s, softmaxed = softmax.forward(qk)  # (5)
-        x_weighed, weighing = matmul.forward(s[..., :-1], x_hat)
+        x_weighed, weighing = self.op.forward(s[..., :-1], x_hat)
         context = times(x_weighed, "weight1") + s[..., -1:] * cls  # (2), (3)
         h2 = times(context, "weight_v") + t  # (6)
         scores = times(h2, "weight2")[:, 0]  # (7)
@@ -210,12 +210,12 @@ class ClsEncoder(Layer):
         dt = np.sum(dh2, axis=0)
         dcontext = through(dh2, "weight_v")
         dx_weighed = through(dcontext, "weight1")
-        ds_steps, dx_of_context = matmul.backward(dx_weighed, cache.weighing, out=(None, of_x))
+        ds_steps, dx_of_context = self.op.backward(dx_weighed, cache.weighing, out=(None, of_x))
         ds = np.empty_like(cache.s)
         ds[..., :-1] = ds_steps
         ds[..., -1] = dcontext @ cls
         dqk = softmax.backward(ds, cache.softmax)
-        dx_of_qk, dkey = matmul.backward(
+        dx_of_qk, dkey = self.op.backward(
             dqk[..., :-1].reshape(-1), cache.comparing, out=(of_x, None)
         )
         dqk_cls = np.sum(dqk[..., -1])
