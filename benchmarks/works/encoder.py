@@ -1,7 +1,8 @@
 """encoder: the CLS encoder on 49 tokens of 16 numbers, 64 features, 10 classes; batches of 64.
 
 A sample is standardised over all its numbers, and the scores read the class token alone, so that
-all three compute the query and the last step for that row only.
+all three compute the query and the last step for that row only. PyTorch and JAX make the keys and
+values of all tokens, as one would write it; handgrad multiplies in another order and needs neither.
 """
 
 from __future__ import annotations
@@ -64,10 +65,12 @@ def work(batch: int = 64, tokens: int = 49, features: int = 16, width: int = 64)
         return (attended + cls_token @ weight_t) @ weight2, []
 
     def flops(model: Any) -> int:
-        """The weights of Q and T, those of the scores and of Σ αv see one row of each sample."""
-        rows = product(features * width, tokens, first=True)
-        rows += product(2 * width * width, tokens + 1)
-        one = product(2 * width * width + 2 * (tokens + 1) * width + width * CLASSES, 1)
-        return batch * (rows + one)
+        """Only the class's row of the attention is needed: x̂ meets one vector before the softmax
+        and one after it, no weight more than one row of a sample, and those before, of Q, T and of
+        what the scores compare x̂ with, one row of the batch.
+        """
+        of_x = 2 * product(features, tokens, first=True)
+        row = product(features * width + width * width + width * CLASSES, 1)
+        return batch * (of_x + row) + product(3 * width * width + features * width, 1)
 
     return Work(vectors(batch, (tokens, features)), handgrad, torch, jax, flops)

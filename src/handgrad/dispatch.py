@@ -47,6 +47,8 @@ _PLAIN: Final = frozenset({int, float, str, bool, tuple, list, type(None), np.ra
 
 #: Whether arguments can go to a kernel as they are; native, since every call waits for it.
 _fits: Final[Any] = getattr(kernels.native, "fits", None)
+#: Whether a kernel that takes views can read an array as it lies.
+_has_whole_rows: Final[Any] = getattr(kernels.native, "has_whole_rows", None)
 #: Ends a recording that is being made, and says why; see `handgrad.training.step`.
 _spoil_recording: Final[Any] = getattr(kernels.native, "spoil_recording", lambda why: None)
 
@@ -196,20 +198,9 @@ class KernelCache:
         return f"{self.stem}.{self.kept!r}"
 
 
-def _takes_views(kernel: ModuleType) -> bool:
+def _takes_views(kernel: ModuleType | None) -> bool:
     """Whether a kernel says `STRIDED = True`: any view will do whose last axis is in one piece."""
     return getattr(kernel, "STRIDED", False)
-
-
-def _rows_in_one_piece(array: np.ndarray) -> bool:
-    """Whether a kernel that takes views can read this one as it lies."""
-    if not array.flags.aligned:
-        return False
-    size = array.itemsize
-    strides = array.strides
-    if array.ndim > 0 and array.shape[-1] > 1 and strides[-1] != size:
-        return False
-    return not any(step % size for step in strides)
 
 
 def _refusal(arguments: Any) -> str | None:
@@ -235,7 +226,7 @@ def _readable(value: Any, views: bool) -> Any:
     """An array as the kernel reads it, copied if need be; anything else as it is."""
     if type(value) is not np.ndarray or (value.flags.c_contiguous and value.flags.aligned):
         return value
-    if views and _rows_in_one_piece(value):
+    if views and _has_whole_rows(value):
         return value
     _spoil_recording("an array was copied for a kernel")
     return np.require(value, requirements=("C", "A"))
@@ -313,10 +304,10 @@ def _dispatched_forward(
         if _engine != "reference":
             kernel = _kernel_module(stem)
             refusal = None
-            if kernel is not None and not _fits(args, kwargs, _PLAIN):
+            views = _takes_views(kernel)
+            if kernel is not None and not _fits(args, kwargs, _PLAIN, views):
                 refusal = _refusal((*args, *kwargs.values()))
                 if refusal is None:
-                    views = _takes_views(kernel)
                     args = tuple(_readable(value, views) for value in args)
                     kwargs = {name: _readable(value, views) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:

@@ -49,6 +49,7 @@ def _all_plain(a: Array, b: Array, out: Array) -> bool:
         kernels.native is not None
         and dispatch.get_engine() != "reference"
         and all(type(x) is np.ndarray and x.ndim >= 2 and x.dtype == out.dtype for x in arrays)
+        and all(x.flags.aligned for x in arrays)
         and out.dtype in (np.float32, np.float64)
         and out.flags.carray
         and not np.may_share_memory(a, out)

@@ -1,8 +1,9 @@
-"""How many threads the kernels use: `HANDGRAD_THREADS`, or every core. Results never differ."""
+"""How many threads the kernels use: every core unless told otherwise. Results never differ.
+
+`HANDGRAD_THREADS` is read with the kernels, in `handgrad.kernels`.
+"""
 
 from __future__ import annotations
-
-import os
 
 from handgrad import kernels
 from handgrad.errors import ArgumentError
@@ -22,10 +23,3 @@ def set_threads(count: int) -> None:
         raise ArgumentError(f"threads is {count!r}; allowed: a whole number from 1")
     if kernels.native is not None:
         kernels.native.set_threads(count)
-
-
-_asked = os.environ.get("HANDGRAD_THREADS")
-if _asked is not None:
-    if not _asked.isdecimal():
-        raise ArgumentError(f"HANDGRAD_THREADS is {_asked!r}; allowed: a whole number from 1")
-    set_threads(int(_asked))

@@ -20,6 +20,7 @@ BOUNDS = {
     "tanh": (3.0, 3.0),
     "sigmoid": (2.5, 2.5),
     "erf": (1.5, 3.5),
+    "reciprocal": (1.0, 1.0),
 }
 COUNT = 20_000
 EACH_TYPE = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -41,6 +42,9 @@ def arguments(name: str, dtype: Any) -> np.ndarray[Any, Any]:
     if name == "log1p":
         spread = np.exp(rng.uniform(lowest, 0.0, COUNT))
         return np.concatenate([spread, rng.uniform(0.0, 1.0, COUNT)]).astype(dtype)
+    if name == "reciprocal":
+        normal = np.exp(rng.uniform(lowest + 40, highest - 2, COUNT))
+        return (normal * rng.choice([-1.0, 1.0], COUNT)).astype(dtype)
     reach = {"tanh": 20.0, "erf": 6.5}.get(name)
     wide = rng.uniform(*((lowest, highest) if reach is None else (-reach, reach)), COUNT)
     small = np.exp(rng.uniform(lowest, 0.0, COUNT)) * rng.choice([-1.0, 1.0], COUNT)
@@ -68,6 +72,8 @@ def precise(name: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     x = x.astype(np.longdouble)
     if name == "erf":
         return precise_erf(x)
+    if name == "reciprocal":
+        return 1 / x
     if name == "sigmoid":
         return np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x)))
     return getattr(np, name)(x)

@@ -137,9 +137,9 @@ def test_shapes_are_those_of_the_notes() -> None:
     assert encoder.output_shape((n, m)) == (k,)
     (row,) = encoder.summary((n, m))
     assert row.parameters == sum(array.size for array in encoder.parameters.values())
-    class_row = 4 * 2 * d1 * d2  # with each of the four weights once
-    products = 2 * n * m * d1 + class_row + 2 * d2 * k
-    assert row.flops == products + (n + 1) * (4 * d1 + 5) + 2 * d2 + 5 * n * m
+    tokens = 5 * n * m + 2 * 2 * n * m + 5 * (n + 1)  # x̂, before and after the softmax, and itself
+    weights = 2 * 2 * m * d1 + 4 * 2 * d1 * d2 + 2 * d2 * k
+    assert row.flops == tokens + weights + 2 * 2 * d1 + 2 * d2
 
 
 def test_first_values_have_the_standard_deviation_of_their_inputs() -> None:

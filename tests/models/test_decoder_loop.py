@@ -11,10 +11,14 @@ import handgrad
 from handgrad import kernels
 from handgrad.dispatch import engine, set_engine
 from handgrad.errors import EngineError
+from handgrad.models import decoder_loop
 from handgrad.models.attention_decoder import AttentionDecoder
 from handgrad.models.decoder_cells import CELLS
 from handgrad.models.decoder_scores import SCORES
 from tests.tolerances import assert_close
+
+if kernels.native is not None:
+    from handgrad.kernels import decoder_loop as kernel_loop
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
 
@@ -78,6 +82,29 @@ def test_same_bits_with_1_2_and_4_threads(score: str, cell: str) -> None:
         results.add(tuple(array.tobytes() for array in found.values()))
     handgrad.set_threads(before)
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_keys_and_queries_may_be_far_from_0_infinite_or_missing(dtype: str, missing: bool) -> None:
+    """Sequence by sequence beyond what powers of keys and queries can hold, and of both signs."""
+    rng = np.random.default_rng(1)
+    decoder = AttentionDecoder(0, 3, 20, rng=rng, cell="tanh", dtype=np.dtype(dtype))
+    decoder.score.weight_s *= 20
+    far = np.array([1.0, 10.0, 19.9, 21.0, 30.0, 30.0])[:, None, None]
+    keys = (far * rng.uniform(-1, 1, (6, 5, 20))).astype(dtype)
+    keys[-1, 0, 0], keys[-1, 3, 1] = np.inf, -np.inf
+    if missing:
+        keys[1, 2, 3] = np.nan
+    shapes = (6, 4, 20), (6, 5, 20), (6, 20), (6, 4, 20)
+    a, values, s0, dy = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    results = []
+    for module in (kernel_loop, decoder_loop):
+        y, cache = module.forward(decoder.score, decoder.cell, a, keys, values, s0, None)
+        *found, parameters = module.backward(dy, cache)
+        results.append([y, cache.alpha, *found, *(parameters[name] for name in sorted(parameters))])
+    for actual, expected in zip(*results, strict=True):
+        assert_close(actual, expected, dtype)
 
 
 def test_a_loop_goes_back_to_the_module_it_was_made_by() -> None:

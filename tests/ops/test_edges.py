@@ -319,3 +319,25 @@ def test_matmul_with_nothing_to_sum_is_zero(dtype: Any) -> None:
     da, db = matmul.backward(rng().standard_normal((2, 3)).astype(dtype), cache)
     assert da.shape == (2, 0)
     assert db.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape"),
+    [
+        ((1, 5, 7), (3, 7, 4)),
+        ((3, 5, 7), (1, 7, 4)),
+        ((5, 7), (3, 7, 1)),
+        ((1, 1, 7), (3, 7, 4)),
+        ((2, 1, 5, 7), (3, 7, 4)),
+    ],
+)
+def test_matmul_repeats_what_a_batch_has_once(
+    a_shape: tuple[int, ...], b_shape: tuple[int, ...]
+) -> None:
+    a, b = rng().standard_normal(a_shape), rng().standard_normal(b_shape)
+    c, cache = matmul.forward(a, b)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-12, atol=1e-12)
+    da, db = matmul.backward(c, cache)
+    assert (da.shape, db.shape) == (a_shape, b_shape)
+    np.testing.assert_allclose(np.sum(da * a), np.sum(c * c))
+    np.testing.assert_allclose(np.sum(db * b), np.sum(c * c))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import handgrad
+from handgrad import kernels
 from tests.op_cases import CASES, Case, each, leaves
 
 
@@ -34,3 +37,11 @@ def test_same_bits_with_1_2_and_4_threads(
         found = (*leaves(y), *(gradients[name] for name in case.differentiable))
         results.add(tuple(array.tobytes() for array in found))
     assert len(results) == 1
+
+
+@pytest.mark.skipif(kernels.native is None, reason="the kernels were not compiled")
+def test_the_environment_counts_from_the_first_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDGRAD_THREADS", "3")
+    program = "from handgrad.kernels import native; print(native.get_threads())"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert found.stdout == b"3\n"

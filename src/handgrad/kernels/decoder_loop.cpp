@@ -44,6 +44,20 @@ void for_groups(long batch, const Body& body) {
     });
 }
 
+// The keys (N, S, A) of a group of sequences, as the score wants them.
+template <class T, class Score>
+std::array<Keys<T>, kTileRows> prepare(const Score& score, In<T> keys, const std::int64_t* lengths,
+                                       long first, int rows, T* powers) {
+    const long count = keys.shape(1), size = count * keys.shape(2);
+    std::array<Keys<T>, kTileRows> prepared;
+    for (int r = 0; r < rows; r++) {
+        const long n = first + r;
+        prepared[r] =
+            score.prepare(keys.data() + n * size, lengths ? lengths[n] : count, powers + n * size);
+    }
+    return prepared;
+}
+
 template <class T>
 void decoder_forward(In<T> keys, In<T> values, In<T> weight, In<T> bias, std::optional<In<T>> v,
                      In<T> s0, std::optional<Indices> lengths, Out<T> a, Out<T> step, Out<T> alpha,
@@ -53,8 +67,11 @@ void decoder_forward(In<T> keys, In<T> values, In<T> weight, In<T> bias, std::op
     const long width = weight.shape(0);
     nb::gil_scoped_release release;
     const PackedMatrix<T> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
+    const Temporary<T> powers(v ? batch * count * compared : 0);
     auto run = [&](auto score, auto cell) {
         for_groups(batch, [&](long first, int rows) {
+            const auto prepared =
+                prepare(score, keys, data_or_null(lengths), first, rows, powers.data());
             for (long j = 0; j < steps; j++) {
                 const StridedPack<T> before =
                     j == 0 ? StridedPack<T>{s0.data(), hidden, 1}
@@ -64,12 +81,13 @@ void decoder_forward(In<T> keys, In<T> values, In<T> weight, In<T> bias, std::op
                                                      steps * width, bias.data()});
                 for (long n = first; n < first + rows; n++) {
                     const long at = n * steps + j;
-                    const long have = lengths ? lengths->data()[n] : count;
+                    const Keys<T>& seen = prepared[n - first];
+                    const long have = seen.count;
                     const T* s = before.data + n * before.lane_stride;
                     const T* from_s = step.data() + at * width;
                     T* weights = alpha.data() + at * count;
                     T* inputs = a.data() + at * gates;
-                    score.forward(from_s, s, keys.data() + n * count * compared, have, weights);
+                    score.forward(from_s, s, seen, weights);
                     softmax(weights, have);
                     std::fill(weights + have, weights + count, T(0));
                     add_rows(weights, values.data() + n * count * gates, have, gates, inputs);
@@ -112,11 +130,14 @@ void decoder_backward(In<T> dy, In<T> keys, In<T> values, In<T> weight, std::opt
     const long width = weight.shape(0);
     nb::gil_scoped_release release;
     const PackedMatrix<T> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
+    const Temporary<T> powers(v ? batch * count * compared : 0);
     const Temporary<T> dscores(batch * steps * count);
     const Temporary<T> dv_parts(dv ? batch * compared : 0);
     auto run = [&](auto score, auto cell) {
         for_groups(batch, [&](long first, int rows) {
             const long end = first + rows;
+            const auto prepared =
+                prepare(score, keys, data_or_null(lengths), first, rows, powers.data());
             std::fill(ds0.data() + first * hidden, ds0.data() + end * hidden, T(0));
             if (dv) {
                 std::fill(dv_parts.data() + first * compared, dv_parts.data() + end * compared,
@@ -127,7 +148,8 @@ void decoder_backward(In<T> dy, In<T> keys, In<T> values, In<T> weight, std::opt
             for (long j = steps - 1; j >= 0; j--) {
                 for (long n = first; n < end; n++) {
                     const long at = n * steps + j;
-                    const long have = lengths ? lengths->data()[n] : count;
+                    const Keys<T>& seen = prepared[n - first];
+                    const long have = seen.count;
                     const T* s = y.data() + at * hidden;
                     const T* before = j == 0 ? s0.data() + n * hidden : s - hidden;
                     const T* from_s = step.data() + at * width;
@@ -151,8 +173,8 @@ void decoder_backward(In<T> dy, In<T> keys, In<T> values, In<T> weight, std::opt
                         lanes.store(dscore, lanes.load(weights) * (lanes.load(dscore) - expected));
                     });
                     std::fill(dscore + have, dscore + count, T(0));
-                    score.backward(from_s, before, keys.data() + n * count * compared, have, dscore,
-                                   dfrom_s, ds, dkeys.data() + n * count * compared,
+                    score.backward(from_s, before, seen, dscore, dfrom_s, ds,
+                                   dkeys.data() + n * count * compared,
                                    dv_parts.data() + n * compared);
                 }
                 packed.multiply_rows(first, rows,

@@ -3,28 +3,77 @@
 
 #include "core/bf16.h"
 #include "core/binding.h"
+#include "core/vector_product.h"
 
 namespace handgrad {
 namespace {
 
-// c (batch, M, N) = a (batch, M, K) · b (batch, K, N); strides in values, for each operand
-// (batch, row, column). A batch stride of 0 repeats the operand.
 template <class T>
-void matmul(In<T> a, In<T> b, Out<T> c, long batch, long rows, long columns, long depth,
-            std::tuple<long, long, long> a_strides, std::tuple<long, long, long> b_strides) {
-    const auto [a_batch, a_row, a_column] = a_strides;
-    const auto [b_batch, b_row, b_column] = b_strides;
-    const T* a_data = a.data();
-    const T* b_data = b.data();
+struct Matrix {
+    const T* data;
+    long batch_stride, row_stride, column_stride;
+
+    Matrix transposed() const { return {data, batch_stride, column_stride, row_stride}; }
+};
+
+// Whether C has a single row, and a and b can be read as they lie: in bf16 they are rounded as they
+// are packed.
+template <class T>
+bool is_vector_product(long rows, long depth, const Matrix<T>& a, const Matrix<T>& b) {
+    return rows == 1 && (a.column_stride == 1 || depth == 1) &&
+           (b.row_stride == 1 || b.column_stride == 1) &&
+           !(std::is_same_v<T, float> && precision_bf16());
+}
+
+// c (batch, N) = a (batch, 1, K) · b (batch, K, N).
+template <class T>
+void multiply_vectors(const Matrix<T>& a, const Matrix<T>& b, T* c, long batch, long columns,
+                      long depth) {
+    // Values of B that are worth handing to another thread: it has to fetch them first.
+    constexpr long kValues = 4 * kChunk;
+    const long block = std::max(kValues / (depth + 1) / kLanes<T>, 1L) * kLanes<T>;
+    const long blocks = (columns + block - 1) / block;
+    const long share = std::max(kValues / (std::min(block, columns) * depth + 1), 1L);
+    parallel_for(batch * blocks, share, [&](long begin, long end) {
+        for (long i = begin; i < end; i++) {
+            const long n = i / blocks, lane = i % blocks * block;
+            const VectorProduct<T> product{a.data + n * a.batch_stride, b.data + n * b.batch_stride,
+                                           depth, b.row_stride, b.column_stride};
+            product(c + n * columns, lane, std::min(lane + block, columns));
+        }
+    });
+}
+
+template <class T>
+Matrix<T> matrix(const StridedIn<T>& x) {
+    const int axes = static_cast<int>(x.ndim());
+    return {x.data(), axes == 3 ? x.stride(0) : 0, x.stride(axes - 2), x.stride(axes - 1)};
+}
+
+// c (batch, M, N) = a (batch, M, K) · b (batch, K, N), or all three without the batch's axis.
+template <class T>
+void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
+    const int axes = static_cast<int>(c.ndim());
+    const long batch = axes == 3 ? c.shape(0) : 1;
+    const long rows = c.shape(axes - 2), columns = c.shape(axes - 1);
+    const long depth = a.shape(static_cast<int>(a.ndim()) - 1);
+    const Matrix<T> left = matrix(a), right = matrix(b);
+    const Matrix<T> left_t = left.transposed(), right_t = right.transposed();
     T* c_data = c.data();
     auto one = [&](long n) {
-        multiply_at_precision<T>(rows, columns, depth,
-                                 StridedPack<T>{a_data + n * a_batch, a_row, a_column},
-                                 StridedPack<T>{b_data + n * b_batch, b_column, b_row},
-                                 WriteTile<T>{c_data + n * rows * columns, columns});
+        multiply_at_precision<T>(
+            rows, columns, depth,
+            StridedPack<T>{left.data + n * left.batch_stride, left.row_stride, left.column_stride},
+            StridedPack<T>{right.data + n * right.batch_stride, right.column_stride,
+                           right.row_stride},
+            WriteTile<T>{c_data + n * rows * columns, columns});
     };
     nb::gil_scoped_release release;
-    if (batch == 1) {
+    if (is_vector_product(rows, depth, left, right)) {
+        multiply_vectors(left, right, c_data, batch, columns, depth);
+    } else if (is_vector_product(columns, depth, right_t, left_t)) {
+        multiply_vectors(right_t, left_t, c_data, batch, rows, depth);
+    } else if (batch == 1) {
         one(0);
     } else {
         parallel_for(batch, 1, [&](long begin, long end) {
@@ -33,15 +82,9 @@ void matmul(In<T> a, In<T> b, Out<T> c, long batch, long rows, long columns, lon
     }
 }
 
-template <class T>
-void bind_matmul(nb::module_& m) {
-    m.def("matmul", &matmul<T>, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(), "batch"_a,
-          "rows"_a, "columns"_a, "depth"_a, "a_strides"_a, "b_strides"_a);
-}
-
 const Registrar registrar([](nb::module_& m) {
-    bind_matmul<float>(m);
-    bind_matmul<double>(m);
+    m.def("matmul", &matmul<float>);
+    m.def("matmul", &matmul<double>);
     m.attr("bf16_unit") = bf16_unit_name();
     m.def("set_precision_bf16", &set_precision_bf16, "on"_a);
 });

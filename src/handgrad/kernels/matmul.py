@@ -1,8 +1,9 @@
-"""Kernel of `ops.matmul`: the tiled product of core/matmul.h on any strides."""
+"""Kernel of `ops.matmul`: the tiled product of core/matmul.h, or core/vector_product.h."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from handgrad.ops.matmul import sum_to
 assert native is not None
 _matmul = native.matmul
 
+#: Views are taken as they lie.
+STRIDED: Final = True
+
 
 class Cache(NamedTuple):
     """Both operands: each is in the gradient of the other."""
@@ -23,39 +27,23 @@ class Cache(NamedTuple):
 
 
 def product(a: Array, b: Array, c: Array | None = None) -> Array:
-    """a b over the last two axes, the others broadcast; transposed views cost no copy."""
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    """a b over the last two axes, the others broadcast; views cost no copy, transposed or not."""
+    batch = a.shape[:-2]
+    same = batch == b.shape[:-2]
+    if not same:
+        batch = np.broadcast_shapes(batch, b.shape[:-2])
     rows, depth = a.shape[-2:]
     columns = b.shape[-1]
     if c is None:
         c = empty((*batch, rows, columns), a.dtype)
-    if len(batch) == 0 or (a.ndim == 2 and b.ndim == 2):
-        _multiply(a, b, c, 1, rows, columns, depth)
-        return c
-    matrices = np.prod(batch, dtype=int)
-    a = np.broadcast_to(a, (*batch, rows, depth)).reshape(matrices, rows, depth)
-    b = np.broadcast_to(b, (*batch, depth, columns)).reshape(matrices, depth, columns)
-    _multiply(a, b, c, int(matrices), rows, columns, depth)
+    if not same or len(batch) > 1:
+        matrices = math.prod(batch)
+        a = np.broadcast_to(a, (*batch, rows, depth)).reshape(matrices, rows, depth)
+        b = np.broadcast_to(b, (*batch, depth, columns)).reshape(matrices, depth, columns)
+        _matmul(a, b, c.reshape(matrices, rows, columns))
+    else:
+        _matmul(a, b, c)
     return c
-
-
-def _operand(x: Array) -> tuple[Array, tuple[int, int, int]]:
-    """The memory that x, (..., rows, columns), is a view of, with its strides in values."""
-    batch, row, column = (0, *x.strides)[-3:]
-    steps = (batch // x.itemsize, row // x.itemsize, column // x.itemsize)
-    if x.flags.c_contiguous:
-        return x, steps
-    if x.swapaxes(-1, -2).flags.c_contiguous:
-        return x.swapaxes(-1, -2), steps
-    return _operand(np.ascontiguousarray(x))
-
-
-def _multiply(
-    a: Array, b: Array, c: Array, batch: int, rows: int, columns: int, depth: int
-) -> None:
-    a_memory, a_steps = _operand(a)
-    b_memory, b_steps = _operand(b)
-    _matmul(a_memory, b_memory, c, batch, rows, columns, depth, a_steps, b_steps)
 
 
 def forward(a: Array, b: Array, *, tile: tuple[int, int] | None = None) -> tuple[Array, Cache]:

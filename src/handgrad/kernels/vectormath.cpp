@@ -23,6 +23,7 @@ void bind(nb::module_& m) {
     bind_function<T>(m, "vector_tanh", [](Vec<T> x) { return tanh(x); });
     bind_function<T>(m, "vector_sigmoid", [](Vec<T> x) { return sigmoid(x); });
     bind_function<T>(m, "vector_erf", [](Vec<T> x) { return erf(x); });
+    bind_function<T>(m, "vector_reciprocal", [](Vec<T> x) { return reciprocal(x); });
 }
 
 const Registrar registrar([](nb::module_& m) {

@@ -23,19 +23,21 @@ from handgrad.ops import standardize as standardize_op
 
 
 class Cache(NamedTuple):
-    """The values of the notes, which the closed form reads, and the caches of the ops.
+    """What the closed form and backward read, and the caches of the ops.
 
-    With row n + 1 that of the class: x_hat (N, n, m), the notes' h_pre1; h_pre2 (N, n+1, d1); q
-    (1, d2), the class's query alone, one for all samples; s (N, 1, n+1), the attention weights of
-    the class, to be looked at; h2 (N, 1, d2), the class's row.
-    `standardize` is None where x is used as it comes; `products` are those with each weight.
+    x_hat (N, n, m), the notes' h_pre1; class_query (1, d2), the class's query, one for all samples;
+    s (N, 1, n+1), the attention weights of the class, to be looked at; h2 (N, 1, d2), the class's
+    row; u (d1,), its query times W_K over √d₂. `standardize` is None where x is used as it comes;
+    `products` are those with each weight, `comparing` and `weighing` those with x_hat.
     """
 
     x_hat: Array
-    h_pre2: Array
     class_query: Array
     s: Array
     h2: Array
+    u: Array
+    weight1: Array
+    cls_token: Array
     weight_k: Array
     weight_v: Array
     standardize: Any
@@ -50,13 +52,20 @@ class Cache(NamedTuple):
         return np.broadcast_to(self.class_query, (len(self.s), *self.class_query.shape))
 
     @property
+    def h_pre2(self) -> Array:
+        """The features (N, n+1, d1), the class's last, which scores do without: computed now."""
+        h1 = self.x_hat @ self.weight1
+        cls = np.broadcast_to(self.cls_token, (len(h1), 1, len(self.cls_token)))
+        return np.concatenate([h1, cls], axis=1)
+
+    @property
     def k(self) -> Array:
-        """The keys (N, n+1, d2), which the scores do without: computed now."""
+        """The keys (N, n+1, d2), as the features."""
         return self.h_pre2 @ self.weight_k
 
     @property
     def v(self) -> Array:
-        """The values (N, n+1, d2), as the keys."""
+        """The values (N, n+1, d2), as the features."""
         return self.h_pre2 @ self.weight_v
 
 
@@ -74,9 +83,12 @@ class ClsEncoder(Layer):
               S = softmax(QKᵀ/√d₂),  h₂ = SV + T,  scores = row n+1 of h₂ times W₂
     Backward: composed from those of the ops, or in closed form (`backward_closed_form`)
 
-    The scores read the class's row of h₂ alone, so of Q, T and S only that row is computed, and K
-    and V not at all: with q the class's query, q Kᵀ = (q W_Kᵀ) h_pre2ᵀ and s V = (s h_pre2) W_V,
-    where W_K and W_V meet one row instead of n + 1. q and T are the same for all samples.
+    The scores read the class's row of h₂ alone, so of Q, T and S only that row is computed, and K,
+    V and h_pre2 not at all: with q the class's query, and s its weights of the n steps and of the
+    class itself, every weight meets one row instead of n + 1,
+        q Kᵀ = u h_pre2ᵀ = [(u W₁ᵀ) x̂ᵀ, u·cls] with u = q W_Kᵀ
+        s V = (s h_pre2) W_V,  s h_pre2 = (s₁..ₙ x̂) W₁ + sₙ₊₁ cls
+    q, u and T are the same for all samples.
     Weights multiply from the right, as in the notes: `weight1` (m, d1), `cls_token`
     (d1,), `weight_q`, `weight_k`, `weight_v` and `weight_t` (d1, d2), `weight2` (d2, k).
     `initializer` draws them, the token too, each as (out, in). `standardize` is "example" or None,
@@ -139,6 +151,7 @@ class ClsEncoder(Layer):
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
         self.output_shape(tuple(x.shape[1:]))
+        samples, steps = x.shape[:2]
         products: dict[str, Any] = {}
 
         def times(h: Array, name: str) -> Array:
@@ -150,19 +163,22 @@ class ClsEncoder(Layer):
         x_hat, standardized = x, None
         if self.standardize == "example":
             x_hat, standardized = standardize_op.forward(x, eps=self.eps)  # (1)
-        h1 = times(x_hat, "weight1")  # (2)
-        h_pre2 = np.concatenate([h1, self._class_of_each(len(x))], axis=1)  # (3)
         cls = self.cls_token[None]
         q = times(cls, "weight_q")  # (4)
         t = times(cls, "weight_t")
-        query, products["weight_k"] = self.op.forward(self.weight_k, q[0] * self._scale)
-        qk, comparing = matmul.forward(_rows(h_pre2), query)
-        s, softmaxed = softmax.forward(qk.reshape(len(x), 1, h_pre2.shape[1]))  # (5)
-        context, weighing = matmul.forward(s, h_pre2)
+        u, products["weight_k"] = self.op.forward(self.weight_k, q[0] * self._scale)
+        key, products["key"] = self.op.forward(self.weight1, u)  # what x̂ is compared with
+        qk_steps, comparing = self.op.forward(_rows(x_hat), key)
+        qk = np.empty((samples, 1, steps + 1), dtype=x_hat.dtype)
+        qk[..., :-1] = qk_steps.reshape(samples, 1, steps)
+        qk[..., -1] = np.dot(self.cls_token, u)
+        s, softmaxed = softmax.forward(qk)  # (5)
+        x_weighed, weighing = self.op.forward(s[..., :-1], x_hat)
+        context = times(x_weighed, "weight1") + s[..., -1:] * cls  # (2), (3)
         h2 = times(context, "weight_v") + t  # (6)
         scores = times(h2, "weight2")[:, 0]  # (7)
         cache = Cache(
-            *(x_hat, h_pre2, q, s, h2, self.weight_k, self.weight_v),
+            *(x_hat, q, s, h2, u, self.weight1, self.cls_token, self.weight_k, self.weight_v),
             *(standardized, comparing, softmaxed, weighing, products),
         )
         return scores, cache
@@ -176,34 +192,49 @@ class ClsEncoder(Layer):
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         found: dict[str, Array] = {}
+        of_x = None if input_gradient else SKIP
 
         def place(name: str) -> Array | None:
             return None if gradients is None else gradients[name]
 
-        def through(dh: Array, name: str, *, wanted: bool = True) -> Array:
+        def through(dh: Array, name: str) -> Array:
             """The gradient of h in h W; that of W is noted."""
             dx, found[name] = self.op.backward(
-                _rows(dh), cache.products[name], out=(None if wanted else SKIP, place(name))
+                _rows(dh), cache.products[name], out=(None, place(name))
             )
-            return dx.reshape(*dh.shape[:-1], dx.shape[-1]) if wanted else None
+            return dx.reshape(*dh.shape[:-1], dx.shape[-1])
 
+        s_cls = cache.s[:, 0, -1]
+        cls = cache.cls_token
         dh2 = through(dy[:, None], "weight2")
         dt = np.sum(dh2, axis=0)
         dcontext = through(dh2, "weight_v")
-        ds, dh_of_context = matmul.backward(dcontext, cache.weighing)
+        dx_weighed = through(dcontext, "weight1")
+        ds_steps, dx_of_context = self.op.backward(dx_weighed, cache.weighing, out=(None, of_x))
+        ds = np.empty_like(cache.s)
+        ds[..., :-1] = ds_steps
+        ds[..., -1] = dcontext @ cls
         dqk = softmax.backward(ds, cache.softmax)
-        dh_of_qk, dquery = matmul.backward(dqk.reshape(-1), cache.comparing)
-        found["weight_k"], dq = self.op.backward(
-            dquery, cache.products["weight_k"], out=(place("weight_k"), None)
+        dx_of_qk, dkey = self.op.backward(
+            dqk[..., :-1].reshape(-1), cache.comparing, out=(of_x, None)
         )
-        dh_pre2 = dh_of_context
-        dh_pre2 += dh_of_qk.reshape(dh_pre2.shape)
+        dqk_cls = np.sum(dqk[..., -1])
+        dweight1_of_key, du = self.op.backward(dkey, cache.products["key"])
+        du += dqk_cls * cls
+        found["weight1"] += dweight1_of_key
+        found["weight_k"], dq = self.op.backward(
+            du, cache.products["weight_k"], out=(place("weight_k"), None)
+        )
         dcls = through(dq[None] * self._scale, "weight_q")[0] + through(dt, "weight_t")[0]
-        dcls_of_each = np.sum(dh_pre2[:, -1], axis=0)
-        found["cls_token"] = np.add(dcls, dcls_of_each, out=place("cls_token"))
-        dx = through(dh_pre2[:, :-1], "weight1", wanted=input_gradient)
-        if input_gradient and cache.standardize is not None:
-            dx = standardize_op.backward(dx, cache.standardize)
+        dcls += s_cls @ dcontext[:, 0] + dqk_cls * cache.u
+        found["cls_token"] = dcls
+        if gradients is not None:
+            gradients["cls_token"][...] = dcls
+        dx = None
+        if input_gradient:
+            dx = dx_of_context + dx_of_qk.reshape(dx_of_context.shape)
+            if cache.standardize is not None:
+                dx = standardize_op.backward(dx, cache.standardize)
         if gradients is None:
             gradients = {name: found[name] for name in self.parameter_names}
         return dx, gradients
@@ -251,9 +282,6 @@ class ClsEncoder(Layer):
     def _scale(self) -> float:
         return 1.0 / math.sqrt(self.d2)
 
-    def _class_of_each(self, samples: int) -> Array:
-        return np.broadcast_to(self.cls_token, (samples, 1, self.d1))
-
     def output_shape(self, input_shape: Shape) -> Shape:
         if len(input_shape) != 2 or input_shape[0] == 0 or input_shape[1] != self.features:
             raise ShapeError(
@@ -263,14 +291,12 @@ class ClsEncoder(Layer):
         return (self.classes,)
 
     def flops(self, input_shape: Shape) -> int:
-        """Of the rows that are computed; the softmax counts 5 for every weight."""
+        """Of what is computed; the softmax counts 5 for every weight."""
         self.output_shape(input_shape)
-        rows = input_shape[0] + 1
         standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
-        tokens = 2 * math.prod(input_shape) * self.d1
-        projections = 2 * 4 * self.d1 * self.d2
-        weighing = rows * (4 * self.d1 + 5) + 2 * self.d2
-        return standardized + tokens + projections + weighing + 2 * self.d2 * self.classes
+        tokens = 4 * math.prod(input_shape) + 5 * (input_shape[0] + 1)
+        class_row = 4 * self.d1 * (self.features + 2 * self.d2 + 1)
+        return standardized + tokens + class_row + 2 * self.d2 * (1 + self.classes)
 
 
 def _rows(x: Array) -> Array:

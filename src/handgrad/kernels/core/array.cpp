@@ -47,17 +47,30 @@ bool view_strided(PyObject* object, char kind, int item_size, bool writeable, Ar
 
 namespace {
 
+// Whether an aligned array has its last axis, of more than one value, in one piece; the others may
+// lie any way.
+bool has_whole_rows(PyArrayObject* array) {
+    const Py_ssize_t item_size = PyArray_ITEMSIZE(array);
+    if (!PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) return false;
+    int last = PyArray_NDIM(array) - 1;
+    for (int i = 0; i <= last; i++)
+        if (PyArray_STRIDE(array, i) % item_size != 0) return false;
+    while (last >= 0 && PyArray_DIM(array, last) <= 1) last--;
+    return last < 0 || PyArray_STRIDE(array, last) == item_size;
+}
+
 // Whether arguments of an op can go to its kernel as they are: C-contiguous arrays, those of floats
-// all of one type, and beside them values of `plain` types. dispatch.py asks at every call.
+// all of one type, and beside them values of `plain` types. Where `views` are taken, their last
+// axis has to be in one piece. dispatch.py asks at every call.
 class Fitting {
   public:
-    explicit Fitting(nb::handle plain) : plain_(plain) {}
+    Fitting(nb::handle plain, bool views) : plain_(plain), views_(views) {}
 
     bool takes(PyObject* value) {
         if (!PyArray_CheckExact(value))
             return PySet_Contains(plain_.ptr(), reinterpret_cast<PyObject*>(Py_TYPE(value))) == 1;
         auto* array = reinterpret_cast<PyArrayObject*>(value);
-        if (!PyArray_ISCARRAY_RO(array)) return false;
+        if (!PyArray_ISCARRAY_RO(array) && !(views_ && has_whole_rows(array))) return false;
         const int type = PyArray_TYPE(array);
         if (type == NPY_FLOAT || type == NPY_DOUBLE) {
             if (floats_ == NPY_NOTYPE) floats_ = type;
@@ -69,11 +82,12 @@ class Fitting {
 
   private:
     nb::handle plain_;
+    bool views_;
     int floats_ = NPY_NOTYPE;
 };
 
-bool fits(nb::tuple arguments, nb::dict named, nb::handle plain) {
-    Fitting fitting(plain);
+bool fits(nb::tuple arguments, nb::dict named, nb::handle plain, bool views) {
+    Fitting fitting(plain, views);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments.ptr()); i++)
         if (!fitting.takes(PyTuple_GET_ITEM(arguments.ptr(), i))) return false;
     PyObject *name, *value;
@@ -85,7 +99,10 @@ bool fits(nb::tuple arguments, nb::dict named, nb::handle plain) {
 
 const Registrar registrar([](nb::module_& m) {
     if (_import_array() < 0) throw nb::python_error();
-    m.def("fits", &fits, "arguments"_a, "named"_a, "plain"_a);
+    m.def("fits", &fits, "arguments"_a, "named"_a, "plain"_a, "views"_a);
+    m.def("has_whole_rows", [](nb::handle array) {
+        return has_whole_rows(reinterpret_cast<PyArrayObject*>(array.ptr()));
+    });
 });
 
 }  // namespace

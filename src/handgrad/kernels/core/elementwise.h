@@ -33,7 +33,7 @@ struct SomeLanes {
     Vec<T> load(const T* p, T fill = T(0)) const { return load_some(p + at, count, fill); }
     void store(T* p, Vec<T> v) const { store_some(p + at, v, count); }
     // The lanes that count, and 0 in the others.
-    Vec<T> only(Vec<T> v) const { return first_lanes<T>(v, count); }
+    Vec<T> only(Vec<T> v) const { return lane_numbers<T>() < T(count) ? v : Vec<T>{}; }
 };
 
 // body(lanes) over [begin, end) on this thread.

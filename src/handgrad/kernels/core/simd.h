@@ -100,22 +100,6 @@ inline void copy_values(T* target, const T* source, long count) {
     if (i < count) store_some(target + i, load_some(source + i, count - i), count - i);
 }
 
-// The first n lanes, and 0 in the others.
-template <class T>
-inline Vec<T> first_lanes(Vec<T> v, long n) {
-#if defined(__AVX512F__)
-    if constexpr (std::is_same_v<T, float>)
-        return _mm512_maskz_mov_ps(static_cast<__mmask16>((1u << n) - 1), v);
-    else if constexpr (std::is_same_v<T, double>)
-        return _mm512_maskz_mov_pd(static_cast<__mmask8>((1u << n) - 1), v);
-    else
-#endif
-    {
-        for (long i = n; i < kLanes<T>; i++) v[i] = T(0);
-        return v;
-    }
-}
-
 template <class V>
 inline V maximum(V a, V b) {
     return a > b ? a : b;
@@ -139,9 +123,21 @@ inline Lane<V> lane_sum(V v) {
 
 template <class V>
 inline Lane<V> lane_max(V v) {
-    Lane<V> best = v[0];
-    for (int i = 1; i < kLanes<Lane<V>>; i++) best = v[i] > best ? v[i] : best;
-    return best;
+    constexpr int n = kLanes<Lane<V>>;
+    Lane<V> parts[n];
+    std::memcpy(parts, &v, sizeof v);
+    for (int half = n / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            parts[i] = parts[i] > parts[i + half] ? parts[i] : parts[i + half];
+    return parts[0];
+}
+
+// 0, 1, 2, ...
+template <class T>
+inline Vec<T> lane_numbers() {
+    Vec<T> v;
+    for (int i = 0; i < kLanes<T>; i++) v[i] = T(i);
+    return v;
 }
 
 namespace detail {
