@@ -1,5 +1,6 @@
 // GRU: what a step does between its products; the steps themselves are in core/recurrence.h.
 #include "core/recurrence.h"
+#include "core/vectormath.h"
 
 namespace handgrad {
 namespace {
@@ -19,8 +20,7 @@ struct GruCell {
     T* gates;  // (rows, 4H): r, z, n, u
 
     template <class Lanes>
-    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a,
-                Vec<T> h_before) const {
+    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a) const {
         const Vec<T> r = sigmoid(a[0]), z = sigmoid(a[1]), u = a[3];
         const Vec<T> n = tanh(Vec<T>(a[2] + r * u));
         T* row = gates + at.row * 4 * in.hidden;
@@ -28,7 +28,7 @@ struct GruCell {
         lanes.store(row + in.hidden, z);
         lanes.store(row + 2 * in.hidden, n);
         lanes.store(row + 3 * in.hidden, u);
-        return (T(1) - z) * n + z * h_before;
+        return (T(1) - z) * n + z * load_or_zero<T>(lanes, in.h_before(at));
     }
 
     template <class Lanes>
@@ -51,18 +51,7 @@ template <class T>
 void gru_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
                  std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
                  std::optional<Indices> lengths, bool reverse, Out<T> y, Out<T> h_n, Out<T> gates) {
-    const long hidden = weight_hh.shape(1);
-    const Inputs<T> in{x.data(),
-                       x.shape(2),
-                       weight_ih.data(),
-                       weight_hh.data(),
-                       nullptr,
-                       data_or_null(bias_ih),
-                       data_or_null(bias_hh),
-                       data_or_null(h0),
-                       hidden,
-                       hidden,
-                       y.data()};
+    const Inputs<T> in(3, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0, y.data());
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     run_forward<T>(in, sequences, GruCell<T>{in, gates.data()}, h_n.data());
@@ -74,22 +63,8 @@ void gru_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
                   In<T> gates, std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                   std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
                   std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
-    const long hidden = weight_hh.shape(1);
-    const Inputs<T> in{x.data(),
-                       x.shape(2),
-                       weight_ih.data(),
-                       weight_hh.data(),
-                       nullptr,
-                       nullptr,
-                       nullptr,
-                       data_or_null(h0),
-                       hidden,
-                       hidden,
-                       const_cast<T*>(y.data())};
-    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
-                           data_or_null(dweight_hh), data_or_null(dbias_ih),
-                           data_or_null(dbias_hh),   nullptr,
-                           data_or_null(dh0),        nullptr};
+    const Inputs<T> in(3, x, weight_ih, weight_hh, {}, {}, {}, h0, const_cast<T*>(y.data()));
+    const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0, {});
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const GruCell<T> cell{in, const_cast<T*>(gates.data())};

@@ -1,5 +1,6 @@
 // Leaky units: what a step does beside its product; the steps themselves are in core/recurrence.h.
 #include "core/recurrence.h"
+#include "core/vectormath.h"
 
 namespace handgrad {
 namespace {
@@ -12,22 +13,21 @@ struct LeakyCell {
     static constexpr std::array<int, 1> kFromX{0}, kFromH{-1}, kToX{0}, kToH{-1};
     static constexpr bool kDirect = true;
 
-    long hidden;
+    const Inputs<T>& in;
     const T* alpha;  // (H,)
     T* g;            // (rows, H)
 
     template <class Lanes>
-    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 1>& a,
-                Vec<T> h_before) const {
+    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 1>& a) const {
         const Vec<T> rate = lanes.load(alpha), g_here = tanh(a[0]);
-        lanes.store(g + at.row * hidden, g_here);
-        return rate * h_before + (T(1) - rate) * g_here;
+        lanes.store(g + at.row * in.hidden, g_here);
+        return rate * load_or_zero<T>(lanes, in.h_before(at)) + (T(1) - rate) * g_here;
     }
 
     template <class Lanes>
     Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
                   T*) const {
-        const Vec<T> rate = lanes.load(alpha), g_here = lanes.load(g + at.row * hidden);
+        const Vec<T> rate = lanes.load(alpha), g_here = lanes.load(g + at.row * in.hidden);
         da[0] = (T(1) - rate) * dh * (T(1) - g_here * g_here);
         return rate * dh;
     }
@@ -37,13 +37,10 @@ template <class T>
 void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
                        std::optional<In<T>> h0, In<T> alpha, std::optional<Indices> lengths,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
-    const long hidden = weight_ih.shape(0);
-    const Inputs<T> in{
-        x.data(), x.shape(2),       weight_ih.data(), nullptr, nullptr, data_or_null(bias_ih),
-        nullptr,  data_or_null(h0), hidden,           hidden,  y.data()};
+    const Inputs<T> in(1, x, weight_ih, {}, {}, bias_ih, {}, h0, y.data());
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    run_forward<T>(in, sequences, LeakyCell<T>{hidden, alpha.data(), g.data()}, h_n.data());
+    run_forward<T>(in, sequences, LeakyCell<T>{in, alpha.data(), g.data()}, h_n.data());
 }
 
 template <class T>
@@ -51,16 +48,12 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
                         std::optional<Indices> lengths, bool reverse, In<T> g,
                         std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                         std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dh0) {
-    const long hidden = weight_ih.shape(0);
     // The gradients do not depend on the states, so these are not looked at.
-    const Inputs<T> in{x.data(), x.shape(2), weight_ih.data(), nullptr, nullptr, nullptr,
-                       nullptr,  nullptr,    hidden,           hidden,  nullptr};
-    const Gradients<T> out{
-        data_or_null(dx), data_or_null(dweight_ih), nullptr, data_or_null(dbias_ih), nullptr,
-        nullptr,          data_or_null(dh0),        nullptr};
+    const Inputs<T> in(1, x, weight_ih, {}, {}, {}, {}, {}, nullptr);
+    const Gradients<T> out(dx, dweight_ih, {}, dbias_ih, {}, {}, dh0, {});
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const LeakyCell<T> cell{hidden, alpha.data(), const_cast<T*>(g.data())};
+    const LeakyCell<T> cell{in, alpha.data(), const_cast<T*>(g.data())};
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
 }
 

@@ -1,5 +1,6 @@
 // LSTM: what a step does between its products; the steps themselves are in core/recurrence.h.
 #include "core/recurrence.h"
+#include "core/vectormath.h"
 
 namespace handgrad {
 namespace {
@@ -20,7 +21,7 @@ struct LstmCell {
     const T* c0;
 
     template <class Lanes>
-    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a, Vec<T>) const {
+    Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a) const {
         const Vec<T> i = sigmoid(a[0]), f = sigmoid(a[1]), g = tanh(a[2]), o = sigmoid(a[3]);
         const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c, c0, hidden));
         const Vec<T> c_here = f * c_before + i * g;
@@ -53,29 +54,11 @@ struct LstmCell {
 };
 
 template <class T>
-Inputs<T> inputs_of(const In<T>& x, const In<T>& weight_ih, const In<T>& weight_hh,
-                    const std::optional<In<T>>& bias_ih, const std::optional<In<T>>& bias_hh,
-                    const std::optional<In<T>>& weight_hr, const std::optional<In<T>>& h0, T* y) {
-    return {x.data(),
-            x.shape(2),
-            weight_ih.data(),
-            weight_hh.data(),
-            data_or_null(weight_hr),
-            data_or_null(bias_ih),
-            data_or_null(bias_hh),
-            data_or_null(h0),
-            weight_hh.shape(0) / 4,
-            weight_hh.shape(1),
-            y};
-}
-
-template <class T>
 void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
                   std::optional<In<T>> bias_hh, std::optional<In<T>> weight_hr,
                   std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
                   bool reverse, Out<T> y, Out<T> h_n, Out<T> c_n, Out<T> gates, Out<T> c) {
-    const Inputs<T> in =
-        inputs_of<T>(x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, y.data());
+    const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, y.data());
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const LstmCell<T> cell{in.hidden, gates.data(), c.data(), data_or_null(c0)};
@@ -96,12 +79,9 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
                    std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dbias_hh,
                    std::optional<Out<T>> dweight_hr, std::optional<Out<T>> dh0,
                    std::optional<Out<T>> dc0) {
-    const Inputs<T> in =
-        inputs_of<T>(x, weight_ih, weight_hh, {}, {}, weight_hr, h0, const_cast<T*>(y.data()));
-    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
-                           data_or_null(dweight_hh), data_or_null(dbias_ih),
-                           data_or_null(dbias_hh),   data_or_null(dweight_hr),
-                           data_or_null(dh0),        data_or_null(dc0)};
+    T* h = const_cast<T*>(y.data());
+    const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, {}, {}, h0, h);
+    const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr, dh0, dc0);
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const LstmCell<T> cell{in.hidden, const_cast<T*>(gates.data()), const_cast<T*>(c.data()),

@@ -16,7 +16,7 @@ struct RnnCell {
     const Inputs<T>& in;
 
     template <class Lanes>
-    Vec<T> step(Lanes, const StepRow&, const std::array<Vec<T>, 1>& a, Vec<T>) const {
+    Vec<T> step(Lanes, const StepRow&, const std::array<Vec<T>, 1>& a) const {
         return F{}.value(a[0]);
     }
 
@@ -32,18 +32,7 @@ template <class T>
 void rnn_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
                  std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
                  std::optional<Indices> lengths, bool relu, bool reverse, Out<T> y, Out<T> h_n) {
-    const long hidden = weight_hh.shape(1);
-    const Inputs<T> in{x.data(),
-                       x.shape(2),
-                       weight_ih.data(),
-                       weight_hh.data(),
-                       nullptr,
-                       data_or_null(bias_ih),
-                       data_or_null(bias_hh),
-                       data_or_null(h0),
-                       hidden,
-                       hidden,
-                       y.data()};
+    const Inputs<T> in(1, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0, y.data());
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     if (relu)
@@ -58,22 +47,8 @@ void rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
                   In<T> y, std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                   std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
                   std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
-    const long hidden = weight_hh.shape(1);
-    const Inputs<T> in{x.data(),
-                       x.shape(2),
-                       weight_ih.data(),
-                       weight_hh.data(),
-                       nullptr,
-                       nullptr,
-                       nullptr,
-                       data_or_null(h0),
-                       hidden,
-                       hidden,
-                       const_cast<T*>(y.data())};
-    const Gradients<T> out{data_or_null(dx),         data_or_null(dweight_ih),
-                           data_or_null(dweight_hh), data_or_null(dbias_ih),
-                           data_or_null(dbias_hh),   nullptr,
-                           data_or_null(dh0),        nullptr};
+    const Inputs<T> in(1, x, weight_ih, weight_hh, {}, {}, {}, h0, const_cast<T*>(y.data()));
+    const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0, {});
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const auto run = [&](const auto& cell) {

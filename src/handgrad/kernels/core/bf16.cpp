@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/elementwise.h"
 #include "core/memory.h"
 
 #if defined(__AVX512F__) && defined(__linux__)
@@ -73,7 +74,7 @@ __attribute__((target("avx512bf16"))) inline void gather(Square& square,
 }
 
 // As multiply_tile of matmul.h, two terms at a time.
-template <int Rows, int Vectors>
+template <int Rows, int Vectors, int Pitch>
 __attribute__((target("avx512bf16"))) void multiply_pairs(long pairs, const Pair* panel_a,
                                                           const Pair* panel_b, float* tile,
                                                           bool accumulate) {
@@ -84,13 +85,14 @@ __attribute__((target("avx512bf16"))) void multiply_pairs(long pairs, const Pair
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = accumulate ? _mm512_load_ps(tile + i * width + v * kPairLanes)
                                     : _mm512_setzero_ps();
-    for (long p = 0; p < pairs; p++, panel_a += Rows, panel_b += width) {
+    for (long p = 0; p < pairs; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
         __m512bh b[Vectors];
         for (int v = 0; v < Vectors; v++)
             b[v] = (__m512bh)_mm512_load_si512(panel_b + v * kPairLanes);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const auto a = (__m512bh)_mm512_set1_epi32(static_cast<int>(panel_a[i]));
+            const auto a =
+                (__m512bh)_mm512_set1_epi32(static_cast<int>(panel_a[Pitch == 0 ? i : i * Pitch]));
             for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], a, b[v]);
         }
     }
@@ -276,15 +278,30 @@ Bf16Unit bf16_unit() {
     return unit;
 }
 
+template <int Pitch>
 void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
                    float* tile, bool accumulate) {
     using Product = void (*)(long, const Pair*, const Pair*, float*, bool);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
-        return std::array<std::array<Product, 2>, sizeof...(I)>{
-            std::array<Product, 2>{multiply_pairs<I + 1, 1>, multiply_pairs<I + 1, 2>}...};
+        return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
+            multiply_pairs<I + 1, 1, Pitch>, multiply_pairs<I + 1, 2, Pitch>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
     products[static_cast<std::size_t>(rows - 1)][width == kPairLanes ? 0 : 1](
         pairs, panel_a, panel_b, tile, accumulate);
+}
+
+template void multiply_tile<0>(int, int, long, const Pair*, const Pair*, float*, bool);
+template void multiply_tile<kRowPitch>(int, int, long, const Pair*, const Pair*, float*, bool);
+
+__attribute__((target("avx512bf16"))) void round_lanes(Pair* row, Vec<float> values, long count) {
+    const auto halves = (__m256i)_mm512_maskz_cvtneps_pbh(first_lanes(count), (__m512)values);
+    _mm256_mask_storeu_epi32(row, static_cast<__mmask8>(first_lanes((count + 1) / 2)), halves);
+}
+
+void round_row(Pair* row, const float* values, long count) {
+    for_lanes<float>(0, count, [&](auto lanes) {
+        round_lanes(row + lanes.at / 2, lanes.load(values), std::min<long>(16, count - lanes.at));
+    });
 }
 
 __attribute__((target("avx512bf16"))) void round_panel(Pair* panel, const float* values, long width,

@@ -53,9 +53,15 @@ struct SumOf<Pair> {
 template <>
 inline constexpr long kMostDepth<Pair> = 512;
 
-// The register tile of pairs.
+// The register tile of pairs; Pitch is 0 or kRowPitch.
+template <int Pitch = 0>
 void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
                    float* tile, bool accumulate);
+
+// Values side by side, in a row that is read where it is: the partner of an odd last one is 0.
+void round_row(Pair* row, const float* values, long count);
+// The same for `count` lanes of a vector.
+void round_lanes(Pair* row, Vec<float> values, long count);
 
 // panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
 // + l]; the partner of an odd last term is 0.
@@ -91,6 +97,31 @@ struct PairPack {
         }
     }
 };
+
+// Terms of a sum that a panel holds in one value.
+template <class Entry>
+constexpr long kTermsEach = std::is_same_v<Entry, Pair> ? 2 : 1;
+template <class Entry>
+constexpr long entries_of(long terms) {
+    return (terms + kTermsEach<Entry> - 1) / kTermsEach<Entry>;
+}
+
+// What gathers panels of entries.
+template <class Entry, class Pack>
+auto entry_pack(const Pack& pack, long depth) {
+    if constexpr (std::is_same_v<Entry, Pair>)
+        return PairPack<Pack>{pack, depth};
+    else
+        return pack;
+}
+
+// body(Entry{}), where Entry is what panels hold at the precision in force: T or pairs.
+template <class T, class Body>
+void at_precision(const Body& body) {
+    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
+        if (precision_bf16()) return body(Pair{});
+    body(T{});
+}
 
 // Any finish of float32 tiles, as code that is compiled once can call it.
 class AnyFinish {

@@ -49,6 +49,11 @@ struct SumOf {
 template <class T>
 constexpr long kMostDepth = kDepth;
 
+// How far apart rows lie that are multiplied where they are, for sums of at most kRowDepth values:
+// no power of two, which the cache would put on top of one another.
+constexpr long kRowDepth = 256;
+constexpr int kRowPitch = kRowDepth + 16;
+
 // The sum is cut into equal steps of at most kDepth terms.
 struct Steps {
     long count, size;
@@ -83,7 +88,7 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
 }
 
 // The register tile for this many rows and for a panel of this width.
-template <class T, int Pitch = 0>
+template <int Pitch = 0, class T>
 void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
                    bool accumulate) {
     using Product = void (*)(long, const T*, const T*, T*, bool);

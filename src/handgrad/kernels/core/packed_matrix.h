@@ -30,8 +30,8 @@ class PackedMatrix {
         T* tile = scratch<T>(Scratch::kSums, rows * kWidth);
         pack_a(panel_a, rows, row, rows, 0, depth_);
         for (long q = 0; q < panels_; q++) {
-            multiply_tile<T>(rows, width(q), depth_, panel_a, packed_.data() + q * depth_ * kWidth,
-                             tile, false);
+            multiply_tile(rows, width(q), depth_, panel_a, packed_.data() + q * depth_ * kWidth,
+                          tile, false);
             finish(row, rows, q * kWidth, lanes(q), tile, width(q));
         }
     }

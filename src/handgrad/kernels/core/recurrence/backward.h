@@ -1,0 +1,169 @@
+// All steps backward.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/recurrence/layer.h"
+#include "core/recurrence/weight_gradients.h"
+
+namespace handgrad::recurrence {
+
+// All gradients. step(lanes, row, dm, dc, da) gives the gradients da of the cell's kSlopes slabs,
+// changes dc, and returns what dh before has besides the product; kToX and kToH say which slabs
+// meet those of W_ih and W_hh.
+template <class Entry, class T, class Cell>
+void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
+                     const T* dh_n, const T* dc_n, const Gradients<T>& out) {
+    constexpr bool kRecurrent = Cell::kFromH[0] >= 0;
+    constexpr int kSlopes = Cell::kSlopes;
+    constexpr long kSlabs = Cell::kSlabs;
+    const long H = in.hidden, P = in.size, D = in.features, all = sequences.rows();
+    const long pitch = padded<T>(H), pitch_h = padded<T>(P);
+    std::optional<PackedWeights<Entry>> to_x, to_h, unprojected;
+    if (out.dx != nullptr) to_x.emplace(in.weight_ih, kSlabs, H * D, D, 1, H, D);
+    if constexpr (kRecurrent) to_h.emplace(in.weight_hh, kSlabs, H * P, P, 1, H, P);
+    if (in.weight_hr != nullptr) unprojected.emplace(in.weight_hr, 1, 0, H, 1, P, H);
+    const bool keep_m = in.weight_hr != nullptr && out.dweight_hr != nullptr;
+    // Slabs that W_ih and W_hh meet alike are one matrix; each of the others is one of its own.
+    std::vector<std::unique_ptr<RowPanels<T>>> da;
+    da.push_back(std::make_unique<RowPanels<T>>(all, Cell::kShared, H));
+    for (int k = Cell::kShared; k < kSlopes; k++)
+        da.push_back(std::make_unique<RowPanels<T>>(all, 1, H));
+    const Temporary<T> m(keep_m ? all * H : 0);
+    const RowPanels<T> dh_rows(keep_m ? all : 0, 1, P);
+
+    for_shares(sequences, kSlopes * H * (D + P), [&](Share share) {
+        const long most = share.count(sequences.batch());
+        const Temporary<T> dh(most * pitch_h), dc(most * pitch), dm(unprojected ? most * pitch : 0);
+        const StepMatrix<Entry> dh_t(unprojected ? most : 0, P);
+        std::array<std::optional<StepMatrix<Entry>>, kSlopes> da_t;
+        for (auto& slab : da_t) slab.emplace(most, H);
+        Tiles<Entry, 1> tiles(most);
+        std::vector<StepRow> rows(static_cast<std::size_t>(most));
+        const auto set = [](T* row, const T* values, long count) {
+            if (values == nullptr)
+                std::fill_n(row, count, T(0));
+            else
+                copy_values(row, values, count);
+        };
+        for (long i = 0; i < most; i++) {
+            const long n = sequences.sequence(share.rank(i));
+            set(dh.data() + i * pitch_h, dh_n == nullptr ? nullptr : dh_n + n * P, P);
+            set(dc.data() + i * pitch, dc_n == nullptr ? nullptr : dc_n + n * H, H);
+            if (out.dx != nullptr) clear_padding(out.dx, sequences, share.rank(i), D);
+        }
+        for (long s = sequences.steps() - 1; s >= 0; s--) {
+            const long t = sequences.time(s), active = share.count(sequences.active(t));
+            if (active == 0) continue;
+            tiles.cut(active);
+            for (long i = 0; i < active; i++) {
+                const StepRow row = sequences.step(share.rank(i), t);
+                rows[static_cast<std::size_t>(i)] = row;
+                T* dh_row = dh.data() + i * pitch_h;
+                for_lanes<T>(0, P, [&](auto lanes) {
+                    lanes.store(dh_row, lanes.load(dh_row) + lanes.load(dy + row.place * P));
+                });
+                if (unprojected) dh_t.set(i, dh_row);
+                if (keep_m)
+                    for (long u = 0; u < P; u += kLanes<T>)
+                        dh_rows.set(row.row, 0, u, load(dh_row + u));
+            }
+            if (unprojected)
+                for (long panel = 0; panel < unprojected->panels(); panel++) {
+                    tiles.multiply(0, dh_t, *unprojected, panel, 0, false);
+                    tiles.finish(*unprojected, panel, [&](long i, auto lanes, auto& sums) {
+                        lanes.store(dm.data() + i * pitch, sums[0]);
+                    });
+                }
+            for (long i = 0; i < active; i++) {
+                const StepRow& row = rows[static_cast<std::size_t>(i)];
+                T* dh_row = dh.data() + i * pitch_h;
+                const T* dm_row = unprojected ? dm.data() + i * pitch : dh_row;
+                T* m_row = keep_m ? m.data() + row.row * H : nullptr;
+                for_lanes<T>(0, H, [&](auto lanes) {
+                    Vec<T> dc_here = lanes.load(dc.data() + i * pitch);
+                    std::array<Vec<T>, kSlopes> slopes;
+                    const Vec<T> direct =
+                        cell.slopes(lanes, row, lanes.load(dm_row), dc_here, slopes, m_row);
+                    lanes.store(dc.data() + i * pitch, dc_here);
+                    for (int k = 0; k < kSlopes; k++) {
+                        da_t[k]->store(i, lanes, slopes[k]);
+                        if (k < Cell::kShared)
+                            da[0]->set(row.row, k, lanes.at, slopes[k]);
+                        else
+                            da[static_cast<std::size_t>(k - Cell::kShared + 1)]->set(
+                                row.row, 0, lanes.at, slopes[k]);
+                    }
+                    if constexpr (Cell::kDirect) lanes.store(dh_row, direct);
+                });
+            }
+            if constexpr (kRecurrent)
+                for (long panel = 0; panel < to_h->panels(); panel++) {
+                    for (int k = 0; k < kSlabs; k++)
+                        tiles.multiply(0, *da_t[Cell::kToH[k]], *to_h, panel, k, k > 0);
+                    tiles.finish(*to_h, panel, [&](long i, auto lanes, auto& sums) {
+                        T* dh_row = dh.data() + i * pitch_h;
+                        lanes.store(dh_row, Cell::kDirect ? lanes.load(dh_row) + sums[0] : sums[0]);
+                    });
+                }
+            if (to_x)
+                for (long panel = 0; panel < to_x->panels(); panel++) {
+                    for (int k = 0; k < kSlabs; k++)
+                        tiles.multiply(0, *da_t[Cell::kToX[k]], *to_x, panel, k, k > 0);
+                    tiles.finish(*to_x, panel, [&](long i, auto lanes, auto& sums) {
+                        lanes.store(out.dx + rows[static_cast<std::size_t>(i)].place * D, sums[0]);
+                    });
+                }
+        }
+        for (long i = 0; i < most; i++) {
+            const long n = sequences.sequence(share.rank(i));
+            if (out.dh0 != nullptr) copy_values(out.dh0 + n * P, dh.data() + i * pitch_h, P);
+            if (out.dc0 != nullptr) copy_values(out.dc0 + n * H, dc.data() + i * pitch, H);
+        }
+    });
+
+    std::vector<const T*> x_rows(static_cast<std::size_t>(all)), h_rows(x_rows.size());
+    for (long t = 0; t < sequences.steps(); t++)
+        for (long rank = 0; rank < sequences.active(t); rank++) {
+            const StepRow row = sequences.step(rank, t);
+            x_rows[static_cast<std::size_t>(row.row)] = in.x + row.place * D;
+            h_rows[static_cast<std::size_t>(row.row)] = in.h_before(row);
+        }
+    const auto sums = [&](const RowPanels<T>& panels, long slab, bool with_x, bool with_h) {
+        const auto at = [&](T* target, long width) {
+            return target == nullptr ? nullptr : target + slab * H * width;
+        };
+        T* dbias_ih = with_x ? at(out.dbias_ih, 1) : nullptr;
+        T* dbias_hh = with_h ? at(out.dbias_hh, 1) : nullptr;
+        weight_gradients<Entry>(panels,
+                                {{x_rows.data(), D, with_x ? at(out.dweight_ih, D) : nullptr},
+                                 {h_rows.data(), P, with_h ? at(out.dweight_hh, P) : nullptr}},
+                                dbias_ih != nullptr ? dbias_ih : dbias_hh);
+        if (dbias_ih != nullptr && dbias_hh != nullptr)
+            copy_values(dbias_hh, dbias_ih, panels.slabs() * H);
+    };
+    sums(*da[0], 0, true, kRecurrent);
+    if constexpr (kSlopes > Cell::kShared) {
+        sums(*da[1], Cell::kShared, true, false);
+        sums(*da[2], Cell::kShared, false, true);
+    }
+    if (keep_m) {
+        std::vector<const T*> m_rows(static_cast<std::size_t>(all));
+        for (long r = 0; r < all; r++) m_rows[static_cast<std::size_t>(r)] = m.data() + r * H;
+        weight_gradients<Entry>(dh_rows, {{m_rows.data(), H, out.dweight_hr}}, nullptr);
+    }
+}
+
+// The same at the precision in force.
+template <class T, class Cell>
+void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
+                  const T* dh_n, const T* dc_n, const Gradients<T>& out) {
+    at_precision<T>([&](auto entry) {
+        run_backward_in<decltype(entry)>(in, sequences, cell, dy, dh_n, dc_n, out);
+    });
+}
+
+}  // namespace handgrad::recurrence

@@ -1,0 +1,108 @@
+// What a recurrent op is given, and where its gradients go.
+#pragma once
+
+#include "core/binding.h"
+#include "core/elementwise.h"
+#include "core/recurrence/sequences.h"
+
+namespace handgrad::recurrence {
+
+template <class T>
+using Given = std::optional<In<T>>;
+
+// What an op is given. H hidden units, and P values in h, fewer with a projection weight_hr (P, H);
+// weight_hh, weight_hr and what is optional may be null.
+template <class T>
+struct Inputs {
+    const T* x;  // (N, T, D)
+    long features;
+    const T* weight_ih;  // (slabs · H, D)
+    const T* weight_hh;  // (slabs · H, P)
+    const T* weight_hr;
+    const T* bias_ih;
+    const T* bias_hh;
+    const T* h0;
+    long hidden, size;
+    T* y;  // (N, T, P), 0 for padding: also h of every step
+
+    Inputs(long slabs, const In<T>& x, const In<T>& weight_ih, const Given<T>& weight_hh,
+           const Given<T>& weight_hr, const Given<T>& bias_ih, const Given<T>& bias_hh,
+           const Given<T>& h0, T* y)
+        : x(x.data()),
+          features(x.shape(2)),
+          weight_ih(weight_ih.data()),
+          weight_hh(data_or_null(weight_hh)),
+          weight_hr(data_or_null(weight_hr)),
+          bias_ih(data_or_null(bias_ih)),
+          bias_hh(data_or_null(bias_hh)),
+          h0(data_or_null(h0)),
+          hidden(weight_ih.shape(0) / slabs),
+          size(weight_hh ? weight_hh->shape(1) : hidden),
+          y(y) {}
+
+    // h before this step, null for zeros.
+    const T* h_before(const StepRow& at) const {
+        if (at.place_before >= 0) return y + at.place_before * size;
+        return h0 == nullptr ? nullptr : h0 + at.sequence * size;
+    }
+};
+
+// The row of what is kept of the step before, or of the initial state, or null for zeros.
+template <class T>
+const T* kept_before(const StepRow& at, const T* kept, const T* initial, long width) {
+    if (at.row_before >= 0) return kept + at.row_before * width;
+    return initial == nullptr ? nullptr : initial + at.sequence * width;
+}
+
+template <class T, class Lanes>
+Vec<T> load_or_zero(Lanes lanes, const T* row) {
+    return row == nullptr ? Vec<T>{} : lanes.load(row);
+}
+
+// target[n] = rows[last step of n] of `width`, or the initial state.
+template <class T>
+void write_final(T* target, const T* last, const T* initial, long sequence, long width) {
+    T* row = target + sequence * width;
+    if (last != nullptr)
+        copy_values(row, last, width);
+    else if (initial != nullptr)
+        copy_values(row, initial + sequence * width, width);
+    else
+        std::fill_n(row, width, T(0));
+}
+
+template <class T>
+void clear_padding(T* values, const Sequences& sequences, long rank, long width) {
+    std::fill_n(values + sequences.place(rank, 0) * width + sequences.length(rank) * width,
+                (sequences.steps() - sequences.length(rank)) * width, T(0));
+}
+
+template <class T>
+using Wanted = std::optional<Out<T>>;
+
+// The gradients an op is asked for; null where one is not wanted.
+template <class T>
+struct Gradients {
+    T* dx;
+    T* dweight_ih;
+    T* dweight_hh;
+    T* dbias_ih;
+    T* dbias_hh;
+    T* dweight_hr;
+    T* dh0;
+    T* dc0;
+
+    Gradients(const Wanted<T>& dx, const Wanted<T>& dweight_ih, const Wanted<T>& dweight_hh,
+              const Wanted<T>& dbias_ih, const Wanted<T>& dbias_hh, const Wanted<T>& dweight_hr,
+              const Wanted<T>& dh0, const Wanted<T>& dc0)
+        : dx(data_or_null(dx)),
+          dweight_ih(data_or_null(dweight_ih)),
+          dweight_hh(data_or_null(dweight_hh)),
+          dbias_ih(data_or_null(dbias_ih)),
+          dbias_hh(data_or_null(dbias_hh)),
+          dweight_hr(data_or_null(dweight_hr)),
+          dh0(data_or_null(dh0)),
+          dc0(data_or_null(dc0)) {}
+};
+
+}  // namespace handgrad::recurrence

@@ -1,0 +1,98 @@
+// Which sequences have a step at which time, and how they are shared out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "core/matmul.h"
+#include "core/threads.h"
+
+namespace handgrad::recurrence {
+
+// One step of one sequence; `before` is the row of the step that runs before it, −1 if none does.
+struct StepRow {
+    long sequence;
+    long place, place_before;  // in (N, T)
+    long row, row_before;      // in what is kept for backward
+};
+
+// Which sequences have a step at which time.
+class Sequences {
+  public:
+    Sequences(long batch, long steps, const std::int64_t* lengths, bool reverse)
+        : batch_(batch),
+          steps_(steps),
+          reverse_(reverse),
+          order_(static_cast<std::size_t>(batch)),
+          lengths_(static_cast<std::size_t>(batch), steps),
+          starts_(static_cast<std::size_t>(steps + 1), 0) {
+        std::iota(order_.begin(), order_.end(), 0L);
+        if (lengths != nullptr) {
+            std::stable_sort(order_.begin(), order_.end(),
+                             [&](long a, long b) { return lengths[a] > lengths[b]; });
+            for (std::size_t k = 0; k < order_.size(); k++) lengths_[k] = lengths[order_[k]];
+        }
+        long active = batch;
+        for (long t = 0; t < steps; t++) {
+            while (active > 0 && length(active - 1) <= t) active--;
+            starts_[static_cast<std::size_t>(t + 1)] = start(t) + active;
+        }
+    }
+
+    long batch() const { return batch_; }
+    long steps() const { return steps_; }
+    // All steps that count.
+    long rows() const { return start(steps_); }
+    // Sequences that have a step at time t: those of rank 0 to active(t) − 1.
+    long active(long t) const { return start(t + 1) - start(t); }
+    long sequence(long rank) const { return order_[static_cast<std::size_t>(rank)]; }
+    long length(long rank) const { return lengths_[static_cast<std::size_t>(rank)]; }
+    // The time of the step that runs as number s.
+    long time(long s) const { return reverse_ ? steps_ - 1 - s : s; }
+    // The time of a sequence's last step to run, and that before time t; −1 if there is none.
+    long last(long rank) const {
+        return reverse_ ? std::min(length(rank), 1L) - 1 : length(rank) - 1;
+    }
+    long before(long rank, long t) const {
+        return reverse_ ? (t + 1 < length(rank) ? t + 1 : -1) : t - 1;
+    }
+    long place(long rank, long t) const { return sequence(rank) * steps_ + t; }
+    long row(long rank, long t) const { return start(t) + rank; }
+
+    StepRow step(long rank, long t) const {
+        const long b = before(rank, t);
+        return {sequence(rank), place(rank, t), b < 0 ? -1 : place(rank, b), row(rank, t),
+                b < 0 ? -1 : row(rank, b)};
+    }
+
+  private:
+    long start(long t) const { return starts_[static_cast<std::size_t>(t)]; }
+
+    long batch_, steps_;
+    bool reverse_;
+    std::vector<long> order_, lengths_, starts_;
+};
+
+// The sequences of rank first, first + stride, ...: long and short ones for everybody.
+struct Share {
+    long first, stride;
+    long count(long active) const { return std::max((active - first + stride - 1) / stride, 0L); }
+    long rank(long i) const { return first + i * stride; }
+};
+
+// body(share) for all sequences; every share has work for whole tiles if there is enough.
+template <class Body>
+void for_shares(const Sequences& sequences, long values_per_row, const Body& body) {
+    const long batch = sequences.batch();
+    const bool small = sequences.rows() * values_per_row < 200000;
+    const long threads = small ? 1 : get_threads();
+    const long shares =
+        std::min(std::max(batch, 1L), batch >= 4 * threads * kTileRows ? 2 * threads : threads);
+    parallel_for(shares, 1, [&](long begin, long end) {
+        for (long k = begin; k < end; k++) body(Share{k, shares});
+    });
+}
+
+}  // namespace handgrad::recurrence

@@ -1,0 +1,200 @@
+// The products of a step: rows that the step before wrote, times weights that were packed once.
+//
+// Entry is what panels hold: a number or, in bf16, a pair of them (core/bf16.h). Sums are numbers,
+// float32 for pairs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "core/bf16.h"
+#include "core/elementwise.h"
+#include "core/memory.h"
+
+namespace handgrad::recurrence {
+
+template <class Entry>
+using Number = typename SumOf<Entry>::type;
+
+// Numbers side by side become entries side by side: copied, or rounded to pairs.
+template <class T>
+void write_entries(T* row, const T* values, long count) {
+    copy_values(row, values, count);
+}
+inline void write_entries(Pair* row, const float* values, long count) {
+    round_row(row, values, count);
+}
+template <class T, class Lanes>
+void write_lanes(T* row, Lanes lanes, Vec<T> values) {
+    lanes.store(row, values);
+}
+inline void write_lanes(Pair* row, AllLanes<float> lanes, Vec<float> values) {
+    round_lanes(row + lanes.at / 2, values, kLanes<float>);
+}
+inline void write_lanes(Pair* row, SomeLanes<float> lanes, Vec<float> values) {
+    round_lanes(row + lanes.at / 2, values, lanes.count);
+}
+
+// The terms of a sum, in steps of kRowDepth entries, so that a panel of weights stays in the
+// first-level cache while all rows of a step meet it.
+template <class Entry>
+class Depth {
+  public:
+    explicit Depth(long terms)
+        : entries_(entries_of<Entry>(terms)),
+          steps_(std::max(entries_, 1L), kRowDepth, kTileColumns<Number<Entry>>),
+          terms_(terms) {}
+
+    long blocks() const { return steps_.count; }
+    // Of every block but the last.
+    long size() const { return steps_.size; }
+    long first(long block) const { return block * steps_.size; }
+    long entries(long block) const { return std::clamp(entries_ - first(block), 0L, steps_.size); }
+    long first_term(long block) const { return first(block) * kTermsEach<Entry>; }
+    long terms(long block) const {
+        return std::clamp(terms_ - first_term(block), 0L, steps_.size * kTermsEach<Entry>);
+    }
+    long block_of(long term) const { return term / (steps_.size * kTermsEach<Entry>); }
+
+  private:
+    long entries_;
+    Steps steps_;
+    long terms_;
+};
+
+template <class T>
+long padded(long columns) {
+    return (columns + kTileColumns<T> - 1) / kTileColumns<T> * kTileColumns<T>;
+}
+
+// Left operands: (rows, depth), block by block.
+template <class Entry>
+class StepMatrix {
+  public:
+    using T = Number<Entry>;
+
+    StepMatrix(long rows, long depth)
+        : rows_(rows), depth_(depth), memory_(depth_.blocks() * rows * kRowPitch) {}
+
+    const Depth<Entry>& depth() const { return depth_; }
+    Entry* at(long block, long row) const {
+        return memory_.data() + (block * rows_ + row) * kRowPitch;
+    }
+    // The lanes' columns of a row; a vector lies in one block.
+    template <class Lanes>
+    void store(long row, Lanes lanes, Vec<T> values) const {
+        const long block = depth_.block_of(lanes.at);
+        write_lanes(at(block, row) - depth_.first(block), lanes, values);
+    }
+    // A whole row, null for zeros.
+    void set(long row, const T* values) const {
+        for (long b = 0; b < depth_.blocks(); b++) {
+            if (values == nullptr)
+                std::fill_n(at(b, row), depth_.entries(b), Entry{});
+            else
+                write_entries(at(b, row), values + depth_.first_term(b), depth_.terms(b));
+        }
+    }
+
+  private:
+    long rows_;
+    Depth<Entry> depth_;
+    Temporary<Entry> memory_;
+};
+
+// Right operands: `slabs` matrices of (depth, columns), packed; value (term, column) of a slab is
+// at data[slab · slab_stride + column · column_stride + term · term_stride].
+template <class Entry>
+class PackedWeights {
+  public:
+    using T = Number<Entry>;
+
+    PackedWeights(const T* data, long slabs, long slab_stride, long columns, long column_stride,
+                  long depth, long term_stride)
+        : columns_(columns),
+          slabs_(slabs),
+          depth_(depth),
+          memory_(panels() * slabs * depth_.blocks() * panel_size()) {
+        parallel_for(panels() * slabs, slabs, [&](long begin, long end) {
+            for (long k = begin; k < end; k++) {
+                const long panel = k / slabs, slab = k % slabs;
+                const StridedPack<T> slab_at{data + slab * slab_stride, column_stride, term_stride};
+                const auto pack = entry_pack<Entry>(slab_at, depth);
+                for (long b = 0; b < depth_.blocks(); b++)
+                    pack(at(panel, slab, b), width(panel), first(panel), lanes(panel),
+                         depth_.first(b), depth_.entries(b));
+            }
+        });
+    }
+
+    long panels() const { return (columns_ + kTileColumns<T> - 1) / kTileColumns<T>; }
+    long first(long panel) const { return panel * kTileColumns<T>; }
+    int lanes(long panel) const {
+        return static_cast<int>(std::min<long>(kTileColumns<T>, columns_ - first(panel)));
+    }
+    int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
+    Entry* at(long panel, long slab, long block) const {
+        return memory_.data() + ((panel * slabs_ + slab) * depth_.blocks() + block) * panel_size();
+    }
+
+  private:
+    long panel_size() const { return depth_.size() * kTileColumns<T>; }
+
+    long columns_, slabs_;
+    Depth<Entry> depth_;
+    Temporary<Entry> memory_;
+};
+
+// The rows of a step cut into register tiles that differ by one row at most; `Sums` sums for each.
+template <class Entry, int Sums>
+class Tiles {
+  public:
+    using T = Number<Entry>;
+
+    explicit Tiles(long most_rows)
+        : memory_((most_rows + kTileRows - 1) / kTileRows * Sums * kSize) {}
+
+    void cut(long rows) {
+        rows_ = rows;
+        count_ = (rows + kTileRows - 1) / kTileRows;
+    }
+    long count() const { return count_; }
+    long first(long tile) const { return tile * rows_ / count_; }
+    int height(long tile) const { return static_cast<int>(first(tile + 1) - first(tile)); }
+    T* sum(long tile, int which) const { return memory_.data() + (tile * Sums + which) * kSize; }
+
+    // sum `which` of every tile (+)= its rows of `a` × one panel of weights.
+    void multiply(int which, const StepMatrix<Entry>& a, const PackedWeights<Entry>& weights,
+                  long panel, long slab, bool accumulate) const {
+        for (long b = 0; b < a.depth().blocks(); b++)
+            for (long t = 0; t < count_; t++)
+                multiply_tile<kRowPitch>(height(t), weights.width(panel), a.depth().entries(b),
+                                         a.at(b, first(t)), weights.at(panel, slab, b),
+                                         sum(t, which), accumulate || b > 0);
+    }
+
+    // body(row, lanes, vectors of the sums) for every row, a vector at a time.
+    template <class Body>
+    void finish(const PackedWeights<Entry>& weights, long panel, const Body& body) const {
+        constexpr int n = kLanes<T>;
+        const int lanes = weights.lanes(panel), width = weights.width(panel);
+        for (long t = 0; t < count_; t++)
+            for (int i = 0; i < height(t); i++)
+                for (int c = 0; c < lanes; c += n) {
+                    std::array<Vec<T>, Sums> sums;
+                    for (int s = 0; s < Sums; s++) sums[s] = load(sum(t, s) + i * width + c);
+                    const long column = weights.first(panel) + c;
+                    if (lanes - c >= n)
+                        body(first(t) + i, AllLanes<T>{column}, sums);
+                    else
+                        body(first(t) + i, SomeLanes<T>{column, lanes - c}, sums);
+                }
+    }
+
+  private:
+    static constexpr long kSize = long(kTileRows) * kTileColumns<T>;
+    long rows_ = 0, count_ = 0;
+    Temporary<T> memory_;
+};
+
+}  // namespace handgrad::recurrence
