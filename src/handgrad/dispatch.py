@@ -13,7 +13,7 @@ itself; the kernel is the function of the same name in `handgrad.kernels.<stem>`
 A cache made by a kernel goes to the kernel's backward whatever the engine says by then: a pair
 belongs together.
 
-Kernels also have a precision: of the products of float32 arrays in dense, linear, matmul and the
+Kernels also have a precision: of the products of float32 arrays in dense, linear, matmul, the
 convolutions and the recurrent ops. With `bf16` their operands are rounded to bfloat16 on the way in
 and summed in float32, in forward and in backward, each as the precision is when it is called.
 Everything kept or returned is float32, all other arithmetic too, and float64 stays float64.

@@ -115,14 +115,6 @@ auto entry_pack(const Pack& pack, long depth) {
         return pack;
 }
 
-// body(Entry{}), where Entry is what panels hold at the precision in force: T or pairs.
-template <class T, class Body>
-void at_precision(const Body& body) {
-    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16()) return body(Pair{});
-    body(T{});
-}
-
 // Any finish of float32 tiles, as code that is compiled once can call it.
 class AnyFinish {
   public:
@@ -170,16 +162,16 @@ void multiply_at_precision(long rows, long columns, long depth, const PackA& pac
     multiply<T>(rows, columns, depth, pack_a, pack_b, finish);
 }
 
-// Calls use.operator()<V>() with the type of a panel's values at the precision in force, for
-// products with a loop of their own. With AMX they stay float32: its tiles would want another loop,
-// and on its machines dots of pairs have half the speed of float32 (87 beside 170 GFLOP/s on a
-// core).
-template <class T, class Use>
-void at_precision(const Use& use) {
+// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, T or pairs,
+// for products with a loop of their own. With AMX they stay float32: its tiles would want another
+// loop, and on its machines dots of pairs have half the speed of float32 (87 beside 170 GFLOP/s on
+// a core).
+template <class T, class Body>
+void at_precision(const Body& body) {
     if constexpr (kBf16Compiled && std::is_same_v<T, float>)
         if (precision_bf16() && bf16_unit() == Bf16Unit::kAvx512)
-            return use.template operator()<Pair>();
-    use.template operator()<T>();
+            return body.template operator()<Pair>();
+    body.template operator()<T>();
 }
 
 }  // namespace handgrad
