@@ -1,5 +1,6 @@
 // The thread pool, to be run under ThreadSanitizer: jobs of many sizes, one after another and from
-// two threads at once, a job inside a job, sleeping workers, another number of threads, a fork.
+// two threads at once, a job inside a job, sleeping workers and callers, another number of threads,
+// a fork.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,18 @@ void many_jobs(int times) {
     for (int i = 0; i < times; i++) fill_and_add(1 + i % 97, 1 + i % 7);
 }
 
+// Whoever comes to the end of the job first has to wait for the others, asleep.
+void long_waits() {
+    for (long slow = 0; slow < 3; slow++) {
+        std::vector<long> values(3);
+        parallel_for(3, 1, [&](long begin, long) {
+            if (begin == slow) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            values[static_cast<std::size_t>(begin)] = begin;
+        });
+        if (values[0] + values[1] + values[2] != 3) std::abort();
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -49,6 +62,7 @@ int main() {
         many_jobs(1000);
         other.join();
         std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the workers are asleep now
+        long_waits();
         many_jobs(10);
     }
     if (const pid_t child = fork(); child == 0) {

@@ -58,7 +58,7 @@ class Pool {
         take_chunks();
         // Whoever enters after this sees a closed job; whoever entered before is waited for.
         open_.store(false);
-        while (inside_.load() != 0) relax();
+        await_workers();
     }
 
   private:
@@ -87,8 +87,27 @@ class Pool {
             seen = generation_.load();
             inside_.fetch_add(1);
             if (open_.load()) take_chunks();
-            inside_.fetch_sub(1);
+            if (inside_.fetch_sub(1) == 1 && waiting_.load()) {
+                std::lock_guard lock(mutex_);
+                left_.notify_one();
+            }
         }
+    }
+
+    // A worker that the system has put aside in the middle of a chunk gets a core sooner if this
+    // thread leaves its own.
+    void await_workers() {
+        const auto deadline = std::chrono::steady_clock::now() + kSpin;
+        do {
+            for (int i = 0; i < 64; i++) {
+                if (inside_.load() == 0) return;
+                relax();
+            }
+        } while (std::chrono::steady_clock::now() < deadline);
+        std::unique_lock lock(mutex_);
+        waiting_.store(true);
+        left_.wait(lock, [&] { return inside_.load() == 0; });
+        waiting_.store(false);
     }
 
     void await_news(unsigned long seen) {
@@ -115,8 +134,9 @@ class Pool {
     std::atomic<int> inside_{0};
     std::atomic<int> sleeping_{0};
     std::atomic<bool> stop_{false};
+    std::atomic<bool> waiting_{false};
     std::mutex mutex_;
-    std::condition_variable wake_;
+    std::condition_variable wake_, left_;
     std::vector<std::thread> threads_;
 };
 
