@@ -70,6 +70,7 @@ def handgrad(data: str, seed: int) -> Job:
     )
     parameters = model.bind()
     gradients = parameters.zeros_like()
+    loss_and_gradients = training.Step(model, loss, gradients)
     batches, schedule = _batches(recipe, task, seed), _schedule(recipe, task)
     done = 0
 
@@ -77,10 +78,7 @@ def handgrad(data: str, seed: int) -> Job:
         nonlocal done
         for _ in range(steps):
             tokens, targets = next(batches)
-            logits, cache = model.forward(tokens, training=True)
-            _, loss_cache = loss.forward(logits, targets)
-            dlogits = loss.backward(loss_cache)
-            model.backward(dlogits, cache, gradients=gradients, input_gradient=False)
+            loss_and_gradients((tokens,), targets)
             scale = clipping_factor(global_norm(gradients), recipe.training["clip_norm"])
             optimizer.step(parameters, gradients, schedule(done), scale=scale)
             done += 1
