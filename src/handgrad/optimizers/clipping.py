@@ -34,7 +34,7 @@ def clipping_factor(norm: float, max_norm: float) -> float:
     `Optimizer.step` takes it as `scale`. Raises ArgumentError for a negative `max_norm`.
     """
     if not max_norm >= 0:
-        raise ArgumentError(f"clip_by_global_norm: max_norm is {max_norm}; allowed: 0 or more")
+        raise ArgumentError(f"clipping: max_norm is {max_norm}; allowed: 0 or more")
     factor = max_norm / (norm + 1e-6)
     return 1.0 if factor >= 1 else factor
 
