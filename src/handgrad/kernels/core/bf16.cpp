@@ -6,13 +6,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/amx.h"
 #include "core/elementwise.h"
 #include "core/memory.h"
-
-#if defined(__AVX512F__) && defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 namespace handgrad {
 
@@ -102,116 +98,6 @@ __attribute__((target("avx512bf16"))) void multiply_pairs(long pairs, const Pair
             _mm512_store_ps(tile + i * width + v * kPairLanes, sums[i][v]);
 }
 
-// AMX multiplies 32 rows by 32 columns, 32 terms at a time; panels are padded to that with zeros.
-constexpr long kTerms = 32;
-constexpr long kPairs = kTerms / 2;
-constexpr int kSide = 32;
-constexpr long kStep = 512;
-
-// Panel of 32 rows for AMX: per 32 terms, each row's 16 pairs side by side.
-void pack_rows(Pair* pairs, const StridedPack<float>& m, long lane, long lanes, long term,
-               long terms) {
-    for (long t = 0; t < terms; t += kTerms)
-        for (int l = 0; l < kSide; l += kPairLanes) {
-            Square square;
-            gather(square, m, lane + l, lanes - l, term + t, terms - t);
-            if (!square.by_lane) transpose<float>(square.rows);
-            for (int r = 0; r < kPairLanes; r++, pairs += kPairs)
-                store(reinterpret_cast<float*>(pairs), square.rows[r]);
-        }
-}
-
-// The compiler does not know that tile instructions read memory: what was written must be there.
-inline void see_memory(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
-
-// Eight tiles of 16 rows of 64 bytes.
-__attribute__((target("amx-tile"))) void configure_tiles() {
-    struct alignas(64) {
-        std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-        std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-        std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-    } config;
-    see_memory(&config);
-    _tile_loadconfig(&config);
-}
-
-__attribute__((target("amx-tile"))) void release_tiles() { _tile_release(); }
-
-__attribute__((target("amx-tile,amx-bf16"))) void multiply_square(long terms, const Pair* a,
-                                                                  const Pair* b, float* tile,
-                                                                  bool accumulate) {
-    constexpr int stride = kSide * sizeof(float);
-    see_memory(tile);
-    if (accumulate) {
-        _tile_loadd(0, tile, stride);
-        _tile_loadd(1, tile + 16, stride);
-        _tile_loadd(2, tile + 16 * kSide, stride);
-        _tile_loadd(3, tile + 16 * kSide + 16, stride);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    }
-    for (long t = 0; t < terms; t += kTerms, a += kSide * kPairs, b += kPairs * kSide) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, stride);
-        _tile_loadd(7, b + 16, stride);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + 16 * kPairs, 64);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, tile, stride);
-    _tile_stored(1, tile + 16, stride);
-    _tile_stored(2, tile + 16 * kSide, stride);
-    _tile_stored(3, tile + 16 * kSide + 16, stride);
-}
-
-// C = A B in two rounds over all threads: first A is packed, once and for all, then each thread
-// takes some columns, packs their panels of B and runs through all of A. (On AMX packing is what
-// takes the time, so it is never done twice.)
-void multiply_in_rounds(long rows, long columns, long depth, const StridedPack<float>& a,
-                        const StridedPack<float>& b, const AnyFinish& finish) {
-    const long tiles = (rows + kSide - 1) / kSide;
-    const long height = (rows + tiles - 1) / tiles;
-    const auto [steps, step] = Steps(depth, kStep, kTerms);
-    const long panel = kSide * step / 2;
-    const Temporary<Pair> panels_a(tiles * steps * panel + kPairLanes);
-    const auto terms_of = [&](long s) { return std::clamp(depth - s * step, 0L, step); };
-    parallel_for(tiles, 1, [&](long begin, long end) {
-        for (long t = begin; t < end; t++)
-            for (long s = 0; s < steps; s++)
-                pack_rows(panels_a.data() + (t * steps + s) * panel, a, t * height,
-                          std::min(height, rows - t * height), s * step, terms_of(s));
-    });
-    const long chunk = columns * rows < 64 * 64 ? columns : 1;
-    parallel_for((columns + kSide - 1) / kSide, chunk, [&](long begin, long end) {
-        Pair* panel_b = scratch<Pair>(Scratch::kPanelB, kSide * step / 2);
-        float* sums = scratch<float>(Scratch::kSums, (steps == 1 ? 1 : tiles) * kSide * kSide);
-        configure_tiles();
-        for (long q = begin; q < end; q++) {
-            const int lanes = static_cast<int>(std::min<long>(kSide, columns - q * kSide));
-            for (long s = 0; s < steps; s++) {
-                const long padded = (terms_of(s) + kTerms - 1) / kTerms * kTerms;
-                pack_pairs(panel_b, kSide, b, q * kSide, lanes, s * step, terms_of(s));
-                std::fill(panel_b + (terms_of(s) + 1) / 2 * kSide, panel_b + padded / 2 * kSide,
-                          Pair{});
-                for (long t = 0; t < tiles; t++) {
-                    float* tile = steps == 1 ? sums : sums + t * kSide * kSide;
-                    multiply_square(padded, panels_a.data() + (t * steps + s) * panel, panel_b,
-                                    tile, s > 0);
-                    if (s == steps - 1)
-                        finish(t * height, static_cast<int>(std::min(height, rows - t * height)),
-                               q * kSide, lanes, tile, kSide);
-                }
-            }
-        }
-        release_tiles();
-    });
-}
-
 __attribute__((target("avx512bf16"))) double dot_multiply_adds(long rounds) {
     constexpr int kChains = 12;
     __m512 sums[kChains] = {};
@@ -227,40 +113,9 @@ __attribute__((target("avx512bf16"))) double dot_multiply_adds(long rounds) {
     return static_cast<double>(rounds) * kChains * 64;
 }
 
-__attribute__((target("amx-tile,amx-bf16"))) double amx_multiply_adds(long rounds) {
-    configure_tiles();
-    _tile_zero(4);
-    _tile_zero(6);
-    for (long r = 0; r < rounds; r++) {
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 6);
-        _tile_dpbf16ps(2, 4, 6);
-        _tile_dpbf16ps(3, 4, 6);
-    }
-    release_tiles();
-    return static_cast<double>(rounds) * 4 * 2 * 16 * 16 * kTerms;
-}
-
-// Linux hands out the tile registers on request, once per process.
-bool amx_granted() {
-#if defined(__linux__)
-    constexpr int kRequestPermission = 0x1023, kTileData = 18;
-    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-#else
-    return false;
-#endif
-}
-
-// CPUID leaf 7: EDX bits 22 and 24 say AMX-BF16 and AMX-TILE.
-bool amx_present() {
-    unsigned a = 7, b, c = 0, d;
-    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    return (d >> 22 & 1) && (d >> 24 & 1);
-}
-
 Bf16Unit detect() {
     const bool dot = __builtin_cpu_supports("avx512bf16");
-    const bool amx = dot && amx_present() && amx_granted();
+    const bool amx = dot && amx_granted();
     const char* asked = std::getenv("HANDGRAD_BF16");
     if (asked == nullptr) return amx ? Bf16Unit::kAmx : dot ? Bf16Unit::kAvx512 : Bf16Unit::kNone;
     if (std::strcmp(asked, "amx") == 0 && amx) return Bf16Unit::kAmx;
@@ -330,6 +185,18 @@ void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long l
         }
 }
 
+void pack_rows(Pair* pairs, const StridedPack<float>& m, long lane, long lanes, long term,
+               long terms) {
+    for (long t = 0; t < terms; t += kAmxTerms)
+        for (int l = 0; l < kAmxSide; l += kPairLanes) {
+            Square square;
+            gather(square, m, lane + l, lanes - l, term + t, terms - t);
+            if (!square.by_lane) transpose<float>(square.rows);
+            for (int r = 0; r < kPairLanes; r++, pairs += kAmxPairs)
+                store(reinterpret_cast<float*>(pairs), square.rows[r]);
+        }
+}
+
 __attribute__((target("avx512bf16"))) void round_values(Half* halves, const float* values,
                                                         long count) {
     for (long i = 0; i < count; i += kPairLanes) {
@@ -337,11 +204,6 @@ __attribute__((target("avx512bf16"))) void round_values(Half* halves, const floa
         const auto rounded = (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, values + i));
         _mm256_mask_storeu_epi16(halves + i, mask, rounded);
     }
-}
-
-void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
-                  const StridedPack<float>& b, const AnyFinish& finish) {
-    if (rows > 0 && columns > 0) multiply_in_rounds(rows, columns, depth, a, b, finish);
 }
 
 double bf16_multiply_adds(long rounds) {

@@ -1,0 +1,47 @@
+// AMX, the unit for bfloat16 that multiplies matrices: eight registers ("tiles") of 16 rows of 64
+// bytes. One instruction adds to 16 × 16 sums the product of 16 rows of 16 pairs of terms with 16
+// pairs of terms of 16 lanes.
+//
+// The right operand is a panel of pairs as bf16.h has it. The left one wants each row's pairs side
+// by side, rows at any one distance: bfloat16 values that lie in rows need no packing at all.
+#pragma once
+
+#include "core/bf16.h"
+
+namespace handgrad {
+
+// Whether this CPU has AMX with bfloat16 and the system hands it out.
+bool amx_granted();
+
+#if defined(__AVX512F__)
+
+// Terms that one instruction takes, and the side of a square of 2 × 2 tiles of sums.
+constexpr long kAmxTerms = 32;
+constexpr long kAmxPairs = kAmxTerms / 2;
+constexpr int kAmxSide = 32;
+
+// The tiles are this thread's as long as one of these lives: all eight have 16 rows of 64 bytes.
+class AmxTiles {
+  public:
+    AmxTiles();
+    ~AmxTiles();
+    AmxTiles(const AmxTiles&) = delete;
+    AmxTiles& operator=(const AmxTiles&) = delete;
+};
+
+// The compiler does not know that tile instructions read memory: what was written must be there.
+inline void see_memory(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
+
+// A panel of 32 rows as the left operand: per 32 terms, each row's 16 pairs side by side.
+void pack_rows(Pair* pairs, const StridedPack<float>& matrix, long lane, long lanes, long term,
+               long terms);
+
+// tile (32 × 32) (+)= panel of rows × panel of pairs; `terms` is a multiple of 32.
+void multiply_square(long terms, const Pair* a, const Pair* b, float* tile, bool accumulate);
+
+#endif
+
+// Operations of so many rounds of products in the tiles alone, for the peak meter.
+double amx_multiply_adds(long rounds);
+
+}  // namespace handgrad
