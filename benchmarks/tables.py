@@ -87,9 +87,11 @@ def _peers(measured: dict[str, Any], kind: str = "float32") -> list[str]:
 
 
 def _best_peer(one: dict[str, Any], kind: str = "float32") -> str:
-    """The fastest of this precision."""
+    """The fastest of this precision, of those that compute the same losses."""
     times = {
-        name: one["contenders"][name]["median"] for name in one["ratios"] if precision(name) == kind
+        name: one["contenders"][name]["median"]
+        for name in one["ratios"]
+        if precision(name) == kind and name not in one.get("differs", ())
     }
     return min(times, key=lambda name: times[name]) if times else ""
 
