@@ -40,11 +40,17 @@ constexpr bool kBf16Compiled = false;
 
 // Two bfloat16 values, the earlier term in the lower half.
 enum class Pair : std::uint32_t {};
+// The same where a product runs on AMX.
+enum class AmxPair : std::uint32_t {};
 // One of them.
 enum class Half : std::uint16_t {};
 
 template <>
 struct SumOf<Pair> {
+    using type = float;
+};
+template <>
+struct SumOf<AmxPair> {
     using type = float;
 };
 
@@ -162,16 +168,30 @@ void multiply_at_precision(long rows, long columns, long depth, const PackA& pac
     multiply<T>(rows, columns, depth, pack_a, pack_b, finish);
 }
 
-// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, T or pairs,
-// for products with a loop of their own. With AMX they stay float32: its tiles would want another
-// loop, and on its machines dots of pairs have half the speed of float32 (87 beside 170 GFLOP/s on
-// a core).
-template <class T, class Body>
+// The unit that multiplies these entries.
+template <class Entry>
+constexpr Bf16Unit kUnitOf = Bf16Unit::kNone;
+template <>
+inline constexpr Bf16Unit kUnitOf<Pair> = Bf16Unit::kAvx512;
+template <>
+inline constexpr Bf16Unit kUnitOf<AmxPair> = Bf16Unit::kAmx;
+
+// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, for products
+// with a loop of their own: of `Entries`, those that the kernel has loops for, the one of the unit
+// in use, otherwise T. Dots of pairs are no way out where the unit is AMX: on its machines they
+// have half the speed of float32 (87 beside 170 GFLOP/s on a core).
+template <class T, class... Entries, class Body>
 void at_precision(const Body& body) {
-    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16() && bf16_unit() == Bf16Unit::kAvx512)
-            return body.template operator()<Pair>();
-    body.template operator()<T>();
+    bool done = false;
+    if constexpr (kBf16Compiled && std::is_same_v<T, float>) {
+        const auto offer = [&]<class Entry>() {
+            if (bf16_unit() != kUnitOf<Entry>) return;
+            body.template operator()<Entry>();
+            done = true;
+        };
+        if (precision_bf16()) (offer.template operator()<Entries>(), ...);
+    }
+    if (!done) body.template operator()<T>();
 }
 
 }  // namespace handgrad
