@@ -59,6 +59,24 @@ struct SumOf<AmxPair> {
 template <>
 inline constexpr long kMostDepth<Pair> = 512;
 
+#if defined(__AVX512F__)
+namespace detail {
+template <std::size_t... I>
+__attribute__((target("avx512bf16"))) inline __m512i zip_halves(__m512bh halves,
+                                                                std::index_sequence<I...>) {
+    typedef std::int16_t Halves __attribute__((vector_size(kVectorBytes)));
+    return (__m512i)__builtin_shufflevector((Halves)halves, (Halves)halves,
+                                            (I / 2 + I % 2 * kLanes<float>)...);
+}
+}  // namespace detail
+
+// Lanes of `even` become the lower halves of pairs, lanes of `odd` the upper ones.
+__attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd) {
+    return detail::zip_halves(_mm512_cvtne2ps_pbh(odd, even),
+                              std::make_index_sequence<2 * kLanes<float>>{});
+}
+#endif
+
 // The register tile of pairs; Pitch is 0 or kRowPitch.
 template <int Pitch = 0>
 void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
