@@ -125,7 +125,7 @@ def test_a_linear_layer_is_a_dense_one(bf16: None) -> None:
     assert_close(y, rounded(x) @ rounded(weight).T + bias, "bf16")
 
 
-@needs_vectors
+@needs_unit
 @each([case for case in CONVOLUTIONS if "activation" not in case.options])
 def test_a_convolution_is_that_of_rounded_operands(case: Case, bf16: None) -> None:
     arrays = case.arrays(np.float32)
@@ -145,7 +145,7 @@ def test_a_convolution_is_that_of_rounded_operands(case: Case, bf16: None) -> No
         assert_close(gradients[name], expected[name], "bf16", f"d{name}")
 
 
-@needs_vectors
+@needs_unit
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_conv2d_keeps_its_bias_and_activation_in_float32(activation: str, bf16: None) -> None:
     # Images of one place make it a dense layer.
@@ -162,7 +162,7 @@ def test_conv2d_keeps_its_bias_and_activation_in_float32(activation: str, bf16: 
         assert_close(found, right_one, "bf16 of computed operands", activation)
 
 
-@needs_vectors
+@needs_unit
 def test_what_no_tap_meets_is_in_no_gradient(bf16: None) -> None:
     # Rows of three places: the last has no partner, and beside it lies no number.
     x = some(1, 2, 4, 5)
@@ -197,7 +197,7 @@ def test_same_bits_with_1_2_and_4_threads(bf16: None) -> None:
     assert len(results) == 1
 
 
-@needs_vectors
+@needs_unit
 @each([case for case in CONVOLUTIONS if case.large])
 def test_convolutions_have_the_same_bits_with_1_2_and_4_threads(case: Case, bf16: None) -> None:
     before = hg.get_threads()
@@ -214,7 +214,7 @@ def test_convolutions_have_the_same_bits_with_1_2_and_4_threads(case: Case, bf16
     assert len(results) == 1
 
 
-@needs_vectors
+@needs_unit
 def test_the_precision_of_a_convolution_is_that_of_each_call() -> None:
     x, weight = some(2, 3, 7, 8), some(5, 3, 3, 3, seed=1)
     dy = some(2, 5, 5, 6, seed=2)

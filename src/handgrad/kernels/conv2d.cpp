@@ -17,9 +17,10 @@ struct ActivateLanes {
     const T* bias;
     long out_w, positions;
 
-    void operator()(long j, long lane, int lanes, const T* values, int width) const {
+    template <class Row>
+    void operator()(long j, long lane, const Row& row) const {
         with_activation<T>(activation, slope, [&](auto f) {
-            for_each_lane(out_w, lanes, values, width, [&](int l, long p, long count, Vec<T> v) {
+            row.for_each_lane([&](int l, long p, long count, Vec<T> v) {
                 const long filter = lane + l, at = filter * positions + j * out_w + p;
                 const Vec<T> a = bias == nullptr ? v : v + bias[filter];
                 store_some(y + at, f.value(a), count);
@@ -35,7 +36,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    at_precision<T>([&]<class V>() {
+    at_precision<T, Pair, AmxPair>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
@@ -78,11 +79,11 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
                      const std::vector<long>& sizes, int activation, double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    at_precision<T>([&]<class V>() {
-        const Forward<V> forward(conv, nullptr);
+    at_precision<T, Pair, AmxPair>([&]<class V>() {
+        const KernelGradient<V> kernel_gradient(conv);
         const std::optional<InputGradient<V>> input_gradient =
             dx ? std::make_optional<InputGradient<V>>(conv, weight.data()) : std::nullopt;
-        const long group_values = forward.gradient_values();
+        const long group_values = kernel_gradient.values();
         const long bias_at = conv.groups * group_values;
         const BatchSums<T> sums(conv, bias_at + conv.filters);
         const bool identity = activation == static_cast<int>(Activation::kIdentity);
@@ -95,13 +96,12 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
                 activation_gradient_image(activation, slope, dy.data() + out, saved.data() + out,
                                           own, part + bias_at + group * conv.group_filters(),
                                           conv.group_filters(), conv.positions());
-            if (dweight)
-                forward.add_kernel_gradient(x.data() + image, dz, part + group * group_values);
+            if (dweight) kernel_gradient.add(x.data() + image, dz, part + group * group_values);
             if (input_gradient)
                 input_gradient->run(
                     dz, group, WriteLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
         });
-        if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
+        if (dweight) write_kernel_gradient(conv, kernel_gradient, total, dweight->data());
         if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());
     });
 }

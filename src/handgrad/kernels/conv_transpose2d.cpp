@@ -11,7 +11,7 @@ void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, 
                               const std::vector<long>& sizes) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    at_precision<T>([&]<class V>() {
+    at_precision<T, Pair, AmxPair>([&]<class V>() {
         const InputGradient<V> input_gradient(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
@@ -32,9 +32,10 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
     const Convolution conv = convolution_of(sizes);
     const long plane = conv.height * conv.width, channels = conv.group_channels();
     nb::gil_scoped_release release;
-    at_precision<T>([&]<class V>() {
+    at_precision<T, Pair, AmxPair>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
-        const long group_values = forward.gradient_values();
+        const KernelGradient<V> kernel_gradient(conv);
+        const long group_values = kernel_gradient.values();
         const long bias_at = conv.groups * group_values;
         const BatchSums<T> sums(conv, bias_at + conv.channels);
         const T* total = sums.run([&](long item, T* part) {
@@ -43,19 +44,16 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
             if (dx) {
                 const WriteLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
                 forward.run(image, group,
-                            [&](long j, long lane, int lanes, const T* values, int width) {
-                                write(j, 0, 1, conv.out_w, lane, lanes, values, width);
-                            });
+                            [&](long j, long lane, const auto& row) { write(j, 0, 1, lane, row); });
             }
-            if (dweight)
-                forward.add_kernel_gradient(image, x.data() + in, part + group * group_values);
+            if (dweight) kernel_gradient.add(image, x.data() + in, part + group * group_values);
             for (long c = 0; c < channels; c++) {
                 T sum = T(0);
                 for (long i = 0; i < plane; i++) sum += image[c * plane + i];
                 part[bias_at + group * channels + c] += sum;
             }
         });
-        if (dweight) write_kernel_gradient(conv, forward, total, dweight->data());
+        if (dweight) write_kernel_gradient(conv, kernel_gradient, total, dweight->data());
         if (dbias) std::copy_n(total + bias_at, conv.channels, dbias->data());
     });
 }

@@ -38,12 +38,15 @@ __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 
 bool amx_granted() { return amx_present() && handed_out(); }
 
-AmxTiles::AmxTiles() {
+AmxTiles::AmxTiles(int rows, int pairs) {
     struct alignas(64) {
         std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
         std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-        std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+        std::uint8_t rows[16] = {};
     } config;
+    std::fill_n(config.rows, 6, static_cast<std::uint8_t>(rows));
+    std::fill_n(config.rows + 6, 2, static_cast<std::uint8_t>(pairs));
+    std::fill_n(config.row_bytes + 4, 2, static_cast<std::uint16_t>(4 * pairs));
     load_configuration(&config);
 }
 

@@ -20,10 +20,11 @@ constexpr long kAmxTerms = 32;
 constexpr long kAmxPairs = kAmxTerms / 2;
 constexpr int kAmxSide = 32;
 
-// The tiles are this thread's as long as one of these lives: all eight have 16 rows of 64 bytes.
+// The tiles are this thread's as long as one of these lives: 0 to 3 for sums, 4 and 5 for left
+// operands, both of so many rows, 6 and 7 for right ones, of so many pairs of terms.
 class AmxTiles {
   public:
-    AmxTiles();
+    explicit AmxTiles(int rows = 16, int pairs = 16);
     ~AmxTiles();
     AmxTiles(const AmxTiles&) = delete;
     AmxTiles& operator=(const AmxTiles&) = delete;

@@ -21,19 +21,6 @@ inline __mmask16 first_lanes(long n) {
     return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
 }
 
-// Lanes of `even` become the lower halves of the pairs, lanes of `odd` the upper ones.
-template <std::size_t... I>
-__attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd,
-                                                                 std::index_sequence<I...>) {
-    typedef std::int16_t Halves __attribute__((vector_size(kVectorBytes)));
-    const auto halves = (Halves)_mm512_cvtne2ps_pbh(odd, even);
-    return (__m512i)__builtin_shufflevector(halves, halves, (I / 2 + I % 2 * kPairLanes)...);
-}
-
-__attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd) {
-    return round_pairs(even, odd, std::make_index_sequence<2 * kPairLanes>{});
-}
-
 // A square of pairs, 16 lanes × 16 pairs of terms, of a strided matrix; what lies outside is 0.
 struct Square {
     Vec<float> rows[kPairLanes];  // bits of pairs

@@ -40,6 +40,8 @@ constexpr bool kBf16Compiled = false;
 
 // Two bfloat16 values, the earlier term in the lower half.
 enum class Pair : std::uint32_t {};
+// The same where a product runs on AMX.
+enum class AmxPair : std::uint32_t {};
 // One of them.
 enum class Half : std::uint16_t {};
 
@@ -47,11 +49,33 @@ template <>
 struct SumOf<Pair> {
     using type = float;
 };
+template <>
+struct SumOf<AmxPair> {
+    using type = float;
+};
 
 // Half as many as there are float32 values: with 1024 the gradients of weights, which have the
 // deepest sums, took 10 to 20 % longer.
 template <>
 inline constexpr long kMostDepth<Pair> = 512;
+
+#if defined(__AVX512F__)
+namespace detail {
+template <std::size_t... I>
+__attribute__((target("avx512bf16"))) inline __m512i zip_halves(__m512bh halves,
+                                                                std::index_sequence<I...>) {
+    typedef std::int16_t Halves __attribute__((vector_size(kVectorBytes)));
+    return (__m512i)__builtin_shufflevector((Halves)halves, (Halves)halves,
+                                            (I / 2 + I % 2 * kLanes<float>)...);
+}
+}  // namespace detail
+
+// Lanes of `even` become the lower halves of pairs, lanes of `odd` the upper ones.
+__attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd) {
+    return detail::zip_halves(_mm512_cvtne2ps_pbh(odd, even),
+                              std::make_index_sequence<2 * kLanes<float>>{});
+}
+#endif
 
 // The register tile of pairs; Pitch is 0 or kRowPitch.
 template <int Pitch = 0>
@@ -162,16 +186,30 @@ void multiply_at_precision(long rows, long columns, long depth, const PackA& pac
     multiply<T>(rows, columns, depth, pack_a, pack_b, finish);
 }
 
-// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, T or pairs,
-// for products with a loop of their own. With AMX they stay float32: its tiles would want another
-// loop, and on its machines dots of pairs have half the speed of float32 (87 beside 170 GFLOP/s on
-// a core).
-template <class T, class Body>
+// The unit that multiplies these entries.
+template <class Entry>
+constexpr Bf16Unit kUnitOf = Bf16Unit::kNone;
+template <>
+inline constexpr Bf16Unit kUnitOf<Pair> = Bf16Unit::kAvx512;
+template <>
+inline constexpr Bf16Unit kUnitOf<AmxPair> = Bf16Unit::kAmx;
+
+// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, for products
+// with a loop of their own: of `Entries`, those that the kernel has loops for, the one of the unit
+// in use, otherwise T. Dots of pairs are no way out where the unit is AMX: on its machines they
+// have half the speed of float32 (87 beside 170 GFLOP/s on a core).
+template <class T, class... Entries, class Body>
 void at_precision(const Body& body) {
-    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16() && bf16_unit() == Bf16Unit::kAvx512)
-            return body.template operator()<Pair>();
-    body.template operator()<T>();
+    bool done = false;
+    if constexpr (kBf16Compiled && std::is_same_v<T, float>) {
+        const auto offer = [&]<class Entry>() {
+            if (bf16_unit() != kUnitOf<Entry>) return;
+            body.template operator()<Entry>();
+            done = true;
+        };
+        if (precision_bf16()) (offer.template operator()<Entries>(), ...);
+    }
+    if (!done) body.template operator()<T>();
 }
 
 }  // namespace handgrad

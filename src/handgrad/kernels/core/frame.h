@@ -20,10 +20,16 @@ struct Frame {
         return top == 0 && left == 0 && rows <= height && columns <= width && step == 1;
     }
     long run() const { return (columns + step - 1) / step; }
-    long pitch() const { return in_place() ? width : step * run(); }
+    long framed_width() const { return step * run(); }
+    long pitch() const { return in_place() ? width : framed_width(); }
     long plane() const { return in_place() ? height * width : rows * pitch(); }
     // Where a column lies in its row.
     long at(long column) const { return column % step * run() + column / step; }
+};
+
+// One value of a plane of a kernel, and how far from a place it meets the framed image.
+struct Tap {
+    long index, row, column;
 };
 
 // The framed image; the image itself where there is nothing to add.

@@ -1,0 +1,126 @@
+// Convolutions on AMX (amx.h): the sums of tap_sum.h and kernel_gradient.h in its tiles.
+//
+// A tile of the left operand has a row of pairs of terms for each of 16 rows; one of the right
+// operand a row for each of 16 pairs of terms, 16 lanes in each. Rows may lie at any one distance,
+// so that images are read where they lie:
+//   sums over taps     Z[f, p]  = Σ_t K[f, t] V[t at p]    the image is the right operand: the rows
+//                                                          are pairs of channels at one tap, the
+//                                                          lanes 16 places side by side
+//   sums over places   dK[t, f] = Σ_p V[t at p] dZ[p, f]   the image is the left operand: the rows
+//                                                          are channels at one tap, the terms
+//                                                          places side by side
+// What a tile reads beyond a row of places or a last channel ends in sums that nobody reads. A term
+// that is none of the sum is never read but where it is 0: 0 times the NaN beside it would be NaN.
+#pragma once
+
+#include "core/amx.h"
+#include "core/kernel_gradient.h"
+
+#if defined(__AVX512F__)
+
+namespace handgrad {
+
+// So many rows in tiles of at most 16, equal ones.
+struct TileRows {
+    long tiles;
+    int rows;
+    explicit TileRows(long all)
+        : tiles((all + 15) / 16), rows(static_cast<int>((all + tiles - 1) / tiles)) {}
+    long padded() const { return tiles * rows; }
+};
+
+// The framed image as pairs of channels: row by row, in each of them pair by pair, in each of these
+// the columns. There are so many pairs that they fill the tiles.
+template <>
+struct Operand<AmxPair> {
+    static TileRows pairs(long channels) { return TileRows((channels + 1) / 2); }
+    static const Pair* for_taps(const Frame& frame, const float* image);
+};
+
+// The sums of a row of places, those of a lane side by side.
+struct PlacesTogether {
+    const float* values;
+    int lanes;
+    long lane_step, places;
+
+    template <class Visit>
+    void for_each_lane(const Visit& visit) const {
+        for (int l = 0; l < lanes; l++)
+            for (long p = 0; p < places; p += kLanes<float>)
+                visit(l, p, std::min<long>(kLanes<float>, places - p),
+                      load(values + l * lane_step + p));
+    }
+};
+
+template <>
+class TapSum<AmxPair> {
+  public:
+    TapSum(const Frame& frame, const Kernels<float>& kernels, const std::vector<Tap>& taps);
+
+    // Tiles are taken in twos, where need be of two rows of places.
+    template <class Finish>
+    void run(const Pair* image, long group, long rows, long columns, long step,
+             const Finish& finish) const {
+        const long pieces = (columns + 15) / 16, together = 1 + pieces % 2;
+        const long lane_step = together * pieces * 16;
+        float* values = scratch<float>(Scratch::kSums, kAmxSide * lane_step);
+        for (long q = 0; q < panels_; q++) {
+            const int lanes = static_cast<int>(std::min<long>(kAmxSide, lanes_ - q * kAmxSide));
+            const Pair* kernel = packed_.data() + (group * panels_ + q) * panel_size();
+            const AmxTiles registers(TileRows(lanes).rows, pairs_.rows);
+            for (long j = 0; j < rows; j += together) {
+                const long some = std::min(together, rows - j), tiles = some * pieces;
+                const auto place = [&](long t) {
+                    return image + (j + t / pieces) * step * row_pitch_ + t % pieces * 16;
+                };
+                for (long t = 0; t < tiles; t += 2)
+                    gather(lanes, kernel, place(t), t + 1 < tiles ? place(t + 1) : nullptr,
+                           values + t * 16, lane_step);
+                for (long r = 0; r < some; r++)
+                    finish(j + r, q * kAmxSide,
+                           PlacesTogether{values + r * pieces * 16, lanes, lane_step, columns});
+            }
+        }
+    }
+
+  private:
+    long terms() const { return static_cast<long>(offsets_.size()); }
+    long panel_size() const { return terms() * kAmxSide * kAmxPairs; }
+    void pack(const Kernels<float>& kernels, const std::vector<Tap>& taps, long group, long q);
+    // values[lane][place] of two tiles of places, or of one.
+    void gather(int lanes, const Pair* kernel, const Pair* first, const Pair* second, float* values,
+                long lane_step) const;
+
+    TileRows pairs_;
+    long width_, row_pitch_;  // of the framed image: a pair's columns, a row's pairs
+    long lanes_, panels_;
+    std::vector<long> offsets_;  // of each tile of terms, in the framed image
+    Temporary<Pair> packed_;
+};
+
+template <>
+class KernelGradient<AmxPair> {
+  public:
+    explicit KernelGradient(const Convolution& conv);
+
+    long values() const { return panels_ * conv_.kernel_size() * channels_.padded() * kAmxSide; }
+    long at(long channel, long tap, long filter) const {
+        const long panel = filter / kAmxSide * conv_.kernel_size() + tap;
+        return (panel * channels_.padded() + channel) * kAmxSide + filter % kAmxSide;
+    }
+    void add(const float* image, const float* dz, float* sums) const;
+
+  private:
+    // The columns that a column of taps meets, row after row as one long sum runs through them:
+    // with a stride, rows that one tap meets lie side by side. Even in number; the last may be 0.
+    const Half* columns_of(const float* image, long n) const;
+
+    Convolution conv_;
+    Frame frame_;
+    TileRows channels_;
+    long panels_, columns_, run_;  // run_: rows side by side
+};
+
+}  // namespace handgrad
+
+#endif

@@ -1,0 +1,52 @@
+// The sizes of a convolution, and what follows from them alone.
+#pragma once
+
+#include <vector>
+
+#include "core/frame.h"
+
+namespace handgrad {
+
+struct Convolution {
+    long batch, channels, height, width;
+    long filters, kernel_h, kernel_w;
+    long stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups;
+    long out_h, out_w;
+
+    long group_channels() const { return channels / groups; }
+    long group_filters() const { return filters / groups; }
+    long kernel_size() const { return kernel_h * kernel_w; }
+    long taps() const { return group_channels() * kernel_size(); }
+    long positions() const { return out_h * out_w; }
+    long image_values() const { return group_channels() * height * width; }
+    long output_values() const { return group_filters() * positions(); }
+    long kernel_values() const { return group_filters() * taps(); }
+};
+
+// The sizes as the Python side lists them.
+inline Convolution convolution_of(const std::vector<long>& s) {
+    return {s[0], s[1], s[2],  s[3],  s[4],  s[5],  s[6],  s[7],
+            s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
+}
+
+// The image as the taps meet it.
+inline Frame frame_of(const Convolution& conv) {
+    return {conv.group_channels(),
+            conv.height,
+            conv.width,
+            conv.pad_h,
+            conv.pad_w,
+            (conv.out_h - 1) * conv.stride_h + (conv.kernel_h - 1) * conv.dilation_h + 1,
+            (conv.out_w - 1) * conv.stride_w + (conv.kernel_w - 1) * conv.dilation_w + 1,
+            conv.stride_w};
+}
+
+inline std::vector<Tap> taps_of(const Convolution& conv) {
+    std::vector<Tap> taps;
+    for (long m = 0; m < conv.kernel_h; m++)
+        for (long n = 0; n < conv.kernel_w; n++)
+            taps.push_back({m * conv.kernel_w + n, m * conv.dilation_h, n * conv.dilation_w});
+    return taps;
+}
+
+}  // namespace handgrad

@@ -1,0 +1,71 @@
+// The kernel gradient of a convolution: dK[t, f] = Σ_p V[t at p] dZ[p, f] over places p.
+#pragma once
+
+#include "core/tap_sum.h"
+
+namespace handgrad {
+
+// Sums for one image and group after another, kept as tiles of taps × filters.
+template <class V>
+class KernelGradient {
+  public:
+    using T = typename SumOf<V>::type;
+
+    explicit KernelGradient(const Convolution& conv)
+        : conv_(conv), frame_(frame_of(conv)), sums_{conv.group_filters(), conv.taps()} {
+        for (long c = 0; c < conv.group_channels(); c++)
+            for (const Tap& tap : taps_of(conv))
+                offsets_.push_back(c * frame_.plane() + tap.row * frame_.pitch() +
+                                   frame_.at(tap.column));
+    }
+
+    // What one group takes.
+    long values() const { return sums_.size(); }
+    long at(long channel, long tap, long filter) const {
+        const long q = filter / sums_.kWidth;
+        return sums_.at(q) + (channel * conv_.kernel_size() + tap) * sums_.width_of(q) +
+               filter % sums_.kWidth;
+    }
+
+    // sums += patchesᵀ · dz for one image and group.
+    void add(const T* image, const T* dz, T* sums) const {
+        const auto* values = Operand<V>::for_places(frame_, image);
+        const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * frame_.pitch()};
+        const long tiles = (conv_.taps() + kTileRows - 1) / kTileRows;
+        const long most = (conv_.taps() + tiles - 1) / tiles;
+        V* packed = scratch<V>(Scratch::kPanelB, conv_.positions() * sums_.kWidth);
+        for (long q = 0; q < sums_.count(); q++) {
+            const int width = sums_.width_of(q);
+            Operand<V>::pack_places(packed, places, width, {dz, conv_.positions(), 1},
+                                    q * sums_.kWidth, sums_.lanes_of(q));
+            for (long t = 0; t < conv_.taps(); t += most)
+                correlate_tile(static_cast<int>(std::min(most, conv_.taps() - t)), width, places,
+                               values, offsets_.data() + t, packed, sums + sums_.at(q) + t * width);
+        }
+    }
+
+  private:
+    Convolution conv_;
+    Frame frame_;
+    Panels<T> sums_;
+    std::vector<long> offsets_;
+};
+
+// dkernel (filters, channels, taps) from the sums of all groups.
+template <class V, class T>
+void write_kernel_gradient(const Convolution& conv, const KernelGradient<V>& gradient,
+                           const T* sums, T* dkernel) {
+    const long filters = conv.group_filters(), size = conv.kernel_size();
+    const long chunk = std::max(16384 / std::max(conv.taps(), 1L), 1L);
+    parallel_for(conv.filters, chunk, [&](long begin, long end) {
+        for (long f = begin; f < end; f++) {
+            const T* group = sums + f / filters * gradient.values();
+            T* filter = dkernel + f * conv.taps();
+            for (long c = 0; c < conv.group_channels(); c++)
+                for (long t = 0; t < size; t++)
+                    filter[c * size + t] = group[gradient.at(c, t, f % filters)];
+        }
+    });
+}
+
+}  // namespace handgrad
