@@ -36,7 +36,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    at_precision<T, Pair, AmxPair>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
@@ -79,7 +79,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
                      const std::vector<long>& sizes, int activation, double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    at_precision<T, Pair, AmxPair>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const KernelGradient<V> kernel_gradient(conv);
         const std::optional<InputGradient<V>> input_gradient =
             dx ? std::make_optional<InputGradient<V>>(conv, weight.data()) : std::nullopt;

@@ -11,7 +11,7 @@ void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, 
                               const std::vector<long>& sizes) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
-    at_precision<T, Pair, AmxPair>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const InputGradient<V> input_gradient(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
@@ -32,7 +32,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
     const Convolution conv = convolution_of(sizes);
     const long plane = conv.height * conv.width, channels = conv.group_channels();
     nb::gil_scoped_release release;
-    at_precision<T, Pair, AmxPair>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         const KernelGradient<V> kernel_gradient(conv);
         const long group_values = kernel_gradient.values();

@@ -186,28 +186,27 @@ void multiply_at_precision(long rows, long columns, long depth, const PackA& pac
     multiply<T>(rows, columns, depth, pack_a, pack_b, finish);
 }
 
-// The unit that multiplies these entries.
-template <class Entry>
-constexpr Bf16Unit kUnitOf = Bf16Unit::kNone;
-template <>
-inline constexpr Bf16Unit kUnitOf<Pair> = Bf16Unit::kAvx512;
-template <>
-inline constexpr Bf16Unit kUnitOf<AmxPair> = Bf16Unit::kAmx;
+// That a kernel has a loop for a unit, and what its panels hold there.
+template <Bf16Unit Unit, class PanelEntry>
+struct On {
+    static constexpr Bf16Unit kUnit = Unit;
+    using Entry = PanelEntry;
+};
 
-// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, for products
-// with a loop of their own: of `Entries`, those that the kernel has loops for, the one of the unit
-// in use, otherwise T. Dots of pairs are no way out where the unit is AMX: on its machines they
-// have half the speed of float32 (87 beside 170 GFLOP/s on a core).
-template <class T, class... Entries, class Body>
+// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, for kernels
+// with loops of their own: of `Loops` the one for the unit in use, otherwise T. Dots of pairs are
+// no way out where the unit is AMX: on its machines they have half the speed of float32 (87 beside
+// 170 GFLOP/s on a core).
+template <class T, class... Loops, class Body>
 void at_precision(const Body& body) {
     bool done = false;
     if constexpr (kBf16Compiled && std::is_same_v<T, float>) {
-        const auto offer = [&]<class Entry>() {
-            if (bf16_unit() != kUnitOf<Entry>) return;
-            body.template operator()<Entry>();
+        const auto offer = [&]<class Loop>() {
+            if (bf16_unit() != Loop::kUnit) return;
+            body.template operator()<typename Loop::Entry>();
             done = true;
         };
-        if (precision_bf16()) (offer.template operator()<Entries>(), ...);
+        if (precision_bf16()) (offer.template operator()<Loops>(), ...);
     }
     if (!done) body.template operator()<T>();
 }

@@ -161,7 +161,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
 template <class T, class Cell>
 void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
                   const T* dh_n, const T* dc_n, const Gradients<T>& out) {
-    at_precision<T, Pair>(
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>>(
         [&]<class Entry>() { run_backward_in<Entry>(in, sequences, cell, dy, dh_n, dc_n, out); });
 }
 

@@ -101,7 +101,8 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
 // The same at the precision in force.
 template <class T, class Cell>
 void run_forward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, T* h_n) {
-    at_precision<T, Pair>([&]<class Entry>() { run_forward_in<Entry>(in, sequences, cell, h_n); });
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>>(
+        [&]<class Entry>() { run_forward_in<Entry>(in, sequences, cell, h_n); });
 }
 
 }  // namespace handgrad::recurrence
