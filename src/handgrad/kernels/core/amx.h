@@ -15,10 +15,9 @@ bool amx_granted();
 
 #if defined(__AVX512F__)
 
-// Terms that one instruction takes, and the side of a square of 2 × 2 tiles of sums.
+// Terms that one instruction takes.
 constexpr long kAmxTerms = 32;
 constexpr long kAmxPairs = kAmxTerms / 2;
-constexpr int kAmxSide = 32;
 
 // The tiles are this thread's as long as one of these lives: 0 to 3 for sums, 4 and 5 for left
 // operands, both of so many rows, 6 and 7 for right ones, of so many pairs of terms.
@@ -33,12 +32,8 @@ class AmxTiles {
 // The compiler does not know that tile instructions read memory: what was written must be there.
 inline void see_memory(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-// A panel of 32 rows as the left operand: per 32 terms, each row's 16 pairs side by side.
-void pack_rows(Pair* pairs, const StridedPack<float>& matrix, long lane, long lanes, long term,
-               long terms);
-
-// tile (32 × 32) (+)= panel of rows × panel of pairs; `terms` is a multiple of 32.
-void multiply_square(long terms, const Pair* a, const Pair* b, float* tile, bool accumulate);
+// tile (32 × 32) (+)= left squares × right squares, one after the other (pack_square).
+void multiply_squares(long squares, const Pair* a, const Pair* b, float* tile, bool accumulate);
 
 #endif
 

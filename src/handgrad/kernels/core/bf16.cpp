@@ -21,39 +21,66 @@ inline __mmask16 first_lanes(long n) {
     return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
 }
 
-// A square of pairs, 16 lanes × 16 pairs of terms, of a strided matrix; what lies outside is 0.
-struct Square {
-    Vec<float> rows[kPairLanes];  // bits of pairs
-    bool by_lane;  // rows are lanes (pairs side by side) or pairs (lanes side by side)
+// 16 lanes × 32 terms of a float32 matrix that has all of them, each lane's terms in one piece
+// (by_lane) or each term's lanes.
+struct Patch {
+    const float* data;
+    long stride;
+    bool by_lane;
 };
 
-__attribute__((target("avx512bf16"))) inline void gather(Square& square,
-                                                         const StridedPack<float>& m, long lane,
-                                                         long lanes, long term, long terms) {
+constexpr int kPatchTerms = 2 * kPairLanes;
+
+// A patch of any matrix: where it lies, or in `copy` where values are missing, which are 0, or
+// where they lie apart.
+Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long term, long terms,
+               float* copy) {
     const float* source = m.data + lane * m.lane_stride + term * m.term_stride;
-    square.by_lane = m.term_stride == 1 && m.lane_stride != 1;
-    for (int r = 0; r < kPairLanes; r++) {
-        __m512i pairs = _mm512_setzero_si512();
-        if (square.by_lane && r < lanes) {
-            const float* row = source + r * m.lane_stride;
-            const __m512 first = _mm512_maskz_loadu_ps(first_lanes(terms), row);
-            const __m512 second = terms > 16
-                                      ? _mm512_maskz_loadu_ps(first_lanes(terms - 16), row + 16)
-                                      : _mm512_setzero_ps();
-            pairs = (__m512i)_mm512_cvtne2ps_pbh(second, first);
-        } else if (!square.by_lane && 2 * r < terms) {
-            const auto values = [&](long t) {
-                const float* row = source + t * m.term_stride;
-                if (t >= terms) return _mm512_setzero_ps();
-                if (m.lane_stride == 1) return _mm512_maskz_loadu_ps(first_lanes(lanes), row);
-                Vec<float> v{};
-                for (long l = 0; l < std::min<long>(lanes, 16); l++) v[l] = row[l * m.lane_stride];
-                return (__m512)v;
-            };
-            pairs = round_pairs(values(2 * r), values(2 * r + 1));
+    const bool by_lane = m.term_stride == 1 && m.lane_stride != 1;
+    const bool whole = lanes >= kPairLanes && terms >= kPatchTerms;
+    if (whole && by_lane) return {source, m.lane_stride, true};
+    if (whole && m.lane_stride == 1) return {source, m.term_stride, false};
+    const auto row = [](const float* from, long stride, long count) {
+        if (stride == 1) return load_some(from, std::clamp(count, 0L, 16L));
+        return load_strided(from, stride, std::clamp(count, 0L, 16L));
+    };
+    if (by_lane) {
+        for (int l = 0; l < kPairLanes; l++) {
+            const float* from = source + l * m.lane_stride;
+            const long count = l < lanes ? terms : 0;
+            store(copy + l * kPatchTerms, row(from, 1, count));
+            store(copy + l * kPatchTerms + 16, row(from + 16, 1, count - 16));
         }
-        square.rows[r] = (Vec<float>)pairs;
+        return {copy, kPatchTerms, true};
     }
+    for (int t = 0; t < kPatchTerms; t++)
+        store(copy + t * kPairLanes,
+              row(source + t * m.term_stride, m.lane_stride, t < terms ? lanes : 0));
+    return {copy, kPairLanes, false};
+}
+
+// The patch in pairs of terms: rows of lanes, each with its 16 pairs, or rows of pairs, each with
+// 16 lanes.
+template <bool ByLane>
+__attribute__((target("avx512bf16"))) inline void round_patch(Vec<float> (&rows)[kPairLanes],
+                                                              const Patch& patch) {
+    const auto at = [&](long i) { return _mm512_loadu_ps(patch.data + i); };
+#pragma GCC unroll 16
+    for (long r = 0; r < kPairLanes; r++)
+        rows[r] =
+            ByLane
+                ? (Vec<float>)_mm512_cvtne2ps_pbh(at(r * patch.stride + 16), at(r * patch.stride))
+                : (Vec<float>)round_pairs(at(2 * r * patch.stride), at((2 * r + 1) * patch.stride));
+}
+
+// The same with rows as they are wanted.
+__attribute__((target("avx512bf16"))) inline void load_patch(Vec<float> (&rows)[kPairLanes],
+                                                             const Patch& patch, bool by_lane) {
+    if (patch.by_lane)
+        round_patch<true>(rows, patch);
+    else
+        round_patch<false>(rows, patch);
+    if (patch.by_lane != by_lane) transpose<float>(rows);
 }
 
 // As multiply_tile of matmul.h, two terms at a time.
@@ -158,30 +185,35 @@ __attribute__((target("avx512bf16"))) void round_panel(Pair* panel, const float*
         }
 }
 
-void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
-                long term, long terms) {
-    for (long t = 0; t < terms; t += 2 * kPairLanes, panel += kPairLanes * width)
+__attribute__((target("avx512bf16"))) void pack_pairs(Pair* panel, int width,
+                                                      const StridedPack<float>& matrix, long lane,
+                                                      int lanes, long term, long terms) {
+    alignas(64) float copy[kPairLanes * kPatchTerms];
+    Vec<float> rows[kPairLanes];
+    for (long t = 0; t < terms; t += kPatchTerms, panel += kPairLanes * width)
         for (int l = 0; l < width; l += kPairLanes) {
-            Square square;
-            gather(square, matrix, lane + l, lanes - l, term + t, terms - t);
-            if (square.by_lane) transpose<float>(square.rows);
+            load_patch(rows, patch_of(matrix, lane + l, lanes - l, term + t, terms - t, copy),
+                       false);
             const long pairs = std::min<long>(kPairLanes, (terms - t + 1) / 2);
             const int fits = std::min(kPairLanes, width - l);
             for (long r = 0; r < pairs; r++)
-                store_some(reinterpret_cast<float*>(panel + r * width + l), square.rows[r], fits);
+                store_some(reinterpret_cast<float*>(panel + r * width + l), rows[r], fits);
         }
 }
 
-void pack_rows(Pair* pairs, const StridedPack<float>& m, long lane, long lanes, long term,
-               long terms) {
-    for (long t = 0; t < terms; t += kAmxTerms)
-        for (int l = 0; l < kAmxSide; l += kPairLanes) {
-            Square square;
-            gather(square, m, lane + l, lanes - l, term + t, terms - t);
-            if (!square.by_lane) transpose<float>(square.rows);
-            for (int r = 0; r < kPairLanes; r++, pairs += kAmxPairs)
-                store(reinterpret_cast<float*>(pairs), square.rows[r]);
-        }
+__attribute__((target("avx512bf16"))) void pack_square(Side side, Pair* square,
+                                                       const StridedPack<float>& matrix, long lane,
+                                                       int lanes, long term, long terms) {
+    alignas(64) float copy[kPairLanes * kPatchTerms];
+    const bool left = side == Side::kLeft;
+    for (int l = 0; l < kAmxSide; l += kPairLanes) {
+        Vec<float> rows[kPairLanes];
+        load_patch(rows, patch_of(matrix, lane + l, lanes - l, term, terms, copy), left);
+        auto* target = reinterpret_cast<float*>(left ? square + l * kPairLanes : square + l);
+#pragma GCC unroll 16
+        for (int r = 0; r < kPairLanes; r++)
+            store(target + r * (left ? kPairLanes : kAmxSide), rows[r]);
+    }
 }
 
 __attribute__((target("avx512bf16"))) void round_values(Half* halves, const float* values,

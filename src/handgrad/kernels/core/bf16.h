@@ -159,19 +159,59 @@ class AnyFinish {
     void (*run_)(const void*, long, int, long, int, const float*, int);
 };
 
-// C = A B on AMX, for operands with strides.
-void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
-                  const StridedPack<float>& b, const AnyFinish& finish);
+// The sides of a product want pairs in different order, see amx.h.
+enum class Side { kLeft, kRight };
+
+// Terms that one AMX instruction takes, and lanes of a strip: a square of each side is what is
+// packed at a time.
+constexpr int kAmxSide = 32;
+constexpr long kSquarePairs = kAmxSide * kAmxSide / 2;
+
+// Packs a square of 32 lanes × 32 terms, of which `lanes` and `terms` are there; the others are 0.
+void pack_square(Side side, Pair* square, const StridedPack<float>& matrix, long lane, int lanes,
+                 long term, long terms);
+
+// Any gathering of float32 panels, as code that is compiled once can call it.
+class AnyPack {
+  public:
+    template <class Pack>
+    explicit AnyPack(const Pack& pack)
+        : pack_(&pack),
+          lanes_adjacent_(pack.lanes_adjacent()),
+          run_([](const void* p, Side side, Pair* square, long lane, int lanes, long term,
+                  long terms) {
+              const Pack& gather = *static_cast<const Pack*>(p);
+              if constexpr (std::is_same_v<Pack, StridedPack<float>>) {
+                  pack_square(side, square, gather, lane, lanes, term, terms);
+              } else {
+                  alignas(64) float values[kAmxSide * kAmxSide];
+                  gather(values, kAmxSide, lane, lanes, term, terms);
+                  pack_square(side, square, {values, 1, kAmxSide}, 0, kAmxSide, 0, terms);
+              }
+          }) {}
+
+    bool lanes_adjacent() const { return lanes_adjacent_; }
+    void operator()(Side side, Pair* square, long lane, int lanes, long term, long terms) const {
+        run_(pack_, side, square, lane, lanes, term, terms);
+    }
+
+  private:
+    const void* pack_;
+    bool lanes_adjacent_;
+    void (*run_)(const void*, Side, Pair*, long, int, long, long);
+};
+
+// C = A B on AMX.
+void multiply_amx(long rows, long columns, long depth, const AnyPack& a, const AnyPack& b,
+                  const AnyFinish& finish);
 
 // C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
 template <class PackA, class PackB, class Finish>
 void multiply_bf16(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
                    const Finish& finish) {
-    constexpr bool strided =
-        std::is_same_v<PackA, StridedPack<float>> && std::is_same_v<PackB, StridedPack<float>>;
-    if constexpr (strided)
-        if (bf16_unit() == Bf16Unit::kAmx)
-            return multiply_amx(rows, columns, depth, pack_a, pack_b, AnyFinish(finish));
+    if (bf16_unit() == Bf16Unit::kAmx)
+        return multiply_amx(rows, columns, depth, AnyPack(pack_a), AnyPack(pack_b),
+                            AnyFinish(finish));
     multiply<Pair>(rows, columns, (depth + 1) / 2, PairPack<PackA>{pack_a, depth},
                    PairPack<PackB>{pack_b, depth}, finish);
 }

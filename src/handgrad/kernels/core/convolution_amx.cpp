@@ -102,10 +102,12 @@ void TapSum<AmxPair>::pack(const Kernels<float>& kernels, const std::vector<Tap>
     for (long tile = 0; tile < pairs_.tiles; tile++)
         for (const Tap& tap : taps) {
             const long channel = tile * 2 * pairs_.rows;
-            pack_rows(target, {kernel + tap.index, kernels.lane_stride, kernels.channel_stride},
-                      q * kAmxSide, std::min<long>(kAmxSide, lanes_ - q * kAmxSide), channel,
-                      std::min<long>(2 * pairs_.rows, kernels.channels - channel));
-            target += kAmxSide * kAmxPairs;
+            pack_square(Side::kLeft, target,
+                        {kernel + tap.index, kernels.lane_stride, kernels.channel_stride},
+                        q * kAmxSide,
+                        static_cast<int>(std::min<long>(kAmxSide, lanes_ - q * kAmxSide)), channel,
+                        std::min<long>(2 * pairs_.rows, kernels.channels - channel));
+            target += kSquarePairs;
         }
 }
 
