@@ -1,0 +1,20 @@
+// Attention without its matrix of weights: scores are made, used and forgotten a block at a time.
+//
+// A block is kWide queries by some keys. It is held transposed, a row per key and a lane per query:
+//     Sᵀ = K Qᵀ,  Yᵀ += Vᵀ Pᵀ          forward,
+//     dPᵀ = V dYᵀ,  dV += Pᵀ dY,  dK += dSᵀ Q,  dQᵀ += Kᵀ dSᵀ          backward,
+// so that maxima and sums over the keys are sums of vectors, and Pᵀ and dSᵀ are operands of the
+// next product just as they stand. Only K, V, Q and dY are gathered beforehand; Q is scaled then.
+//
+// Going forward the largest score and the sum so far are carried from block to block, and Y is
+// scaled down when a larger score comes (running softmax). Of each query log Σ exp(score) is kept;
+// from it backward computes the weights again. Blocks where no query may look are left out.
+//
+// A piece of work is a key-value head with some of its queries. Pieces follow from the sizes alone,
+// and where several share a head their dK and dV are added in order: results do not depend on the
+// threads.
+#pragma once
+
+#include "core/attention/backward.h"
+#include "core/attention/few_queries.h"
+#include "core/attention/forward.h"

@@ -1,0 +1,149 @@
+// The operands of attention's products, and the products, for numbers; products_bf16.h has them for
+// pairs of bfloat16.
+//
+//     Sᵀ = K Qᵀ, dPᵀ = V dYᵀ       KeyRows × QueryColumns
+//     Yᵀ += Vᵀ Pᵀ, dQᵀ += Kᵀ dSᵀ   KeyColumns × Weights
+//     dV += Pᵀ dY, dK += dSᵀ Q     Weights × QueryRows
+//
+// Weights are (keys × kWide). What is taken from the arena holds rows of so many values ("terms"),
+// filled up as products want it.
+#pragma once
+
+#include "core/attention/arena.h"
+#include "core/attention/call.h"
+#include "core/strided_tile.h"
+
+namespace handgrad::attention {
+
+// Keys of a block, whole tiles: backward holds Pᵀ and dSᵀ and takes fewer.
+template <class Entry>
+constexpr long kForwardKeys = 126;
+template <class Entry>
+constexpr long kBackwardKeys = 84;
+// Keys of one register tile.
+template <class Entry>
+constexpr long kTileKeys = kTileRows;
+
+// What has to live as long as products are made.
+template <class Entry>
+struct Registers {};
+
+// For each of some blocks of queries its rows, transposed.
+template <class T>
+class QueryColumns {
+  public:
+    QueryColumns(Arena& arena, long units, long terms)
+        : terms_(terms), data_(arena.take<T>(units * terms * kWide<T>)) {}
+
+    // From kWide rows.
+    void pack(long unit, const T* rows, long pitch) const {
+        StridedPack<T>{rows, pitch, 1}(at(unit), kWide<T>, 0, kWide<T>, 0, terms_);
+    }
+    T* at(long unit) const { return data_ + unit * terms_ * kWide<T>; }
+
+  private:
+    long terms_;
+    T* data_;
+};
+
+// For each of some blocks of queries its rows.
+template <class T>
+class QueryRows {
+  public:
+    QueryRows(Arena& arena, long units, long terms)
+        : pitch_(round_up(terms, kLanes<T>)), data_(arena.take<T>(units * kWide<T> * pitch_)) {}
+
+    long pitch() const { return pitch_; }
+    // Where the rows of a block are to be written, `pitch` apart, and that this was done.
+    T* open(long unit) const { return at(unit); }
+    void close(long) const {}
+    T* at(long unit) const { return data_ + unit * kWide<T> * pitch_; }
+
+  private:
+    long pitch_;
+    T* data_;
+};
+
+// Rows of keys as left operands of scores.
+template <class T>
+class KeyRows {
+  public:
+    KeyRows(Arena& arena, long most, long terms)
+        : terms_(terms), data_(arena.take<T>(most * terms)) {}
+
+    void pack(const T* rows, long stride, long count) {
+        count_ = count;
+        for (long at = 0; at < count; at += kTileRows)
+            StridedPack<T>{rows, stride, 1}(data_ + at * terms_, height(at), at, height(at), 0,
+                                            terms_);
+    }
+    // out = the rows from `key` on, at least `count` of them, × one panel of a block of queries.
+    void multiply(long key, long count, const QueryColumns<T>& queries, long unit, int panel,
+                  T* out) const {
+        const long column = panel * kTileColumns<T>;
+        for (long at = 0; at < count; at += kTileRows)
+            strided_tile<T, 1>(height(key + at), kTileVectors, terms_, data_ + (key + at) * terms_,
+                               height(key + at), queries.at(unit) + column, kWide<T>,
+                               out + at * kWide<T> + column, kWide<T>, false);
+    }
+
+  private:
+    int height(long at) const { return static_cast<int>(std::min<long>(kTileRows, count_ - at)); }
+    long terms_, count_ = 0;
+    T* data_;
+};
+
+// Scores, weights or their gradients: a block.
+template <class T>
+class Weights {
+  public:
+    Weights(Arena& arena, long keys) : data_(arena.take<T>(round_up(keys, kTileRows) * kWide<T>)) {}
+
+    T* data() const { return data_; }
+    // A panel of queries has its first `keys` rows, as operand of a sum over keys or over queries.
+    void close_for_keys(int, long) const {}
+    // Sums over queries take whole tiles of keys.
+    void close_for_queries(int panel, long keys) const {
+        for (long j = keys; j < round_up(keys, kTileRows); j++)
+            std::fill_n(data_ + j * kWide<T> + panel * kTileColumns<T>, kTileColumns<T>, T(0));
+    }
+    // sums += a tile of keys × the queries [from, count) of a block.
+    void add_over_queries(long key, long keys, const QueryRows<T>& queries, long unit, long from,
+                          long count, T* sums) const {
+        const long pitch = queries.pitch();
+        for (long column = 0; column < pitch; column += kTileColumns<T>)
+            strided_tile<T, kWide<T>>(static_cast<int>(keys), pitch - column > kLanes<T> ? 2 : 1,
+                                      count - from, data_ + key * kWide<T> + from, 1,
+                                      queries.at(unit) + from * pitch + column, pitch,
+                                      sums + key * pitch + column, pitch, true);
+    }
+
+  private:
+    T* data_;
+};
+
+// Rows of keys as left operands of sums over the keys, that is, transposed.
+template <class T>
+class KeyColumns {
+  public:
+    KeyColumns(Arena& arena, long most, long terms)
+        : terms_(terms), data_(arena.take<T>(most * terms)) {}
+
+    // Rows of the sums.
+    long rows() const { return terms_; }
+    void pack(const T* rows, long stride, long count) const {
+        for (long i = 0; i < count; i++) copy_values(data_ + i * terms_, rows + i * stride, terms_);
+    }
+    // A panel of the sums, (terms × kWide), += the rows from `key` on × a panel of weights.
+    void add_over_keys(long key, long count, const Weights<T>& weights, int panel, T* sums) const {
+        const long column = panel * kTileColumns<T>;
+        add_product<T, 1>(terms_, kTileColumns<T>, count, data_ + key * terms_, terms_,
+                          weights.data() + column, kWide<T>, sums + column, kWide<T>);
+    }
+
+  private:
+    long terms_;
+    T* data_;
+};
+
+}  // namespace handgrad::attention

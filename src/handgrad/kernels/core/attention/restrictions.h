@@ -1,0 +1,87 @@
+// What a call has for every pair of query and key: a bias, a mask, weights that are dropped.
+#pragma once
+
+#include "core/attention/arena.h"
+#include "core/attention/call.h"
+#include "core/pack.h"
+
+namespace handgrad::attention {
+
+// These values for a block of queries and some keys, a row per key and a lane per query; null where
+// the call has none.
+template <class T>
+class PairValues {
+  public:
+    PairValues(Arena& arena, const Call<T>& call, long keys)
+        : call_(call),
+          bias_(call.restricted() ? arena.take<T>(keys * kWide<T>) : nullptr),
+          keep_(call.drops() ? arena.take<T>(keys * kWide<T>) : nullptr),
+          rows_(call.restricted() || call.drops()
+                    ? arena.take<T>(kWide<T> * round_up(keys, kLanes<T>))
+                    : nullptr) {}
+
+    // What is added to the scores: the bias, and −∞ where the mask forbids to look.
+    const T* bias() const { return bias_; }
+    // What the weights are multiplied with: 0 where they are dropped.
+    const T* keep() const { return keep_; }
+
+    void gather(const Block& b, long first_key, long keys) const {
+        if (bias_ != nullptr)
+            turn(bias_, b, keys, [&](T* row, long t) { read_bias(row, b, t, first_key, keys); });
+        if (keep_ != nullptr)
+            turn(keep_, b, keys, [&](T* row, long t) {
+                const bool* keep = call_.keep.at(b.n, b.h, t) + first_key;
+                for (long k = 0; k < keys; k++) row[k] = keep[k] ? call_.keep_scale : T(0);
+            });
+    }
+
+  private:
+    // read(row of keys, query) for every query; zeros beyond the queries.
+    template <class Read>
+    void turn(T* values, const Block& b, long keys, const Read& read) const {
+        const long pitch = round_up(keys, kLanes<T>);
+        for (int i = 0; i < b.count; i++) read(rows_ + i * pitch, b.first + i);
+        StridedPack<T>{rows_, pitch, 1}(values, kWide<T>, 0, b.count, 0, keys);
+    }
+
+    void read_bias(T* row, const Block& b, long t, long first_key, long keys) const {
+        if (call_.bias.data == nullptr) {
+            std::fill_n(row, keys, T(0));
+        } else {
+            const T* bias = call_.bias.at(b.n, b.h, t) + first_key * call_.bias.step;
+            for (long k = 0; k < keys; k++) row[k] = bias[k * call_.bias.step];
+        }
+        if (call_.mask.data == nullptr) return;
+        const bool* mask = call_.mask.at(b.n, b.h, t) + first_key * call_.mask.step;
+        for (long k = 0; k < keys; k++) row[k] = mask[k * call_.mask.step] ? row[k] : -kInfinity<T>;
+    }
+
+    const Call<T>& call_;
+    T *bias_, *keep_, *rows_;
+};
+
+// Adds the bias and puts −∞ where a query may not look. `seen` is how many of these keys the first
+// query of the panel may look at in causal order; each next query sees one more.
+template <class T>
+void restrict_scores(T* scores, int panel, long keys, const T* bias, bool causal, long seen) {
+    constexpr int n = kLanes<T>;
+    const Vec<T> forbidden = splat(-kInfinity<T>);
+    const long at = panel * kTileColumns<T>;
+    if (bias != nullptr)
+        for (long k = 0; k < keys; k++)
+            for (int v = 0; v < kTileVectors; v++) {
+                T* score = scores + k * kWide<T> + at + v * n;
+                const Vec<T> more = load(bias + k * kWide<T> + at + v * n);
+                store(score, more == -kInfinity<T> ? forbidden : Vec<T>(load(score) + more));
+            }
+    if (!causal) return;
+    const Vec<T> lanes = lane_numbers<T>();
+    for (long k = std::max(seen, 0L); k < keys; k++)
+        for (int v = 0; v < kTileVectors; v++) {
+            T* score = scores + k * kWide<T> + at + v * n;
+            const T needed = static_cast<T>(k + 1 - seen - v * n);
+            store(score, lanes < needed ? forbidden : load(score));
+        }
+}
+
+}  // namespace handgrad::attention

@@ -1,0 +1,69 @@
+// The softmax over keys that come a block at a time (running softmax).
+#pragma once
+
+#include "core/attention/call.h"
+#include "core/vectormath.h"
+
+namespace handgrad::attention {
+
+// Of each query of a block the largest score and the sum of the weights so far.
+template <class T>
+class RunningSoftmax {
+  public:
+    RunningSoftmax() {
+        for (auto& panel : best_)
+            for (auto& highest : panel) highest = splat(-kInfinity<T>);
+    }
+
+    // Turns the next scores of a panel into weights, and scales down what was summed with the
+    // weights before them: `rows` rows of sums.
+    void add(T* scores, int panel, long keys, T* sums, long rows) {
+        constexpr int n = kLanes<T>;
+        constexpr long wide = kWide<T>;
+        scores += panel * kTileColumns<T>;
+        sums += panel * kTileColumns<T>;
+        Vec<T> highest[kTileVectors], shift[kTileVectors], sum[kTileVectors] = {};
+        for (int i = 0; i < kTileVectors; i++) highest[i] = best_[panel][i];
+        for (long j = 0; j < keys; j++)
+            for (int i = 0; i < kTileVectors; i++)
+                highest[i] = maximum(load(scores + j * wide + i * n), highest[i]);
+        for (int i = 0; i < kTileVectors; i++)
+            shift[i] = highest[i] == -kInfinity<T> ? Vec<T>{} : highest[i];
+        for (long j = 0; j < keys; j++)
+            for (int i = 0; i < kTileVectors; i++) {
+                T* score = scores + j * wide + i * n;
+                const Vec<T> weight = exp_weight(Vec<T>(load(score) - shift[i]));
+                sum[i] += weight;
+                store(score, weight);
+            }
+        for (int i = 0; i < kTileVectors; i++) {
+            const Vec<T> smaller = exp_weight(Vec<T>(best_[panel][i] - shift[i]));
+            best_[panel][i] = highest[i];
+            total_[panel][i] = total_[panel][i] * smaller + sum[i];
+            for (long f = 0; f < rows; f++) {
+                T* value = sums + f * wide + i * n;
+                store(value, load(value) * smaller);
+            }
+        }
+    }
+
+    // Of the lanes from `at` on: log Σ exp(score), and one over the sum of the weights; ∞ and 0
+    // where no key was seen.
+    Vec<T> log_sum(long at) const {
+        const Vec<T> all = total(at), kept = best(at) + log(all);
+        return all == T(0) ? splat(kInfinity<T>) : kept;
+    }
+    Vec<T> factor(long at) const {
+        const Vec<T> all = total(at);
+        return all == T(0) ? Vec<T>{} : Vec<T>(T(1) / all);
+    }
+
+  private:
+    static long vector_of(long at) { return at % kTileColumns<T> / kLanes<T>; }
+    Vec<T> best(long at) const { return best_[at / kTileColumns<T>][vector_of(at)]; }
+    Vec<T> total(long at) const { return total_[at / kTileColumns<T>][vector_of(at)]; }
+
+    Vec<T> best_[kPanels][kTileVectors], total_[kPanels][kTileVectors] = {};
+};
+
+}  // namespace handgrad::attention
