@@ -40,6 +40,15 @@ Call<T> call_of(const StridedIn<T>& q, const StridedIn<T>& k, const StridedIn<T>
             T(keep_scale)};
 }
 
+// body.operator()<Entry>(), where Entry is what operands hold at the precision in force. Of a few
+// queries keys are read once and in place, and rounding would gain nothing.
+template <class T, class Body>
+void at_precision_of(const Call<T>& call, const Body& body) {
+    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
+        if (precision_bf16() && call.queries > kFewQueries) return body.template operator()<Pair>();
+    body.template operator()<T>();
+}
+
 template <class T>
 void forward_few(const Call<T>& call, const Heads<T>& y, T* log_sums) {
     const long rows = call.batch * call.heads * call.queries;
@@ -68,8 +77,10 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
     const Heads<T> rows(y);
     const WithoutGil unlocked(log_sums.size() * call.keys);
     if (call.queries <= kFewQueries) return forward_few(call, rows, log_sums.data());
-    Pieces(call).run([&](const Piece& piece, long) {
-        in_scratch<ForwardPiece<T>>(call, piece).run(rows, log_sums.data());
+    at_precision_of(call, [&]<class Entry>() {
+        Pieces(call).run([&](const Piece& piece, long) {
+            in_scratch<ForwardPiece<Entry>>(call, piece).run(rows, log_sums.data());
+        });
     });
 }
 
@@ -151,9 +162,11 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
     const WithoutGil unlocked(log_sums.size() * call.keys);
     const Pieces pieces(call);
     const Shares<T> shares(call, to, pieces);
-    pieces.run([&](const Piece& piece, long number) {
-        in_scratch<BackwardPiece<T>>(call, to, piece)
-            .run(shares.k(piece, number), shares.v(piece, number));
+    at_precision_of(call, [&]<class Entry>() {
+        pieces.run([&](const Piece& piece, long number) {
+            in_scratch<BackwardPiece<Entry>>(call, to, piece)
+                .run(shares.k(piece, number), shares.v(piece, number));
+        });
     });
     shares.add_up();
 }

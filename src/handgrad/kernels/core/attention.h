@@ -13,8 +13,11 @@
 // A piece of work is a key-value head with some of its queries. Pieces follow from the sizes alone,
 // and where several share a head their dK and dV are added in order: results do not depend on the
 // threads.
+//
+// In bf16 Q, K, V, dY, P and dS are rounded as operands of these products, and nothing else is.
 #pragma once
 
 #include "core/attention/backward.h"
 #include "core/attention/few_queries.h"
 #include "core/attention/forward.h"
+#include "core/attention/products_bf16.h"

@@ -1,0 +1,40 @@
+// Products of pairs of bfloat16 that lie in memory as they are, on either unit: what strided_tile.h
+// is for numbers.
+//
+// Sides are multiples of 32, and so are sums; whoever has fewer fills up with zeros, both operands.
+//   left    for each 32 terms of the sum, for each row its 16 pairs, side by side
+//   right   for each pair of terms its lanes, side by side
+#pragma once
+
+#include <optional>
+
+#include "core/amx.h"
+
+namespace handgrad {
+
+#if defined(__AVX512F__)
+
+constexpr long kPairSide = 32;
+
+inline long whole_sides(long n) { return (n + kPairSide - 1) / kPairSide * kPairSide; }
+
+// Has to live as long as products are made.
+struct PairRegisters {
+    std::optional<AmxTiles> tiles;
+    PairRegisters() {
+        if (bf16_unit() == Bf16Unit::kAmx) tiles.emplace();
+    }
+};
+
+// Values of rows `pitch` apart as a left operand: at most 32 terms, `rows` rows and zeros up to
+// `filled` rows.
+void round_left(Pair* left, const float* values, long pitch, long rows, long filled, long terms);
+
+// c (+)= A B: `a_step` and `b_step` pairs from 32 terms of A, and from one pair of terms of B, to
+// the next, and rows of C `c_step` apart.
+void multiply_pairs(long rows, long lanes, long terms, const Pair* a, long a_step, const Pair* b,
+                    long b_step, float* c, long c_step, bool accumulate);
+
+#endif
+
+}  // namespace handgrad
