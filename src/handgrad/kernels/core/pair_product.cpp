@@ -71,6 +71,16 @@ __attribute__((target("avx512bf16"))) void multiply_on_vectors(long terms, const
 
 }  // namespace
 
+// A bfloat16 value is the upper half of a float32 one.
+__attribute__((target("avx512bf16"))) void round_in_place(float* values, long count) {
+    typedef std::uint16_t Halves __attribute__((vector_size(32)));
+    for (long i = 0; i < count; i += 16) {
+        const auto halves = (Halves)_mm512_cvtneps_pbh(_mm512_loadu_ps(values + i));
+        const auto bits = __builtin_convertvector(halves, Vec<std::uint32_t>) << 16;
+        store(values + i, (Vec<float>)bits);
+    }
+}
+
 __attribute__((target("avx512bf16"))) void round_left(Pair* left, const float* values, long pitch,
                                                       long rows, long filled, long terms) {
     const auto mask = static_cast<__mmask32>((1ul << terms) - 1);

@@ -26,6 +26,9 @@ struct PairRegisters {
     }
 };
 
+// `count` values, a multiple of 16, become the nearest that bfloat16 has.
+void round_in_place(float* values, long count);
+
 // Values of rows `pitch` apart as a left operand: at most 32 terms, `rows` rows and zeros up to
 // `filled` rows.
 void round_left(Pair* left, const float* values, long pitch, long rows, long filled, long terms);

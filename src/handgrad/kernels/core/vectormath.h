@@ -145,7 +145,7 @@ template <class V>
 inline V exp_weight(V x) {
     using T = Lane<V>;
     constexpr T kLow = sizeof(T) == 4 ? T(-87) : T(-708);
-    const detail::ReducedPower<V> power(maximum(splat(kLow), x));
+    const detail::ReducedPower<V> power(x);
     const V value = (T(1) + power.rest_minus_one) * detail::power_of_two(power.n);
     return x < kLow ? V{} : value;
 }

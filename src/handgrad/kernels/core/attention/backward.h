@@ -84,18 +84,19 @@ class BackwardPiece {
     Block block(long u) const { return call_.block(piece_, piece_.first_unit + u); }
     long sum_q_size() const { return k_columns_.rows() * kWide<T>; }
 
-    // scale · Q and dY both ways round, and of each query log Σ exp(score) and Σ a da = Σ y dy.
+    // scale · Q and dY both ways round, and of each query log Σ exp(score) and Σ a da = Σ y dy. The
+    // latter takes dY as the products see it: what values have in common cancels in da − Σ a da.
     void gather_queries(long u) const {
         const Block b = block(u);
-        const T* dy = to_.dy.at(b.n, b.h, b.first);
         load_queries(q_rows_.open(u), q_rows_.pitch(), call_.q.at(b.n, b.h, b.first), call_.q.place,
                      b.count, call_.features, call_.scale);
-        q_columns_.pack(u, q_rows_.open(u), q_rows_.pitch());
         q_rows_.close(u);
-        load_queries(dy_rows_.open(u), dy_rows_.pitch(), dy, to_.dy.place, b.count, call_.values,
-                     T(1));
-        dy_columns_.pack(u, dy_rows_.open(u), dy_rows_.pitch());
+        q_columns_.pack(u, q_rows_.open(u), q_rows_.pitch());
+        const T* dy = dy_rows_.open(u);
+        load_queries(dy_rows_.open(u), dy_rows_.pitch(), to_.dy.at(b.n, b.h, b.first), to_.dy.place,
+                     b.count, call_.values, T(1));
         dy_rows_.close(u);
+        dy_columns_.pack(u, dy, dy_rows_.pitch());
         T* log_sums = log_sums_ + u * kWide<T>;
         T* expected = expected_ + u * kWide<T>;
         std::copy_n(to_.log_sums + call_.place(b), b.count, log_sums);
@@ -103,7 +104,7 @@ class BackwardPiece {
         std::fill_n(expected + b.count, kWide<T> - b.count, T(0));
         for (long i = 0; i < b.count; i++) {
             const T* y_row = to_.y.at(b.n, b.h, b.first + i);
-            const T* dy_row = dy + i * to_.dy.place;
+            const T* dy_row = dy + i * dy_rows_.pitch();
             Vec<T> dot{};
             for_lanes<T>(0, call_.values,
                          [&](auto lanes) { dot += lanes.load(y_row) * lanes.load(dy_row); });

@@ -54,7 +54,8 @@ class QueryRows {
         : pitch_(round_up(terms, kLanes<T>)), data_(arena.take<T>(units * kWide<T> * pitch_)) {}
 
     long pitch() const { return pitch_; }
-    // Where the rows of a block are to be written, `pitch` apart, and that this was done.
+    // Where the rows of a block are to be written, `pitch` apart, and that this was done: they are
+    // then what products see of them.
     T* open(long unit) const { return at(unit); }
     void close(long) const {}
     T* at(long unit) const { return data_ + unit * kWide<T> * pitch_; }

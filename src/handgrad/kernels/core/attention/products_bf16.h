@@ -47,7 +47,10 @@ class QueryRows<Pair> {
 
     long pitch() const { return pitch_; }
     float* open(long) const { return numbers_; }
-    void close(long unit) const { round_panel(at(unit), numbers_, pitch_, kWide<float>); }
+    void close(long unit) const {
+        round_in_place(numbers_, kWide<float> * pitch_);
+        round_panel(at(unit), numbers_, pitch_, kWide<float>);
+    }
     Pair* at(long unit) const { return data_ + unit * size(); }
 
   private:

@@ -23,10 +23,8 @@ class RunningSoftmax {
         scores += panel * kTileColumns<T>;
         sums += panel * kTileColumns<T>;
         Vec<T> highest[kTileVectors], shift[kTileVectors], sum[kTileVectors] = {};
-        for (int i = 0; i < kTileVectors; i++) highest[i] = best_[panel][i];
-        for (long j = 0; j < keys; j++)
-            for (int i = 0; i < kTileVectors; i++)
-                highest[i] = maximum(load(scores + j * wide + i * n), highest[i]);
+        for (int i = 0; i < kTileVectors; i++)
+            highest[i] = maximum(largest(scores + i * n, keys), best_[panel][i]);
         for (int i = 0; i < kTileVectors; i++)
             shift[i] = highest[i] == -kInfinity<T> ? Vec<T>{} : highest[i];
         for (long j = 0; j < keys; j++)
@@ -59,6 +57,20 @@ class RunningSoftmax {
     }
 
   private:
+    // Of every lane over some rows. Several chains, as each maximum waits for the one before it.
+    static Vec<T> largest(const T* scores, long rows) {
+        constexpr int kChains = 4;
+        Vec<T> highest[kChains];
+        for (auto& one : highest) one = splat(-kInfinity<T>);
+        long j = 0;
+        for (; j + kChains <= rows; j += kChains)
+            for (int c = 0; c < kChains; c++)
+                highest[c] = maximum(load(scores + (j + c) * kWide<T>), highest[c]);
+        for (; j < rows; j++) highest[0] = maximum(load(scores + j * kWide<T>), highest[0]);
+        for (int c = 1; c < kChains; c++) highest[0] = maximum(highest[c], highest[0]);
+        return highest[0];
+    }
+
     static long vector_of(long at) { return at % kTileColumns<T> / kLanes<T>; }
     Vec<T> best(long at) const { return best_[at / kTileColumns<T>][vector_of(at)]; }
     Vec<T> total(long at) const { return total_[at / kTileColumns<T>][vector_of(at)]; }
