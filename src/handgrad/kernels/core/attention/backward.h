@@ -40,7 +40,7 @@ class BackwardPiece {
           to_(to),
           piece_(piece),
           keys_(call.keys_of(piece)),
-          block_keys_(std::min(keys_, kBackwardKeys<Entry>)),
+          block_keys_(std::min(keys_, kBlockKeys<Entry>)),
           q_columns_(arena, piece.units(), call.features),
           dy_columns_(arena, piece.units(), call.values),
           q_rows_(arena, piece.units(), call.features),
@@ -61,8 +61,8 @@ class BackwardPiece {
         [[maybe_unused]] const Registers<Entry> registers;
         for (long u = 0; u < piece_.units(); u++) gather_queries(u);
         std::fill_n(sums_q_, piece_.units() * sum_q_size(), T(0));
-        for (long key = 0; key < keys_; key += kBackwardKeys<Entry>) {
-            const long here = std::min(kBackwardKeys<Entry>, keys_ - key);
+        for (long key = 0; key < keys_; key += kBlockKeys<Entry>) {
+            const long here = std::min(kBlockKeys<Entry>, keys_ - key);
             gather_keys(key, here);
             for (long u = 0; u < piece_.units(); u++) add_block(u, key, here);
             write_keys(dk, key, here, sums_k_, q_rows_.pitch(), call_.features);

@@ -24,8 +24,8 @@ class ForwardPiece {
           v_(arena, keys_, call.values),
           q_(arena, 1, call.features),
           rows_(arena.take<T>(kWide<T> * pitch_)),
-          weights_(arena, std::min(keys_, kForwardKeys<Entry>)),
-          pairs_(arena, call, std::min(keys_, kForwardKeys<Entry>)),
+          weights_(arena, std::min(keys_, kBlockKeys<Entry>)),
+          pairs_(arena, call, std::min(keys_, kBlockKeys<Entry>)),
           sums_(arena.take<T>(v_.rows() * kWide<T>)) {}
 
     void run(const Heads<T>& y, T* log_sums) {
@@ -39,7 +39,7 @@ class ForwardPiece {
             q_.pack(0, rows_, pitch_);
             std::fill_n(sums_, v_.rows() * kWide<T>, T(0));
             RunningSoftmax<T> softmax;
-            for (long key = 0; key < call_.keys_of(b); key += kForwardKeys<Entry>)
+            for (long key = 0; key < call_.keys_of(b); key += kBlockKeys<Entry>)
                 add_keys(b, key, softmax);
             write_columns(y.at(b.n, b.h, b.first), y.place, sums_, b.count, call_.values,
                           [&](long at) { return softmax.factor(at); });
@@ -52,9 +52,9 @@ class ForwardPiece {
   private:
     // The keys from `key` on: their weights, and what these add to Yᵀ.
     void add_keys(const Block& b, long key, RunningSoftmax<T>& softmax) const {
-        pairs_.gather(b, key, std::min(call_.keys_of(b) - key, kForwardKeys<Entry>));
+        pairs_.gather(b, key, std::min(call_.keys_of(b) - key, kBlockKeys<Entry>));
         for (int panel = 0; panel * kTileColumns<T> < b.count; panel++) {
-            const long keys = std::min(call_.keys_of(b, panel) - key, kForwardKeys<Entry>);
+            const long keys = std::min(call_.keys_of(b, panel) - key, kBlockKeys<Entry>);
             if (keys <= 0) continue;
             const long first = b.first + panel * kTileColumns<T>;
             k_.multiply(key, keys, q_, 0, panel, weights_.data());

@@ -5,8 +5,7 @@
 //     Yᵀ += Vᵀ Pᵀ, dQᵀ += Kᵀ dSᵀ   KeyColumns × Weights
 //     dV += Pᵀ dY, dK += dSᵀ Q     Weights × QueryRows
 //
-// Weights are (keys × kWide). What is taken from the arena holds rows of so many values ("terms"),
-// filled up as products want it.
+// `terms` is how many values a row has; each class fills up what it holds as its products want it.
 #pragma once
 
 #include "core/attention/arena.h"
@@ -15,11 +14,9 @@
 
 namespace handgrad::attention {
 
-// Keys of a block, whole tiles: backward holds Pᵀ and dSᵀ and takes fewer.
+// Keys of a block, whole tiles.
 template <class Entry>
-constexpr long kForwardKeys = 126;
-template <class Entry>
-constexpr long kBackwardKeys = 84;
+constexpr long kBlockKeys = 126;
 // Keys of one register tile.
 template <class Entry>
 constexpr long kTileKeys = kTileRows;

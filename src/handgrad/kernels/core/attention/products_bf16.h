@@ -10,9 +10,7 @@ namespace handgrad::attention {
 #if defined(__AVX512F__)
 
 template <>
-inline constexpr long kForwardKeys<Pair> = 128;
-template <>
-inline constexpr long kBackwardKeys<Pair> = 96;
+inline constexpr long kBlockKeys<Pair> = 128;
 template <>
 inline constexpr long kTileKeys<Pair> = kPairSide;
 
