@@ -44,9 +44,8 @@ Call<T> call_of(const StridedIn<T>& q, const StridedIn<T>& k, const StridedIn<T>
 // queries keys are read once and in place, and rounding would gain nothing.
 template <class T, class Body>
 void at_precision_of(const Call<T>& call, const Body& body) {
-    if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16() && call.queries > kFewQueries) return body.template operator()<Pair>();
-    body.template operator()<T>();
+    if (call.queries <= kFewQueries) return body.template operator()<T>();
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(body);
 }
 
 template <class T>

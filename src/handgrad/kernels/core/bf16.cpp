@@ -173,17 +173,13 @@ void round_row(Pair* row, const float* values, long count) {
     });
 }
 
-void round_panel(Pair* panel, const float* values, long width, long terms) {
-    round_panel(panel, width, values, width, width, terms);
-}
-
-__attribute__((target("avx512bf16"))) void round_panel(Pair* panel, long step, const float* values,
-                                                       long pitch, long width, long terms) {
-    for (long t = 0; t < terms; t += 2, values += 2 * pitch, panel += step)
+__attribute__((target("avx512bf16"))) void round_panel(Pair* panel, const float* values, long width,
+                                                       long terms) {
+    for (long t = 0; t < terms; t += 2, values += 2 * width, panel += width)
         for (long l = 0; l < width; l += kPairLanes) {
             const __mmask16 mask = first_lanes(width - l);
             const __m512 even = _mm512_maskz_loadu_ps(mask, values + l);
-            const __m512 odd = t + 1 < terms ? _mm512_maskz_loadu_ps(mask, values + pitch + l)
+            const __m512 odd = t + 1 < terms ? _mm512_maskz_loadu_ps(mask, values + width + l)
                                              : _mm512_setzero_ps();
             _mm512_mask_storeu_epi32(panel + l, mask, round_pairs(even, odd));
         }

@@ -90,8 +90,6 @@ void round_lanes(Pair* row, Vec<float> values, long count);
 // panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
 // + l]; the partner of an odd last term is 0.
 void round_panel(Pair* panel, const float* values, long width, long terms);
-// The same from rows that lie `pitch` apart, to rows of pairs `step` apart.
-void round_panel(Pair* panel, long step, const float* values, long pitch, long width, long terms);
 
 // A panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
 void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,

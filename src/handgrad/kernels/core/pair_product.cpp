@@ -5,8 +5,6 @@ namespace handgrad {
 #if defined(__AVX512F__)
 namespace {
 
-constexpr long kPairs = kPairSide / 2;
-
 __attribute__((target("amx-tile,amx-bf16"))) void multiply_on_amx(long terms, const Pair* a,
                                                                   long a_step, const Pair* b,
                                                                   long b_step, float* c,
@@ -23,13 +21,13 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_on_amx(long terms, co
         _tile_zero(2);
         _tile_zero(3);
     }
-    for (long t = 0; t < terms; t += kPairSide, a += a_step, b += kPairs * b_step) {
+    for (long t = 0; t < terms; t += kPairSide, a += a_step, b += kAmxPairs * b_step) {
         _tile_loadd(4, a, 64);
         _tile_loadd(6, b, b_bytes);
         _tile_dpbf16ps(0, 4, 6);
         _tile_loadd(7, b + 16, b_bytes);
         _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + 16 * kPairs, 64);
+        _tile_loadd(5, a + 16 * kAmxPairs, 64);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
@@ -44,7 +42,7 @@ __attribute__((target("avx512bf16"))) void multiply_on_vectors(long terms, const
                                                                long b_step, float* c, long c_step,
                                                                bool accumulate) {
     constexpr int kRows = 8;
-    for (long row = 0; row < kPairSide; row += kRows, a += kRows * kPairs, c += kRows * c_step) {
+    for (long row = 0; row < kPairSide; row += kRows, a += kRows * kAmxPairs, c += kRows * c_step) {
         __m512 sums[kRows][2];
 #pragma GCC unroll 16
         for (int i = 0; i < kRows; i++)
@@ -52,13 +50,13 @@ __attribute__((target("avx512bf16"))) void multiply_on_vectors(long terms, const
                 sums[i][v] =
                     accumulate ? _mm512_loadu_ps(c + i * c_step + v * 16) : _mm512_setzero_ps();
         for (long p = 0; p < terms / 2; p++) {
-            const Pair* left = a + p / kPairs * a_step + p % kPairs;
+            const Pair* left = a + p / kAmxPairs * a_step + p % kAmxPairs;
             __m512bh right[2];
             for (int v = 0; v < 2; v++)
                 right[v] = (__m512bh)_mm512_loadu_si512(b + p * b_step + v * 16);
 #pragma GCC unroll 16
             for (int i = 0; i < kRows; i++) {
-                const auto one = (__m512bh)_mm512_set1_epi32(static_cast<int>(left[i * kPairs]));
+                const auto one = (__m512bh)_mm512_set1_epi32(static_cast<int>(left[i * kAmxPairs]));
                 for (int v = 0; v < 2; v++)
                     sums[i][v] = _mm512_dpbf16_ps(sums[i][v], one, right[v]);
             }
@@ -82,15 +80,26 @@ __attribute__((target("avx512bf16"))) void round_in_place(float* values, long co
 }
 
 __attribute__((target("avx512bf16"))) void round_left(Pair* left, const float* values, long pitch,
-                                                      long rows, long filled, long terms) {
+                                                      long rows, long terms) {
     const auto mask = static_cast<__mmask32>((1ul << terms) - 1);
-    for (long i = 0; i < rows; i++, left += kPairs, values += pitch) {
+    for (long i = 0; i < rows; i++, values += pitch) {
         const __m512 first = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), values);
         const __m512 second =
             _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), values + 16);
-        _mm512_storeu_si512(left, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+        _mm512_storeu_si512(left + i * kAmxPairs, (__m512i)_mm512_cvtne2ps_pbh(second, first));
     }
-    std::fill_n(left, (filled - rows) * kPairs, Pair{});
+    std::fill(left + rows * kAmxPairs, left + whole_sides(rows) * kAmxPairs, Pair{});
+}
+
+__attribute__((target("avx512bf16"))) void round_right(Pair* right, long step, const float* values,
+                                                       long pitch, long rows) {
+    for (long i = 0; i < whole_sides(rows); i += 2, values += 2 * pitch, right += step)
+        for (long l = 0; l < kPairSide; l += 16) {
+            const __m512 even = i < rows ? _mm512_loadu_ps(values + l) : _mm512_setzero_ps();
+            const __m512 odd =
+                i + 1 < rows ? _mm512_loadu_ps(values + pitch + l) : _mm512_setzero_ps();
+            _mm512_storeu_si512(right + l, round_pairs(even, odd));
+        }
 }
 
 void multiply_pairs(long rows, long lanes, long terms, const Pair* a, long a_step, const Pair* b,
@@ -98,7 +107,7 @@ void multiply_pairs(long rows, long lanes, long terms, const Pair* a, long a_ste
     const auto multiply = bf16_unit() == Bf16Unit::kAmx ? multiply_on_amx : multiply_on_vectors;
     for (long lane = 0; lane < lanes; lane += kPairSide)
         for (long row = 0; row < rows; row += kPairSide)
-            multiply(terms, a + row * kPairs, a_step, b + lane, b_step, c + row * c_step + lane,
+            multiply(terms, a + row * kAmxPairs, a_step, b + lane, b_step, c + row * c_step + lane,
                      c_step, accumulate);
 }
 

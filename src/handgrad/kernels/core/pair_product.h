@@ -14,7 +14,7 @@ namespace handgrad {
 
 #if defined(__AVX512F__)
 
-constexpr long kPairSide = 32;
+constexpr long kPairSide = kAmxSide;
 
 inline long whole_sides(long n) { return (n + kPairSide - 1) / kPairSide * kPairSide; }
 
@@ -29,9 +29,12 @@ struct PairRegisters {
 // `count` values, a multiple of 16, become the nearest that bfloat16 has.
 void round_in_place(float* values, long count);
 
-// Values of rows `pitch` apart as a left operand: at most 32 terms, `rows` rows and zeros up to
-// `filled` rows.
-void round_left(Pair* left, const float* values, long pitch, long rows, long filled, long terms);
+// Values of rows `pitch` apart as a left operand of at most 32 terms, with zeros up to whole sides.
+void round_left(Pair* left, const float* values, long pitch, long rows, long terms);
+
+// Values of `rows` rows, 32 lanes of each, as a right operand: pairs of rows, `step` apart, and
+// zeros up to whole sides.
+void round_right(Pair* right, long step, const float* values, long pitch, long rows);
 
 // c (+)= A B: `a_step` and `b_step` pairs from 32 terms of A, and from one pair of terms of B, to
 // the next, and rows of C `c_step` apart.

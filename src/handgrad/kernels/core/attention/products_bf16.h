@@ -68,7 +68,7 @@ class KeyRows<Pair> {
 
     void pack(const float* rows, long stride, long count) const {
         for (long t = 0; t < terms_; t += kPairSide)
-            round_left(data_ + t / kPairSide * step_, rows + t, stride, count, whole_sides(count),
+            round_left(data_ + t / kPairSide * step_, rows + t, stride, count,
                        std::min(kPairSide, terms_ - t));
     }
     void multiply(long key, long count, const QueryColumns<Pair>& queries, long unit, int panel,
@@ -98,14 +98,12 @@ class Weights<Pair> {
     const Pair* for_keys() const { return for_keys_; }
     void close_for_keys(int panel, long keys) const {
         constexpr long lanes = kTileColumns<float>;
-        round_panel(for_keys_, lanes, numbers_ + panel * lanes, kWide<float>, lanes, keys);
-        std::fill(for_keys_ + entries_of<Pair>(keys) * lanes,
-                  for_keys_ + whole_sides(keys) / 2 * lanes, Pair{});
+        round_right(for_keys_, lanes, numbers_ + panel * lanes, kWide<float>, keys);
     }
     // The left operand of a sum over queries, of which a panel is 32.
     void close_for_queries(int panel, long keys) const {
         round_left(for_queries_ + panel * step_, numbers_ + panel * kTileColumns<float>,
-                   kWide<float>, keys, whole_sides(keys), kPairSide);
+                   kWide<float>, keys, kPairSide);
     }
     void add_over_queries(long key, long, const QueryRows<Pair>& queries, long unit, long from,
                           long count, float* sums) const {
@@ -134,8 +132,9 @@ class KeyColumns<Pair> {
     void pack(const float* rows, long stride, long count) const {
         for (long key = 0; key < count; key += kPairSide)
             for (long f = 0; f < terms_; f += kPairSide)
-                pack_rows(at(key) + f * kAmxPairs, {rows, 1, stride}, f,
-                          std::min(kPairSide, terms_ - f), key, std::min(kPairSide, count - key));
+                pack_square(Side::kLeft, at(key) + f * kAmxPairs, {rows, 1, stride}, f,
+                            static_cast<int>(std::min(kPairSide, terms_ - f)), key,
+                            std::min(kPairSide, count - key));
     }
     void add_over_keys(long key, long count, const Weights<Pair>& weights, int panel,
                        float* sums) const {
