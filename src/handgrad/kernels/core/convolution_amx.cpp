@@ -52,14 +52,14 @@ __attribute__((target("avx512bf16"))) const Pair* Operand<AmxPair>::for_taps(con
     const long run = frame.run(), width = frame.framed_width();
     // A tile may read up to 15 places beyond the last.
     Pair* target = scratch<Pair>(Scratch::kPanelA, frame.rows * pairs * width + 16);
-    for (long first = 0; first < frame.step; first++)
-        for (long k = 0; k < run; k += 16) {
-            const Columns columns(first + k * frame.step - frame.left, frame.step, frame.width,
-                                  run - k);
-            const __mmask16 fits = lanes_between(0, run - k);
-            Pair* at = target + first * run + k;
-            for (long i = 0; i < frame.rows; i++)
-                for (long p = 0; p < pairs; p++, at += width) {
+    for (long p = 0; p < pairs; p++)
+        for (long first = 0; first < frame.step; first++)
+            for (long k = 0; k < run; k += 16) {
+                const Columns columns(first + k * frame.step - frame.left, frame.step, frame.width,
+                                      run - k);
+                const __mmask16 fits = lanes_between(0, run - k);
+                Pair* at = target + p * width + first * run + k;
+                for (long i = 0; i < frame.rows; i++, at += pairs * width) {
                     const long y = i - frame.top;
                     const float* row = image + (2 * p * frame.height + y) * frame.width;
                     const bool inside = y >= 0 && y < frame.height;
@@ -69,7 +69,7 @@ __attribute__((target("avx512bf16"))) const Pair* Operand<AmxPair>::for_taps(con
                         odd = columns.load(row + frame.height * frame.width);
                     _mm512_mask_storeu_epi32(at, fits, round_pairs(even, odd));
                 }
-        }
+            }
     return target;
 }
 
@@ -216,26 +216,28 @@ __attribute__((target("avx512bf16"))) const Half* KernelGradient<AmxPair>::colum
     const float* image, long n) const {
     const long s = conv_.stride_h, plane = s * run_ * columns_;
     Half* target = scratch<Half>(Scratch::kPanelA, channels_.padded() * plane);
-    for (long k = 0; k < columns_; k += kAmxTerms) {
-        const auto columns = [&](long from) {
-            return Columns(from * conv_.stride_w + n * conv_.dilation_w - conv_.pad_w,
-                           conv_.stride_w, conv_.width, conv_.out_w - from);
-        };
-        const Columns low = columns(k), high = columns(k + 16);
-        const long fits = std::min(kAmxTerms, columns_ - k);
-        const auto mask = static_cast<__mmask32>((std::uint64_t{1} << fits) - 1);
-        for (long c = 0; c < conv_.group_channels(); c++)
-            for (long i = 0; i < frame_.rows; i++) {
-                const long y = i - conv_.pad_h;
-                const float* row = image + (c * conv_.height + y) * conv_.width;
-                const bool inside = y >= 0 && y < conv_.height;
-                const auto halves =
-                    inside ? _mm512_cvtne2ps_pbh(high.load(row), low.load(row)) : __m512bh{};
-                _mm512_mask_storeu_epi16(target + c * plane + (i % s * run_ + i / s) * columns_ + k,
-                                         mask, (__m512i)halves);
+    for (long c = 0; c < conv_.group_channels(); c++, target += plane)
+        for (long k = 0; k < columns_; k += kAmxTerms) {
+            const auto columns = [&](long from) {
+                return Columns(from * conv_.stride_w + n * conv_.dilation_w - conv_.pad_w,
+                               conv_.stride_w, conv_.width, conv_.out_w - from);
+            };
+            const Columns low = columns(k), high = columns(k + 16);
+            const long fits = std::min(kAmxTerms, columns_ - k);
+            const auto mask = static_cast<__mmask32>((std::uint64_t{1} << fits) - 1);
+            for (long first = 0; first < s; first++) {
+                Half* at = target + first * run_ * columns_ + k;
+                for (long i = first; i < frame_.rows; i += s, at += columns_) {
+                    const long y = i - conv_.pad_h;
+                    const float* row = image + (c * conv_.height + y) * conv_.width;
+                    const bool inside = y >= 0 && y < conv_.height;
+                    const auto halves =
+                        inside ? _mm512_cvtne2ps_pbh(high.load(row), low.load(row)) : __m512bh{};
+                    _mm512_mask_storeu_epi16(at, mask, (__m512i)halves);
+                }
             }
-    }
-    return target;
+        }
+    return target - conv_.group_channels() * plane;
 }
 
 void KernelGradient<AmxPair>::add(const float* image, const float* dz, float* sums) const {
