@@ -36,7 +36,7 @@ constexpr int kTileVectors = 2;
 template <class T>
 constexpr int kTileColumns = kTileVectors * kLanes<T>;
 constexpr long kDepth = 1024;
-// What the panels of B that are packed together may take of the second-level cache.
+// What the panels of B that are packed or met together may take of the second-level cache.
 constexpr long kGroupBytes = 512 << 10;
 
 // The type of the sums of a product whose panels hold values of type T.
@@ -152,19 +152,35 @@ struct Cut {
           size_b(kTileColumns<T> * steps.size) {}
 
     long terms(long s) const { return std::min(steps.size, depth - s * steps.size); }
+
+    // How many of these panels of B are taken together: groups are of one size, as near as can be.
+    long group_of(long some) const {
+        const long bytes = size_b * static_cast<long>(sizeof(T));
+        const long most = std::max(kGroupBytes / (bytes + 1), 1L);
+        const long groups = std::max((some + most - 1) / most, 1L);
+        return std::max((some + groups - 1) / groups, 1L);
+    }
 };
 
-// Packs these strips of an operand, for each its panels of these steps, `size` values apart.
+// Packs `terms` terms from term p of step s on, for each of these strips into the panel of that
+// step: those of `steps` lie `size` values apart.
+template <class T, class Strips, class Pack>
+void pack_terms(const Cut<T>& cut, const Strips& strips, Range some, Range steps, long s, long p,
+                long terms, const Pack& pack, T* packed, long size) {
+    for (long i = some.begin; i < some.end; i++) {
+        const long place = (i - some.begin) * steps.count() + s - steps.begin;
+        pack(packed + place * size + p * strips.width(i), strips.width(i), strips.at(i),
+             strips.lanes(i), s * cut.steps.size + p, terms);
+    }
+}
+
+// Packs these strips of an operand on the calling thread.
 template <class T, class Strips, class Pack>
 void pack_strips(const Cut<T>& cut, const Strips& strips, Range some, Range steps, const Pack& pack,
                  T* packed, long size) {
     for (long s = steps.begin; s < steps.end; s++)
         for_each_chunk(pack.lanes_adjacent(), cut.terms(s), [&](long p, long terms) {
-            for (long i = some.begin; i < some.end; i++) {
-                const long place = (i - some.begin) * steps.count() + s - steps.begin;
-                pack(packed + place * size + p * strips.width(i), strips.width(i), strips.at(i),
-                     strips.lanes(i), s * cut.steps.size + p, terms);
-            }
+            pack_terms(cut, strips, some, steps, s, p, terms, pack, packed, size);
         });
 }
 
@@ -185,8 +201,7 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                     const PackB& pack_b, const Finish& finish, const Shared<T>& shared) {
     const long strip_a = steps.count() * cut.size_a;
     const long strip_b = (shared.b == nullptr ? 1 : steps.count()) * cut.size_b;
-    const long bytes_b = cut.size_b * static_cast<long>(sizeof(T));
-    const long group = std::clamp(kGroupBytes / (bytes_b + 1), 1L, std::max(panels.count(), 1L));
+    const long group = cut.group_of(panels.count());
     T* own_b = shared.b == nullptr ? scratch<T>(Scratch::kPanelB, group * cut.size_b) : nullptr;
     const T* panels_a = shared.a;
     if (shared.a != nullptr) {
@@ -238,22 +253,29 @@ void multiply_here(long rows, long columns, long depth, const PackA& pack_a, con
                    pack_b, finish, {nullptr, nullptr, nullptr});
 }
 
-// How C is cut into blocks: enough of them to share out evenly, as square as they can be. Of a
-// very long sum a few steps are taken at a time, so that no operand is packed as a whole. Where
-// the product is large, an operand that several blocks want is packed once for all of them.
+// How C is cut into blocks, enough of them to share out evenly. A large C is cut along its longer
+// side: a thread packs its piece of that operand where it is going to use it, and the other operand
+// is packed once for all blocks. A small C is cut as square as it can be, and every block packs
+// what it needs. Of a very long sum a few steps are taken at a time, so that no operand is packed
+// as a whole.
 template <class T>
 struct Blocks {
-    long tiles, panels, steps;  // of one block
+    long steps;  // of one block
     long down = 1, across = 1;
     bool share_a = false, share_b = false;
 
-    explicit Blocks(const Cut<T>& cut) : steps(std::min(cut.steps.count, kMostSteps)) {
+    explicit Blocks(const Cut<T>& cut)
+        : steps(std::min(cut.steps.count, kMostSteps)),
+          tiles_(cut.tiles.count),
+          panels_(cut.panels.count) {
         long rows = cut.tiles.rows, columns = cut.panels.columns;
         const double work = double(rows) * double(columns) * double(cut.depth);
         const long threads = work < kWorthSharing ? 1 : get_threads();
-        const long wanted = threads == 1 ? 1 : (work < kLarge ? 2 : 4) * threads;
+        const long wanted = threads == 1 ? 1 : 2 * threads;
+        const bool large = work >= kWorthPackingOnce, wide = columns >= rows;
+        const long least = (large ? 1 : 2) * kTileColumns<T>;
         while (down * across < wanted) {
-            if (columns > 2 * kTileColumns<T> && columns >= rows)
+            if (columns > least && (large ? wide : columns >= rows))
                 across *= 2;
             else if (rows > 2 * kTileRows)
                 down *= 2;
@@ -264,30 +286,50 @@ struct Blocks {
             rows = (cut.tiles.rows + down - 1) / down;
             columns = (cut.panels.columns + across - 1) / across;
         }
-        share_a = work >= kWorthPackingOnce && across > 1;
-        tiles = (cut.tiles.count + down - 1) / down;
-        panels = (cut.panels.count + across - 1) / across;
-        if (!share_a) tiles = std::min(tiles, std::max(kMostValues / (steps * cut.size_a + 1), 1L));
-        down = (cut.tiles.count + tiles - 1) / tiles;
-        across = (cut.panels.count + panels - 1) / panels;
-        share_b = work >= kWorthPackingOnce && down > 1;
+        share_a = large && across > 1;
+        const long most = std::max(kMostValues / (steps * cut.size_a + 1), 1L);
+        while (!share_a && tiles_ > down * most) down *= 2;
+        down = std::min(down, tiles_);
+        across = std::min(across, panels_);
+        share_b = large && down > 1;
     }
 
+    Range tiles(long block) const { return part(tiles_, block % down, down); }
+    Range panels(long block) const { return part(panels_, block / down, across); }
+
   private:
-    static constexpr double kWorthSharing = 2e5, kWorthPackingOnce = 5e7, kLarge = 3e8;
+    static constexpr double kWorthSharing = 2e5, kWorthPackingOnce = 5e7;
     static constexpr long kMostSteps = 4;
-    // A block's own rows of A need not outgrow a few megabytes.
-    static constexpr long kMostValues = 1 << 20;
+    // What a block packs of A should find room in the second-level cache.
+    static constexpr long kMostValues = 1 << 18;
+    long tiles_, panels_;
+
+    static Range part(long all, long i, long parts) {
+        return {i * all / parts, (i + 1) * all / parts};
+    }
 };
 
-// Packs all of an operand for these steps, on all threads.
+// Packs all of an operand for these steps, on all threads: where lanes lie side by side a thread
+// takes whole rows of memory, otherwise strips.
 template <class T, class Strips, class Pack>
 void pack_for_all(const Cut<T>& cut, const Strips& strips, Range steps, const Pack& pack, T* packed,
                   long size) {
-    constexpr long kTogether = 4;
-    parallel_for(strips.count, kTogether, [&](long begin, long end) {
-        pack_strips(cut, strips, {begin, end}, steps, pack, packed + begin * steps.count() * size,
-                    size);
+    const Range all{0, strips.count};
+    const bool by_rows = pack.lanes_adjacent();
+    constexpr long kRows = 32;
+    const long pieces = by_rows ? (cut.steps.size + kRows - 1) / kRows : strips.count;
+    parallel_for(steps.count() * pieces, 1, [&](long begin, long end) {
+        for (long i = begin; i < end; i++) {
+            const long s = steps.begin + i % steps.count(), piece = i / steps.count();
+            if (by_rows) {
+                const long p = piece * kRows;
+                const long terms = std::min(kRows, cut.terms(s) - p);
+                if (terms > 0) pack_terms(cut, strips, all, steps, s, p, terms, pack, packed, size);
+            } else {
+                pack_terms(cut, strips, {piece, piece + 1}, steps, s, 0, cut.terms(s), pack,
+                           packed + piece * steps.count() * size, size);
+            }
+        }
     });
 }
 
@@ -301,11 +343,8 @@ void multiply(long rows, long columns, long depth, const PackA& pack_a, const Pa
     const auto run = [&](Range steps, const Shared<T>& shared) {
         parallel_for(blocks.down * blocks.across, 1, [&](long begin, long end) {
             for (long b = begin; b < end; b++) {
-                const long tile = b % blocks.down * blocks.tiles;
-                const long panel = b / blocks.down * blocks.panels;
-                multiply_block(cut, {tile, std::min(tile + blocks.tiles, cut.tiles.count)},
-                               {panel, std::min(panel + blocks.panels, cut.panels.count)}, steps,
-                               pack_a, pack_b, finish, shared);
+                multiply_block(cut, blocks.tiles(b), blocks.panels(b), steps, pack_a, pack_b,
+                               finish, shared);
             }
         });
     };

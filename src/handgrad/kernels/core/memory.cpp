@@ -10,6 +10,7 @@
 #include <numpy/arrayobject.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -23,8 +24,9 @@ namespace {
 
 constexpr std::size_t kSmall = 32 << 10;
 constexpr std::size_t kHugePage = 2 << 20;
-// What is kept free at most; beyond it blocks go back to the system.
-constexpr std::size_t kKeep = std::size_t(512) << 20;
+// A block goes back to the system where blocks in use and blocks kept would come to this much more
+// than were ever in use at once: a new size seldom finds a block that fits it.
+constexpr std::size_t kSpare = std::size_t(512) << 20;
 
 class Store {
   public:
@@ -41,8 +43,8 @@ class Store {
         const auto found = free_.lower_bound(rounded);
         if (found != free_.end() && found->first <= rounded + rounded / 8) {
             void* block = found->second.back();
-            sizes_[block] = found->first;
             kept_ -= found->first;
+            note_use(block, found->first);
             found->second.pop_back();
             if (found->second.empty()) free_.erase(found);
             return block;
@@ -52,7 +54,7 @@ class Store {
 #if defined(MADV_HUGEPAGE)
         if (size >= kHugePage) madvise(block, rounded, MADV_HUGEPAGE);
 #endif
-        sizes_[block] = rounded;
+        note_use(block, rounded);
         return block;
     }
 
@@ -61,19 +63,24 @@ class Store {
         const auto entry = sizes_.find(block);
         const std::size_t size = entry->second;
         sizes_.erase(entry);
-        if (kExactBlocks || kept_ + size > kKeep) {
-            std::free(block);
-            return;
-        }
+        if (kExactBlocks) return std::free(block);
+        used_ -= size;
+        if (used_ + kept_ + size > most_used_ + kSpare) return std::free(block);
         kept_ += size;
         free_[size].push_back(block);
     }
 
   private:
+    void note_use(void* block, std::size_t size) {
+        sizes_[block] = size;
+        used_ += size;
+        most_used_ = std::max(most_used_, used_);
+    }
+
     std::mutex mutex_;
     std::map<std::size_t, std::vector<void*>> free_;
     std::map<void*, std::size_t> sizes_;
-    std::size_t kept_ = 0;
+    std::size_t kept_ = 0, used_ = 0, most_used_ = 0;
 };
 
 // Never destroyed: arrays may outlive every static object of the module.
