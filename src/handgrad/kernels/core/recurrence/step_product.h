@@ -29,7 +29,9 @@ int tile_rows() {
     return on_amx<Entry>() ? kAmxSide : kTileRows;
 }
 template <class Entry>
-struct TileRegisters {};
+struct TileRegisters {
+    TileRegisters() {}
+};
 template <>
 struct TileRegisters<Pair> {
     std::optional<AmxTiles> amx;
@@ -62,26 +64,23 @@ inline void write_lanes(Pair* row, SomeLanes<float> lanes, Vec<float> values) {
 template <class Entry>
 class Depth {
   public:
-    explicit Depth(long terms)
-        : entries_(entries_of<Entry>(terms)),
-          steps_(std::max(entries_, 1L), kRowDepth, kTileColumns<Number<Entry>>),
-          terms_(terms) {}
+    explicit Depth(long terms) : entries_(entries_of<Entry>(terms)), terms_(terms) {}
 
-    long blocks() const { return steps_.count; }
-    // Of every block but the last.
-    long size() const { return steps_.size; }
-    long first(long block) const { return block * steps_.size; }
-    long entries(long block) const { return std::clamp(entries_ - first(block), 0L, steps_.size); }
-    long first_term(long block) const { return first(block) * kTermsEach<Entry>; }
-    long terms(long block) const {
-        return std::clamp(terms_ - first_term(block), 0L, steps_.size * kTermsEach<Entry>);
+    long blocks() const { return std::max((entries_ + kRowDepth - 1) / kRowDepth, 1L); }
+    static long first(long block) { return block * kRowDepth; }
+    long entries(long block) const { return std::min(entries_ - first(block), kRowDepth); }
+    // With what AMX reads beyond them.
+    long whole_entries(long block) const {
+        return (entries(block) + kAmxPairs - 1) / kAmxPairs * kAmxPairs;
     }
-    long block_of(long term) const { return term / (steps_.size * kTermsEach<Entry>); }
+    static long first_term(long block) { return first(block) * kTermsEach<Entry>; }
+    long terms(long block) const {
+        return std::min(terms_ - first_term(block), kRowDepth * kTermsEach<Entry>);
+    }
+    static long block_of(long term) { return term / (kRowDepth * kTermsEach<Entry>); }
 
   private:
-    long entries_;
-    Steps steps_;
-    long terms_;
+    long entries_, terms_;
 };
 
 template <class T>
@@ -96,12 +95,8 @@ class StepMatrix {
   public:
     using T = Number<Entry>;
 
-    StepMatrix(long rows, long depth)
-        : rows_(rows),
-          depth_(depth),
-          memory_((depth_.blocks() * rows + (on_amx<Entry>() ? kAmxSide : 0)) * kRowPitch) {
-        if (on_amx<Entry>())
-            std::fill_n(memory_.data(), (depth_.blocks() * rows + kAmxSide) * kRowPitch, Entry{});
+    StepMatrix(long rows, long depth) : rows_(rows), depth_(depth), memory_(size()) {
+        if (on_amx<Entry>()) std::fill_n(memory_.data(), size(), Entry{});
     }
 
     const Depth<Entry>& depth() const { return depth_; }
@@ -125,6 +120,10 @@ class StepMatrix {
     }
 
   private:
+    long size() const {
+        return (depth_.blocks() * rows_ + (on_amx<Entry>() ? kAmxSide : 0)) * kRowPitch;
+    }
+
     long rows_;
     Depth<Entry> depth_;
     Temporary<Entry> memory_;
@@ -149,11 +148,11 @@ class PackedWeights {
                 const StridedPack<T> slab_at{data + slab * slab_stride, column_stride, term_stride};
                 const auto pack = entry_pack<Entry>(slab_at, depth);
                 for (long b = 0; b < depth_.blocks(); b++) {
-                    const long entries = depth_.entries(b), size = panel_size();
                     Entry* packed = at(panel, slab, b);
                     pack(packed, width(panel), first(panel), lanes(panel), depth_.first(b),
-                         entries);
-                    std::fill(packed + entries * width(panel), packed + size, Entry{});
+                         depth_.entries(b));
+                    std::fill(packed + depth_.entries(b) * width(panel),
+                              packed + depth_.whole_entries(b) * width(panel), Entry{});
                 }
             }
         });
@@ -170,7 +169,7 @@ class PackedWeights {
     }
 
   private:
-    long panel_size() const { return depth_.size() * kTileColumns<T>; }
+    long panel_size() const { return depth_.whole_entries(0) * kTileColumns<T>; }
 
     long columns_, slabs_;
     Depth<Entry> depth_;

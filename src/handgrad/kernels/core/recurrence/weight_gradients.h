@@ -19,7 +19,8 @@ class RowPanels {
           slabs_(slabs),
           columns_(columns),
           each_((columns + kTileColumns<T> - 1) / kTileColumns<T>),
-          memory_(panels() * rows * kTileColumns<T>) {}
+          pitch_(rows * kTileColumns<T> + kApart),
+          memory_(panels() * pitch_) {}
 
     long rows() const { return rows_; }
     long slabs() const { return slabs_; }
@@ -30,19 +31,27 @@ class RowPanels {
         return static_cast<int>(std::min<long>(kTileColumns<T>, columns_ - within(panel)));
     }
     int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
-    T* at(long panel, long row) const {
-        return memory_.data() + panel * rows_ * kTileColumns<T> + row * width(panel);
+    const T* at(long panel, long row) const {
+        return memory_.data() + panel * pitch_ + row * width(panel);
     }
     // The vector that begins at `column` of a slab, even where it goes beyond the last one.
     void set(long row, long slab, long column, Vec<T> values) const {
-        const long panel = slab * each_ + column / kTileColumns<T>;
-        store(at(panel, row) + column % kTileColumns<T>, values);
+        const long place = column / kTileColumns<T>;
+        const long left = columns_ - place * kTileColumns<T>;
+        const long width = left <= kLanes<T> ? kLanes<T> : kTileColumns<T>;
+        store(memory_.data() + (slab * each_ + place) * pitch_ + row * width +
+                  column % kTileColumns<T>,
+              values);
     }
 
   private:
+    // A step writes to all panels: three cache lines keep them out of each other's place in a
+    // cache.
+    static constexpr long kApart = 3 * 64 / sizeof(T);
+
     long within(long panel) const { return panel % each_ * kTileColumns<T>; }
 
-    long rows_, slabs_, columns_, each_;
+    long rows_, slabs_, columns_, each_, pitch_;
     Temporary<T> memory_;
 };
 
@@ -202,7 +211,7 @@ void weight_gradients(const RowPanels<Number<Entry>>& da,
     const long most = entries_of<Entry>(steps.size), size = tile_rows<Entry>() * kTileColumns<T>;
     const bool small = double(da.panels() * tiles.count() * size) * double(da.rows()) < 2e5;
     // Of few enough panels for their sums to stay in the second-level cache too.
-    constexpr long kMostPanels = 8;
+    constexpr long kMostPanels = 16;
     const long chunk =
         small ? da.panels()
               : std::min((da.panels() + get_threads() - 1) / get_threads(), kMostPanels);
