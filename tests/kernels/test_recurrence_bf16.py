@@ -18,12 +18,12 @@ from tests.kernels.test_recurrence import (
     thread_count,
 )
 from tests.op_cases import leaves, mapped
-from tests.test_precision import bf16, needs_vectors, rounded
+from tests.test_precision import bf16, needs_unit, rounded
 from tests.tolerances import assert_close
 
 __all__ = ["bf16", "thread_count"]
 
-pytestmark = needs_vectors
+pytestmark = needs_unit
 
 #: batch, steps, features, hidden: one unit, odd sums, a pair left over, several blocks of the sum.
 SIZES = (

@@ -13,7 +13,7 @@ namespace handgrad {
 // Whether this CPU has AMX with bfloat16 and the system hands it out.
 bool amx_granted();
 
-#if defined(__AVX512F__)
+// What follows is there where kBf16Compiled is true.
 
 // Terms that one instruction takes.
 constexpr long kAmxTerms = 32;
@@ -35,7 +35,17 @@ inline void see_memory(const void* p) { asm volatile("" : : "r"(p) : "memory"); 
 // tile (32 × 32) (+)= left squares × right squares, one after the other (pack_square).
 void multiply_squares(long squares, const Pair* a, const Pair* b, float* tile, bool accumulate);
 
-#endif
+// Rows of pairs: how far it is from one to the next, and from 16 pairs of a row to its next 16.
+struct AmxRows {
+    const Pair* data;
+    long row, chunk;
+};
+
+// tile (+)= up to 32 rows × a panel of pairs that is 16 or 32 wide. The registers take 16 rows and
+// 16 pairs at a time: there is room for so many rows of operand and tile, and beyond the last pair
+// both operands have zeros.
+void multiply_rows(int rows, int width, long pairs, const AmxRows& a, const Pair* b, float* tile,
+                   bool accumulate);
 
 // Operations of so many rounds of products in the tiles alone, for the peak meter.
 double amx_multiply_adds(long rounds);

@@ -162,11 +162,6 @@ void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const P
 template void multiply_tile<0>(int, int, long, const Pair*, const Pair*, float*, bool);
 template void multiply_tile<kRowPitch>(int, int, long, const Pair*, const Pair*, float*, bool);
 
-__attribute__((target("avx512bf16"))) void round_lanes(Pair* row, Vec<float> values, long count) {
-    const auto halves = (__m256i)_mm512_maskz_cvtneps_pbh(first_lanes(count), (__m512)values);
-    _mm256_mask_storeu_epi32(row, static_cast<__mmask8>(first_lanes((count + 1) / 2)), halves);
-}
-
 void round_row(Pair* row, const float* values, long count) {
     for_lanes<float>(0, count, [&](auto lanes) {
         round_lanes(row + lanes.at / 2, lanes.load(values), std::min<long>(16, count - lanes.at));

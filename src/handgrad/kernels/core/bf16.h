@@ -84,8 +84,19 @@ void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const P
 
 // Values side by side, in a row that is read where it is: the partner of an odd last one is 0.
 void round_row(Pair* row, const float* values, long count);
-// The same for `count` lanes of a vector.
-void round_lanes(Pair* row, Vec<float> values, long count);
+// The same for `count` lanes of a vector. One instruction, in assembly: a function for another
+// instruction set cannot be made part of what calls it, and here the call would take longer.
+inline void round_lanes(Pair* row, Vec<float> values, long count) {
+#if defined(__AVX512F__)
+    __m256i halves;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(halves) : "v"(values));
+    if (count < kLanes<float>)
+        halves = _mm256_maskz_mov_epi16(static_cast<__mmask16>((1u << count) - 1), halves);
+    _mm256_mask_storeu_epi32(row, static_cast<__mmask8>((1u << (count + 1) / 2) - 1), halves);
+#else
+    static_cast<void>(row), static_cast<void>(values), static_cast<void>(count);
+#endif
+}
 
 // panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
 // + l]; the partner of an odd last term is 0.

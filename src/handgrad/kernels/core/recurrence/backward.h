@@ -36,6 +36,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
     const RowPanels<T> dh_rows(keep_m ? all : 0, 1, P);
 
     for_shares(sequences, kSlopes * H * (D + P), [&](Share share) {
+        const TileRegisters<Entry> registers;
         const long most = share.count(sequences.batch());
         const Temporary<T> dh(most * pitch_h), dc(most * pitch), dm(unprojected ? most * pitch : 0);
         const StepMatrix<Entry> dh_t(unprojected ? most : 0, P);
@@ -161,7 +162,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
 template <class T, class Cell>
 void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
                   const T* dh_n, const T* dc_n, const Gradients<T>& out) {
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>>(
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(
         [&]<class Entry>() { run_backward_in<Entry>(in, sequences, cell, dy, dh_n, dc_n, out); });
 }
 

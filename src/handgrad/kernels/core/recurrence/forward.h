@@ -34,6 +34,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
         }
 
     for_shares(sequences, S * H * (D + P), [&](Share share) {
+        const TileRegisters<Entry> registers;
         const long most = share.count(sequences.batch());
         const StepMatrix<Entry> x_t(most, D), m_t(projection ? most : 0, H);
         const StepMatrix<Entry> first(most, P), second(most, P);
@@ -101,7 +102,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
 // The same at the precision in force.
 template <class T, class Cell>
 void run_forward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, T* h_n) {
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>>(
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(
         [&]<class Entry>() { run_forward_in<Entry>(in, sequences, cell, h_n); });
 }
 

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
-#include "core/bf16.h"
+#include "core/amx.h"
 #include "core/elementwise.h"
 #include "core/memory.h"
 
@@ -15,6 +16,29 @@ namespace handgrad::recurrence {
 
 template <class Entry>
 using Number = typename SumOf<Entry>::type;
+
+// Pairs are AMX's where that is the unit.
+template <class Entry>
+bool on_amx() {
+    return std::is_same_v<Entry, Pair> && bf16_unit() == Bf16Unit::kAmx;
+}
+
+// The most rows of a register tile, and what a thread holds while it multiplies them.
+template <class Entry>
+int tile_rows() {
+    return on_amx<Entry>() ? kAmxSide : kTileRows;
+}
+template <class Entry>
+struct TileRegisters {
+    TileRegisters() {}
+};
+template <>
+struct TileRegisters<Pair> {
+    std::optional<AmxTiles> amx;
+    TileRegisters() {
+        if (on_amx<Pair>()) amx.emplace();
+    }
+};
 
 // Numbers side by side become entries side by side: copied, or rounded to pairs.
 template <class T>
@@ -40,26 +64,23 @@ inline void write_lanes(Pair* row, SomeLanes<float> lanes, Vec<float> values) {
 template <class Entry>
 class Depth {
   public:
-    explicit Depth(long terms)
-        : entries_(entries_of<Entry>(terms)),
-          steps_(std::max(entries_, 1L), kRowDepth, kTileColumns<Number<Entry>>),
-          terms_(terms) {}
+    explicit Depth(long terms) : entries_(entries_of<Entry>(terms)), terms_(terms) {}
 
-    long blocks() const { return steps_.count; }
-    // Of every block but the last.
-    long size() const { return steps_.size; }
-    long first(long block) const { return block * steps_.size; }
-    long entries(long block) const { return std::clamp(entries_ - first(block), 0L, steps_.size); }
-    long first_term(long block) const { return first(block) * kTermsEach<Entry>; }
-    long terms(long block) const {
-        return std::clamp(terms_ - first_term(block), 0L, steps_.size * kTermsEach<Entry>);
+    long blocks() const { return std::max((entries_ + kRowDepth - 1) / kRowDepth, 1L); }
+    static long first(long block) { return block * kRowDepth; }
+    long entries(long block) const { return std::min(entries_ - first(block), kRowDepth); }
+    // With what AMX reads beyond them.
+    long whole_entries(long block) const {
+        return (entries(block) + kAmxPairs - 1) / kAmxPairs * kAmxPairs;
     }
-    long block_of(long term) const { return term / (steps_.size * kTermsEach<Entry>); }
+    static long first_term(long block) { return first(block) * kTermsEach<Entry>; }
+    long terms(long block) const {
+        return std::min(terms_ - first_term(block), kRowDepth * kTermsEach<Entry>);
+    }
+    static long block_of(long term) { return term / (kRowDepth * kTermsEach<Entry>); }
 
   private:
-    long entries_;
-    Steps steps_;
-    long terms_;
+    long entries_, terms_;
 };
 
 template <class T>
@@ -67,14 +88,16 @@ long padded(long columns) {
     return (columns + kTileColumns<T> - 1) / kTileColumns<T> * kTileColumns<T>;
 }
 
-// Left operands: (rows, depth), block by block.
+// Left operands: (rows, depth), block by block. AMX reads whole squares of them: what lies beyond a
+// row's last pair is 0, as in the panel it meets.
 template <class Entry>
 class StepMatrix {
   public:
     using T = Number<Entry>;
 
-    StepMatrix(long rows, long depth)
-        : rows_(rows), depth_(depth), memory_(depth_.blocks() * rows * kRowPitch) {}
+    StepMatrix(long rows, long depth) : rows_(rows), depth_(depth), memory_(size()) {
+        if (on_amx<Entry>()) std::fill_n(memory_.data(), size(), Entry{});
+    }
 
     const Depth<Entry>& depth() const { return depth_; }
     Entry* at(long block, long row) const {
@@ -97,6 +120,10 @@ class StepMatrix {
     }
 
   private:
+    long size() const {
+        return (depth_.blocks() * rows_ + (on_amx<Entry>() ? kAmxSide : 0)) * kRowPitch;
+    }
+
     long rows_;
     Depth<Entry> depth_;
     Temporary<Entry> memory_;
@@ -120,9 +147,13 @@ class PackedWeights {
                 const long panel = k / slabs, slab = k % slabs;
                 const StridedPack<T> slab_at{data + slab * slab_stride, column_stride, term_stride};
                 const auto pack = entry_pack<Entry>(slab_at, depth);
-                for (long b = 0; b < depth_.blocks(); b++)
-                    pack(at(panel, slab, b), width(panel), first(panel), lanes(panel),
-                         depth_.first(b), depth_.entries(b));
+                for (long b = 0; b < depth_.blocks(); b++) {
+                    Entry* packed = at(panel, slab, b);
+                    pack(packed, width(panel), first(panel), lanes(panel), depth_.first(b),
+                         depth_.entries(b));
+                    std::fill(packed + depth_.entries(b) * width(panel),
+                              packed + depth_.whole_entries(b) * width(panel), Entry{});
+                }
             }
         });
     }
@@ -138,12 +169,23 @@ class PackedWeights {
     }
 
   private:
-    long panel_size() const { return depth_.size() * kTileColumns<T>; }
+    long panel_size() const { return depth_.whole_entries(0) * kTileColumns<T>; }
 
     long columns_, slabs_;
     Depth<Entry> depth_;
     Temporary<Entry> memory_;
 };
+
+// A tile (+)= rows of a StepMatrix × a panel of weights.
+template <class Entry>
+void multiply_step(int rows, int width, long entries, const Entry* a, const Entry* b,
+                   Number<Entry>* tile, bool accumulate) {
+    if constexpr (std::is_same_v<Entry, Pair>)
+        if (on_amx<Entry>())
+            return multiply_rows(rows, width, entries, {a, kRowPitch, kAmxPairs}, b, tile,
+                                 accumulate);
+    multiply_tile<kRowPitch>(rows, width, entries, a, b, tile, accumulate);
+}
 
 // The rows of a step cut into register tiles that differ by one row at most; `Sums` sums for each.
 template <class Entry, int Sums>
@@ -152,25 +194,25 @@ class Tiles {
     using T = Number<Entry>;
 
     explicit Tiles(long most_rows)
-        : memory_((most_rows + kTileRows - 1) / kTileRows * Sums * kSize) {}
+        : most_(tile_rows<Entry>()), memory_((most_rows + most_ - 1) / most_ * Sums * size()) {}
 
     void cut(long rows) {
         rows_ = rows;
-        count_ = (rows + kTileRows - 1) / kTileRows;
+        count_ = (rows + most_ - 1) / most_;
     }
     long count() const { return count_; }
     long first(long tile) const { return tile * rows_ / count_; }
     int height(long tile) const { return static_cast<int>(first(tile + 1) - first(tile)); }
-    T* sum(long tile, int which) const { return memory_.data() + (tile * Sums + which) * kSize; }
+    T* sum(long tile, int which) const { return memory_.data() + (tile * Sums + which) * size(); }
 
     // sum `which` of every tile (+)= its rows of `a` × one panel of weights.
     void multiply(int which, const StepMatrix<Entry>& a, const PackedWeights<Entry>& weights,
                   long panel, long slab, bool accumulate) const {
         for (long b = 0; b < a.depth().blocks(); b++)
             for (long t = 0; t < count_; t++)
-                multiply_tile<kRowPitch>(height(t), weights.width(panel), a.depth().entries(b),
-                                         a.at(b, first(t)), weights.at(panel, slab, b),
-                                         sum(t, which), accumulate || b > 0);
+                multiply_step(height(t), weights.width(panel), a.depth().entries(b),
+                              a.at(b, first(t)), weights.at(panel, slab, b), sum(t, which),
+                              accumulate || b > 0);
     }
 
     // body(row, lanes, vectors of the sums) for every row, a vector at a time.
@@ -192,8 +234,9 @@ class Tiles {
     }
 
   private:
-    static constexpr long kSize = long(kTileRows) * kTileColumns<T>;
-    long rows_ = 0, count_ = 0;
+    long size() const { return most_ * kTileColumns<T>; }
+
+    long most_, rows_ = 0, count_ = 0;
     Temporary<T> memory_;
 };
 

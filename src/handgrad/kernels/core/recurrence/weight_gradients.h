@@ -19,7 +19,8 @@ class RowPanels {
           slabs_(slabs),
           columns_(columns),
           each_((columns + kTileColumns<T> - 1) / kTileColumns<T>),
-          memory_(panels() * rows * kTileColumns<T>) {}
+          pitch_(rows * kTileColumns<T> + kApart),
+          memory_(panels() * pitch_) {}
 
     long rows() const { return rows_; }
     long slabs() const { return slabs_; }
@@ -30,19 +31,27 @@ class RowPanels {
         return static_cast<int>(std::min<long>(kTileColumns<T>, columns_ - within(panel)));
     }
     int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
-    T* at(long panel, long row) const {
-        return memory_.data() + panel * rows_ * kTileColumns<T> + row * width(panel);
+    const T* at(long panel, long row) const {
+        return memory_.data() + panel * pitch_ + row * width(panel);
     }
     // The vector that begins at `column` of a slab, even where it goes beyond the last one.
     void set(long row, long slab, long column, Vec<T> values) const {
-        const long panel = slab * each_ + column / kTileColumns<T>;
-        store(at(panel, row) + column % kTileColumns<T>, values);
+        const long place = column / kTileColumns<T>;
+        const long left = columns_ - place * kTileColumns<T>;
+        const long width = left <= kLanes<T> ? kLanes<T> : kTileColumns<T>;
+        store(memory_.data() + (slab * each_ + place) * pitch_ + row * width +
+                  column % kTileColumns<T>,
+              values);
     }
 
   private:
+    // A step writes to all panels: three cache lines keep them out of each other's place in a
+    // cache.
+    static constexpr long kApart = 3 * 64 / sizeof(T);
+
     long within(long panel) const { return panel % each_ * kTileColumns<T>; }
 
-    long rows_, slabs_, columns_, each_;
+    long rows_, slabs_, columns_, each_, pitch_;
     Temporary<T> memory_;
 };
 
@@ -55,6 +64,17 @@ struct Operand {
     T* target;  // (columns, width)
 };
 
+// Terms that a product takes at a time, and so many of them that there are `terms`: what is not
+// there is 0.
+template <class Entry>
+long terms_at_once() {
+    return on_amx<Entry>() ? kAmxTerms : kTermsEach<Entry>;
+}
+template <class Entry>
+long whole_terms(long terms) {
+    return (terms + terms_at_once<Entry>() - 1) / terms_at_once<Entry>() * terms_at_once<Entry>();
+}
+
 // Rows of `width` values as the entries of a panel: as they stand, or rounded, pairs of rows, in
 // `rounded`.
 template <class T>
@@ -63,7 +83,20 @@ const T* as_entries(T*, const T* rows, long, long) {
 }
 inline const Pair* as_entries(Pair* rounded, const float* rows, long width, long terms) {
     round_panel(rounded, rows, width, terms);
+    std::fill(rounded + entries_of<Pair>(terms) * width,
+              rounded + entries_of<Pair>(whole_terms<Pair>(terms)) * width, Pair{});
     return rounded;
+}
+
+// A tile (+)= a packed tile of operands × entries of a panel.
+template <class Entry>
+void multiply_packed(int height, int width, long entries, const Entry* a, const Entry* b,
+                     Number<Entry>* tile, bool accumulate) {
+    if constexpr (std::is_same_v<Entry, Pair>)
+        if (on_amx<Entry>())
+            return multiply_rows(height, width, entries, {a, kAmxPairs, kAmxSide * kAmxPairs}, b,
+                                 tile, accumulate);
+    multiply_tile(height, width, entries, a, b, tile, accumulate);
 }
 
 // sums (+)= the sum of the rows of a panel.
@@ -86,13 +119,13 @@ class OperandTiles {
         for (const Operand<T>& operand : operands) width_ += operand.width;
     }
 
-    long count() const { return (width_ + kTileRows - 1) / kTileRows; }
+    long count() const { return (width_ + most_ - 1) / most_; }
     int height(long tile) const {
-        return static_cast<int>(std::min<long>(kTileRows, width_ - tile * kTileRows));
+        return static_cast<int>(std::min<long>(most_, width_ - tile * most_));
     }
 
     // From one packed tile to the next: whole vectors are stored, so there is room for more.
-    static long stride(long entries) { return kTileRows * entries + kTileRows + kLanes<T>; }
+    long stride(long entries) const { return most_ * entries + most_ + kLanes<T>; }
 
     // All tiles of `terms` rows, from `term` on. The operands of a few rows are first put side by
     // side, as vectors cannot be read at once from where others are just being written; a store
@@ -100,17 +133,14 @@ class OperandTiles {
     void pack(Entry* packed, long term, long terms) const {
         const Temporary<T> rows(kRowsAtOnce * pitch());
         const Temporary<Entry> rounded(kTermsEach<Entry> > 1 ? kRowsAtOnce * pitch() : 0);
-        const long tile = stride(entries_of<Entry>(terms));
+        const long tile = stride(entries_of<Entry>(whole_terms<Entry>(terms)));
         for (long p = 0; p < terms; p += kRowsAtOnce) {
             const long some = std::min(kRowsAtOnce, terms - p);
             for (long r = 0; r < some; r++) gather(rows.data() + r * pitch(), term + p + r);
             const Entry* values = as_entries(rounded.data(), rows.data(), pitch(), some);
-            const long first = entries_of<Entry>(p);
-            for (long e = 0; e < entries_of<Entry>(some); e++)
-                for (long t = 0; t < count(); t++)
-                    for (int l = 0; l < kTileRows; l += kLanes<T>)
-                        std::memcpy(packed + t * tile + (first + e) * height(t) + l,
-                                    values + e * pitch() + t * kTileRows + l, kVectorBytes);
+            for (long t = 0; t < count(); t++)
+                write_tile(packed + t * tile, entries_of<Entry>(p), height(t), values + t * most_,
+                           entries_of<Entry>(some));
         }
     }
 
@@ -118,21 +148,38 @@ class OperandTiles {
     void write(long tile, const T* sums, int width, long first_column, int columns) const {
         long begin = 0;
         for (const Operand<T>& operand : operands_) {
-            const long from = std::max(tile * kTileRows, begin);
-            const long to = std::min(tile * kTileRows + height(tile), begin + operand.width);
+            const long from = std::max(tile * most_, begin);
+            const long to = std::min(tile * most_ + height(tile), begin + operand.width);
             for (int c = 0; c < columns && from < to; c++) {
                 T* target = operand.target + (first_column + c) * operand.width - begin;
-                for (long f = from; f < to; f++)
-                    target[f] = sums[(f - tile * kTileRows) * width + c];
+                for (long f = from; f < to; f++) target[f] = sums[(f - tile * most_) * width + c];
             }
             begin += operand.width;
         }
     }
 
   private:
-    static constexpr long kRowsAtOnce = 8 * kTermsEach<Entry>;
+    static constexpr long kRowsAtOnce = std::is_same_v<Entry, Pair> ? kAmxTerms : 8;
 
-    long pitch() const { return count() * kTileRows + kTileRows + kLanes<T>; }
+    long pitch() const { return count() * most_ + most_ + kLanes<T>; }
+
+    // These entries of a tile, from the first on. AMX wants those of a column side by side.
+    void write_tile(Entry* tile, long first, int height, const Entry* values, long entries) const {
+        if constexpr (std::is_same_v<Entry, Pair>)
+            if (on_amx<Entry>()) {
+                for (long l = 0; l < kAmxSide; l += kAmxPairs)
+                    pack_transposed_square(
+                        reinterpret_cast<float*>(tile + first * kAmxSide + l * kAmxPairs),
+                        kAmxPairs, kAmxPairs, kAmxPairs, [&](int e) {
+                            return reinterpret_cast<const float*>(values + e * pitch() + l);
+                        });
+                return;
+            }
+        for (long e = 0; e < entries; e++)
+            for (int l = 0; l < kTileRows; l += kLanes<T>)
+                std::memcpy(tile + (first + e) * height + l, values + e * pitch() + l,
+                            kVectorBytes);
+    }
 
     void gather(T* target, long row) const {
         for (const Operand<T>& operand : operands_) {
@@ -146,6 +193,7 @@ class OperandTiles {
     }
 
     const std::vector<Operand<T>>& operands_;
+    const long most_ = tile_rows<Entry>();
     long width_ = 0;
 };
 
@@ -159,33 +207,33 @@ void weight_gradients(const RowPanels<Number<Entry>>& da,
     std::erase_if(operands, [](const Operand<T>& o) { return o.target == nullptr; });
     if (operands.empty() && dbias == nullptr) return;
     const OperandTiles<Entry> tiles(operands);
-    const Steps steps(da.rows(), kRowDepth * kTermsEach<Entry>, kTermsEach<Entry>);
-    const long most = entries_of<Entry>(steps.size);
-    constexpr long kSize = long(kTileRows) * kTileColumns<T>;
-    const bool small = double(da.panels() * tiles.count() * kSize) * double(da.rows()) < 2e5;
+    const Steps steps(da.rows(), kRowDepth * kTermsEach<Entry>, terms_at_once<Entry>());
+    const long most = entries_of<Entry>(steps.size), size = tile_rows<Entry>() * kTileColumns<T>;
+    const bool small = double(da.panels() * tiles.count() * size) * double(da.rows()) < 2e5;
     // Of few enough panels for their sums to stay in the second-level cache too.
-    constexpr long kMostPanels = 8;
+    constexpr long kMostPanels = 16;
     const long chunk =
         small ? da.panels()
               : std::min((da.panels() + get_threads() - 1) / get_threads(), kMostPanels);
     parallel_for(da.panels(), chunk, [&](long begin, long end) {
         const Temporary<Entry> packed(tiles.count() * tiles.stride(most));
         const Temporary<Entry> rounded(kTermsEach<Entry> > 1 ? most * kTileColumns<T> : 0);
-        const Temporary<T> sums((end - begin) * tiles.count() * kSize);
+        const Temporary<T> sums((end - begin) * tiles.count() * size);
         const Temporary<T> totals((end - begin) * kTileColumns<T>);
+        const TileRegisters<Entry> registers;
         for (long s = 0; s < steps.count; s++) {
             const long term = std::min(s * steps.size, da.rows());
             const long terms = std::min(steps.size, da.rows() - term);
-            const long entries = entries_of<Entry>(terms);
+            const long entries = entries_of<Entry>(whole_terms<Entry>(terms));
             tiles.pack(packed.data(), term, terms);
             for (long panel = begin; panel < end; panel++) {
                 const int width = da.width(panel);
                 const T* rows = da.at(panel, term);
                 const Entry* values = as_entries(rounded.data(), rows, width, terms);
                 for (long t = 0; t < tiles.count(); t++)
-                    multiply_tile(
+                    multiply_packed(
                         tiles.height(t), width, entries, packed.data() + t * tiles.stride(entries),
-                        values, sums.data() + ((panel - begin) * tiles.count() + t) * kSize, s > 0);
+                        values, sums.data() + ((panel - begin) * tiles.count() + t) * size, s > 0);
                 if (dbias != nullptr)
                     add_rows(totals.data() + (panel - begin) * kTileColumns<T>, rows, width, terms,
                              s > 0);
@@ -193,7 +241,7 @@ void weight_gradients(const RowPanels<Number<Entry>>& da,
         }
         for (long panel = begin; panel < end; panel++) {
             for (long t = 0; t < tiles.count(); t++)
-                tiles.write(t, sums.data() + ((panel - begin) * tiles.count() + t) * kSize,
+                tiles.write(t, sums.data() + ((panel - begin) * tiles.count() + t) * size,
                             da.width(panel), da.first(panel), da.lanes(panel));
             if (dbias != nullptr)
                 copy_values(dbias + da.first(panel),
