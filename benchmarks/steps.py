@@ -99,7 +99,7 @@ def _handgrad(work: str, sizes: Sizes, precisely: Callable[[], AbstractContextMa
     gradients = parameters.zeros_like()
     loss = hg.losses.CrossEntropy(class_axis=1 if target.ndim == 1 else -1)
     optimizer = hg.optimizers.Adam(lr=LEARNING_RATE)
-    loss_and_gradients = hg.training.Step(model, loss, gradients)
+    loss_and_gradients = hg.training.TrainingStep(model, loss, gradients)
 
     def step() -> Any:
         with precisely():

@@ -12,7 +12,7 @@ import handgrad as hg
 from handgrad import dispatch, kernels
 from handgrad.errors import ArgumentError
 from handgrad.training import step as module
-from handgrad.training.step import Step
+from handgrad.training.step import TrainingStep
 
 needs_kernels = pytest.mark.skipif(kernels.native is None, reason="no kernels in this installation")
 
@@ -59,14 +59,19 @@ def one_axis(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tup
 def prepared(build: Build, loss: Any = None, dtype: Any = np.float32) -> tuple[Any, ...]:
     model, example = build(np.random.default_rng(3), dtype)
     gradients = model.bind().zeros_like()
-    return model, Step(model, loss or hg.losses.CrossEntropy(), gradients), gradients, example
+    return (
+        model,
+        TrainingStep(model, loss or hg.losses.CrossEntropy(), gradients),
+        gradients,
+        example,
+    )
 
 
 def batch(rng: np.random.Generator, rows: int, example: tuple[int, ...], dtype: Any) -> Any:
     return rng.standard_normal((rows, *example)).astype(dtype), rng.integers(0, 3, rows)
 
 
-def check_same_bits(model: Any, step: Step, gradients: Any, x: Any, target: Any) -> None:
+def check_same_bits(model: Any, step: TrainingStep, gradients: Any, x: Any, target: Any) -> None:
     outputs, value = step((x,), target)
     outputs, value, found = outputs.copy(), value.copy(), gradients.buffer.copy()
     gradients.buffer[...] = np.nan

@@ -69,7 +69,7 @@ class _Recorded(NamedTuple):
     mode: tuple[str, str]
 
 
-class Step:
+class TrainingStep:
     """`outputs, value = step(inputs, targets)`, and the gradients of the parameters in `gradients`.
 
     Calls of kernels are recorded for networks made of `RECORDABLE` layers, while all arrays of a

@@ -27,7 +27,7 @@ from handgrad.training.interrupts import Interrupt, Interrupted
 from handgrad.training.metrics import Judge, Sums, evaluate, inputs_in
 from handgrad.training.progress import Display, display_for
 from handgrad.training.review import Review
-from handgrad.training.step import Step
+from handgrad.training.step import TrainingStep
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
@@ -128,7 +128,7 @@ class Trainer:
         self.parameters = model.bind()
         self._part = self.parameters.zeros_like()
         self.gradients = self._part
-        self._step_on = Step(model, loss, self._part)
+        self._step_on = TrainingStep(model, loss, self._part)
         self._accumulation = Accumulation(self.parameters if accumulate > 1 else {})
         self.history = History()
         self.step = 0
