@@ -103,7 +103,7 @@ def _handgrad(work: str, sizes: Sizes, precisely: Callable[[], AbstractContextMa
 
     def step() -> Any:
         with precisely():
-            _, value = loss_and_gradients(inputs, target)
+            value = loss_and_gradients(inputs, target)
             optimizer.step(parameters, gradients)
         return value
 
