@@ -53,8 +53,8 @@ RECORDABLE: Final[frozenset[type]] = frozenset(
         Sequential,
     }
 )
-#: Models whose backward reads nothing of the scores they gave, so that these can make room for their
-#: gradient: over a large vocabulary they are the largest array of a step. These classes themselves.
+#: Models whose backward reads nothing of the scores they gave, so that these can make room for
+#: their gradient: over a large vocabulary they are the largest array. These classes themselves.
 OVERWRITABLE: Final[frozenset[type]] = frozenset({GPT, Transformer})
 #: A recording keeps the arrays of its step, which the memory of a larger network is too good for:
 #: there Python is a small part of the time.
@@ -78,9 +78,9 @@ class _Recorded(NamedTuple):
 class TrainingStep:
     """`value = step(inputs, targets)`, and the gradients of the parameters in `gradients`.
 
-    `step(inputs, targets, see)` also calls see(outputs, value), such as to count what is right. When
-    the step returns, the outputs of a model in `OVERWRITABLE` are gone: their gradient stands where
-    they were.
+    `step(inputs, targets, see)` also calls see(outputs, value), for example to count what is right.
+    When the step returns, the outputs of a model in `OVERWRITABLE` are gone: their gradient stands
+    where they were.
 
     Calls of kernels are recorded for networks made of `RECORDABLE` layers, while all arrays of a
     step take no more than `MOST_BYTES`; then the next step writes into the outputs and the value of
