@@ -308,8 +308,9 @@ def operation(reference: Function) -> Function:
 
     The function itself stays reachable as `.reference`. A dispatched backward also takes
     `out=`: one entry per gradient, an array to write into, None to allocate, SKIP to leave out.
-    Both take `plus=`, an array that is added to y or to the first gradient, as where a skip
-    connection comes back; a kernel whose function takes it adds as it writes.
+    Those of an op of one output take `plus=`, an array that is added to y or to the first
+    gradient, as where a skip connection comes back; a kernel whose function has it adds as it
+    writes.
     """
     module_name = reference.__module__
     stem = module_name.rpartition(".")[2]
