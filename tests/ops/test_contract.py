@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-
 from handgrad.dispatch import SKIP
 from handgrad.errors import ShapeError
 from handgrad.ops import dense
