@@ -7,7 +7,7 @@
 namespace handgrad {
 
 // y = f(tile + bias) + plus; `saved` receives what f's gradient is computed from. All but y may be
-// null.
+// null. Of plus, what the next tile needs is sent for while it is being multiplied.
 template <class T>
 struct ActivateTile {
     int activation;
@@ -29,6 +29,7 @@ struct ActivateTile {
                     const long at = (row + i) * stride + column + c;
                     const Vec<T> h = f.value(a);
                     put(y + at, plus == nullptr ? h : Vec<T>(get(plus + at, have) + h), have);
+                    if (plus != nullptr) __builtin_prefetch(plus + at + width);
                     if (saved != nullptr) put(saved + at, f.kFromOutput ? h : a, have);
                 }
             }
