@@ -99,11 +99,11 @@ def _handgrad(work: str, sizes: Sizes, precisely: Callable[[], AbstractContextMa
     gradients = parameters.zeros_like()
     loss = hg.losses.CrossEntropy(class_axis=1 if target.ndim == 1 else -1)
     optimizer = hg.optimizers.Adam(lr=LEARNING_RATE)
-    loss_and_gradients = hg.training.Step(model, loss, gradients)
+    loss_and_gradients = hg.training.TrainingStep(model, loss, gradients)
 
     def step() -> Any:
         with precisely():
-            _, value = loss_and_gradients(inputs, target)
+            value = loss_and_gradients(inputs, target)
             optimizer.step(parameters, gradients)
         return value
 

@@ -70,7 +70,7 @@ def handgrad(data: str, seed: int) -> Job:
     )
     parameters = model.bind()
     gradients = parameters.zeros_like()
-    loss_and_gradients = training.Step(model, loss, gradients)
+    loss_and_gradients = training.TrainingStep(model, loss, gradients)
     batches, schedule = _batches(recipe, task, seed), _schedule(recipe, task)
     done = 0
 

@@ -24,6 +24,7 @@ References compute in the type of their arrays.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -233,6 +234,24 @@ def _readable(value: Any, views: bool) -> Any:
     return np.require(value, requirements=("C", "A"))
 
 
+def addend(plus: Any, y: Any) -> Any:
+    """`plus` as it can be added to y, or None as it is; ShapeError unless it is like y."""
+    if plus is None:
+        return None
+    if plus.shape != y.shape or plus.dtype != y.dtype:
+        raise ShapeError(
+            f"plus is of {plus.dtype} and has shape {tuple(plus.shape)}; "
+            f"allowed: {y.dtype} and {tuple(y.shape)}, as what it is added to"
+        )
+    return _readable(plus, False)
+
+
+@functools.cache
+def takes_plus(function: Callable[..., Any]) -> bool:
+    """Whether it adds `plus` as it writes y, or dx."""
+    return "plus" in inspect.signature(function).parameters
+
+
 def _check_kernel(name: str, refusal: str | None) -> None:
     """Raise EngineError if the user asked for kernels and there is none for this call."""
     if _engine == "kernels":
@@ -275,11 +294,24 @@ def _place(gradients: Any, out: Any) -> Any:
     return tuple(placed) if several else placed[0]
 
 
+def _with(plus: Any, gradients: Any) -> Any:
+    """The gradients with `plus`, unless it is None, in the first of them."""
+    if plus is None:
+        return gradients
+    first, *others = gradients if isinstance(gradients, tuple) else (gradients,)
+    if first is not None:
+        first = addend(plus, first) + first
+    return (first, *others) if others else first
+
+
 def operation(reference: Function) -> Function:
     """Mark an op's `forward` or `backward`; the call goes to the kernel or to the reference.
 
     The function itself stays reachable as `.reference`. A dispatched backward also takes
     `out=`: one entry per gradient, an array to write into, None to allocate, SKIP to leave out.
+    Those of an op of one output take `plus=`, an array that is added to y or to the first
+    gradient, as where a skip connection comes back; a kernel whose function has it adds as it
+    writes.
     """
     module_name = reference.__module__
     stem = module_name.rpartition(".")[2]
@@ -300,7 +332,7 @@ def _dispatched_forward(
         """The op's own `validate` or `validate_values`, which stand below its forward."""
         return getattr(home, name, lambda *args, **kwargs: None)
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: Any, plus: Any = None, **kwargs: Any) -> Any:
         check("validate")(*args, **kwargs)
         if _engine != "reference":
             kernel = _kernel_module(stem)
@@ -312,17 +344,23 @@ def _dispatched_forward(
                     args = tuple(_readable(value, views) for value in args)
                     kwargs = {name: _readable(value, views) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
+                adds = plus is not None and takes_plus(kernel.forward)
+                if adds:
+                    kwargs["plus"] = plus
                 try:
                     y, kept = kernel.forward(*args, **kwargs)
                 except IndexError:
                     # Kernels look at indices as they use them; the op has the words for it.
                     check("validate_values")(*args, **kwargs)
                     raise
+                if plus is not None and not adds:
+                    y = addend(plus, y) + y
                 return y, KernelCache(stem, kernel, kept, y)
             _check_kernel(f"ops.{stem}", refusal)
         _spoil_recording(f"ops.{stem} ran as its reference")
         check("validate_values")(*args, **kwargs)
-        return reference(*args, **kwargs)
+        y, cache = reference(*args, **kwargs)
+        return y if plus is None else addend(plus, y) + y, cache
 
     return forward
 
@@ -354,11 +392,15 @@ def _as_outputs(dy: Any, like: Any, stem: str, views: bool, optional: bool = Fal
 
 
 def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[..., Any]:
-    def backward(dy: Any, cache: Any, out: Any = None) -> Any:
+    def backward(dy: Any, cache: Any, out: Any = None, plus: Any = None) -> Any:
         if type(cache) is not KernelCache:
-            return _place(reference(dy, cache), out)
+            return _place(_with(plus, reference(dy, cache)), out)
         dy = _as_outputs(dy, cache.like, stem, _takes_views(cache.kernel))
-        return cache.kernel.backward(dy, cache.kept, out=out)
+        if plus is None:
+            return cache.kernel.backward(dy, cache.kept, out=out)
+        if takes_plus(cache.kernel.backward):
+            return cache.kernel.backward(dy, cache.kept, out=out, plus=plus)
+        return _place(_with(plus, cache.kernel.backward(dy, cache.kept, out=out)), out)
 
     return backward
 

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import handgrad as hg
 from handgrad.dispatch import SKIP
+from handgrad.errors import ShapeError
+from handgrad.ops import dense
 from tests.op_cases import CASES, SMALL_CASES, Arrays, Case, each, leaves, mapped, named_outputs
 from tests.tolerances import assert_close
 
@@ -89,6 +92,45 @@ def test_gradients_go_where_the_caller_wants_them(case: Case, on_engine: str) ->
     assert bits(allocated) == bits(expected)
     skipped = case.backward(dy, cache, out=(SKIP,) * len(case.gradient_names))
     assert set(skipped.values()) == {None}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each(CASES)
+def test_what_is_given_is_added_to_y_and_to_the_first_gradient(
+    case: Case, dtype: Any, on_engine: str
+) -> None:
+    kind = np.dtype(dtype).name
+    y, cache = case.forward(case.arrays(dtype))
+    if isinstance(y, tuple):
+        pytest.skip("several outputs")
+    plus = read_only(case.random_like(y, "plus", dtype))
+    arguments = case.arguments(case.arrays(dtype))
+    total, total_cache = case.module.forward(*arguments.args, **arguments.kwargs, plus=plus)
+    assert_close(total, plus + y, kind, "y + plus")
+
+    dy = case.random_like(y, "cotangent", dtype)
+    expected = case.backward(dy, cache)
+    assert bits(case.backward(dy, total_cache)) == bits(expected), "plus is a constant of forward"
+    first, *others = case.gradient_names
+    plus = read_only(case.random_like(expected[first], "plus", dtype))
+    place = np.full_like(plus, np.nan)
+    for out in (None, (place, *(None for _ in others))):
+        found = case.backward(dy, cache, plus=plus, out=out)
+        assert_close(found.pop(first), plus + expected[first], kind, f"d{first} + plus")
+        assert bits(found) == bits({name: expected[name] for name in others})
+    skipped = case.backward(dy, cache, plus=plus, out=(SKIP,) * len(case.gradient_names))
+    assert set(skipped.values()) == {None}
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_what_is_added_has_the_shape_of_what_it_is_added_to(engine: str) -> None:
+    x, weight = np.ones((3, 2)), np.ones((4, 2))
+    with hg.engine(engine):
+        y, cache = dense.forward(x, weight)
+        with pytest.raises(ShapeError, match=r"plus is of float64 and has shape \(4,\); allowed: "):
+            dense.forward(x, weight, plus=np.ones(4))
+        with pytest.raises(ShapeError, match="plus is of float32 and has shape"):
+            dense.backward(y, cache, plus=x.astype(np.float32))
 
 
 def column_major(array: np.ndarray) -> np.ndarray:

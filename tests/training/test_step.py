@@ -12,7 +12,7 @@ import handgrad as hg
 from handgrad import dispatch, kernels
 from handgrad.errors import ArgumentError
 from handgrad.training import step as module
-from handgrad.training.step import Step
+from handgrad.training.step import TrainingStep
 
 needs_kernels = pytest.mark.skipif(kernels.native is None, reason="no kernels in this installation")
 
@@ -59,22 +59,30 @@ def one_axis(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tup
 def prepared(build: Build, loss: Any = None, dtype: Any = np.float32) -> tuple[Any, ...]:
     model, example = build(np.random.default_rng(3), dtype)
     gradients = model.bind().zeros_like()
-    return model, Step(model, loss or hg.losses.CrossEntropy(), gradients), gradients, example
+    return (
+        model,
+        TrainingStep(model, loss or hg.losses.CrossEntropy(), gradients),
+        gradients,
+        example,
+    )
 
 
 def batch(rng: np.random.Generator, rows: int, example: tuple[int, ...], dtype: Any) -> Any:
     return rng.standard_normal((rows, *example)).astype(dtype), rng.integers(0, 3, rows)
 
 
-def check_same_bits(model: Any, step: Step, gradients: Any, x: Any, target: Any) -> None:
-    outputs, value = step((x,), target)
-    outputs, value, found = outputs.copy(), value.copy(), gradients.buffer.copy()
+def check_same_bits(model: Any, step: TrainingStep, gradients: Any, x: Any, target: Any) -> None:
+    seen: list[Any] = []
+    value = step((x,), target, lambda *both: seen.extend(each.copy() for each in both))
+    outputs, value_seen = seen
+    value, found = value.copy(), gradients.buffer.copy()
     gradients.buffer[...] = np.nan
     expected, cache = model.forward(x, training=True)
     loss, loss_cache = step.loss.forward(expected, target)
     model.backward(step.loss.backward(loss_cache), cache, gradients=gradients)
     np.testing.assert_array_equal(outputs, expected)
     np.testing.assert_array_equal(value, loss)
+    np.testing.assert_array_equal(value_seen, loss)
     np.testing.assert_array_equal(found, gradients.buffer)
 
 
@@ -222,7 +230,41 @@ def test_no_backward_where_the_loss_is_not_finite() -> None:
     x, target = batch(np.random.default_rng(14), 4, example, np.float32)
     gradients.buffer[...] = 3
     x[0, 0] = np.nan
-    _, value = step((x,), target)
+    value = step((x,), target)
     assert np.isnan(value)
     assert np.all(gradients.buffer == 3)
     assert step.recordings == 0
+
+
+def gpt(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+    return hg.GPT(5, context=7, width=4, heads=2, blocks=1, rng=rng, dtype=dtype), (7,)
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_are_seen_and_then_overwritten(engine: str, dtype: Any) -> None:
+    loss = hg.losses.CrossEntropy(class_axis=-1)
+    model, step, gradients, example = prepared(gpt, loss, dtype)
+    rng = np.random.default_rng(15)
+    tokens, target = rng.integers(0, 5, (3, *example)), rng.integers(0, 5, (3, *example))
+    kept: list[Any] = []
+    with hg.engine(engine):
+        check_same_bits(model, step, gradients, tokens, target)
+        step((tokens,), target, lambda *both: kept.extend(both))
+        scores, _ = model.forward(tokens)
+        dscores = loss.backward(loss.forward(scores, target)[1])
+    np.testing.assert_array_equal(kept[0], dscores)
+
+
+class Steep(hg.GPT):
+    """A model that may well read its scores in backward."""
+
+
+def test_scores_of_a_derived_class_are_left_alone() -> None:
+    model = Steep(5, context=7, width=4, heads=2, blocks=1, rng=np.random.default_rng(3))
+    gradients = model.bind().zeros_like()
+    step = TrainingStep(model, hg.losses.CrossEntropy(class_axis=-1), gradients)
+    tokens = np.arange(7)[None] % 5
+    kept: list[Any] = []
+    step((tokens,), tokens, lambda scores, value: kept.extend((scores, scores.copy())))
+    np.testing.assert_array_equal(*kept)

@@ -9,17 +9,16 @@ namespace handgrad {
 namespace {
 
 template <class T>
-void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
-                   std::optional<Out<T>> saved, int activation, double slope) {
+void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::optional<In<T>> plus,
+                   Out<T> y, std::optional<Out<T>> saved, int activation, double slope) {
     const long outputs = static_cast<long>(weight.shape(0));
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = static_cast<long>(y.size()) / std::max(outputs, 1L);
     nb::gil_scoped_release release;
-    multiply_at_precision<T>(
-        rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
-        StridedPack<T>{weight.data(), inputs, 1},
-        ActivateTile<T>{activation, slope, y.data(), saved ? saved->data() : nullptr, outputs,
-                        bias ? bias->data() : nullptr});
+    multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
+                             StridedPack<T>{weight.data(), inputs, 1},
+                             ActivateTile<T>{activation, slope, y.data(), data_or_null(saved),
+                                             outputs, data_or_null(bias), data_or_null(plus)});
 }
 
 // da = dh · f′ and db = Σ da over the rows, in one sweep. A large one goes row by row, as rows lie
@@ -56,13 +55,14 @@ void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T*
 }
 
 template <class T>
-void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<Out<T>> dx,
-                    std::optional<Out<T>> dweight, std::optional<Out<T>> dbias, int activation,
-                    double slope) {
+void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<In<T>> plus,
+                    std::optional<Out<T>> dx, std::optional<Out<T>> dweight,
+                    std::optional<Out<T>> dbias, int activation, double slope) {
     const long outputs = static_cast<long>(weight.shape(0));
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = static_cast<long>(dh.size()) / std::max(outputs, 1L);
-    const bool identity = activation == static_cast<int>(Activation::kIdentity);
+    constexpr int kIdentity = static_cast<int>(Activation::kIdentity);
+    const bool identity = activation == kIdentity;
     nb::gil_scoped_release release;
     const Temporary<T> own(identity ? 0 : rows * outputs);
     const T* da = identity ? dh.data() : own.data();
@@ -74,7 +74,8 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<
     if (dx)
         multiply_at_precision<T>(rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
                                  StridedPack<T>{weight.data(), 1, inputs},
-                                 WriteTile<T>{dx->data(), inputs});
+                                 ActivateTile<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr,
+                                                 data_or_null(plus)});
     if (dweight)
         multiply_at_precision<T>(outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
                                  StridedPack<T>{x.data(), 1, inputs},
@@ -84,11 +85,12 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<
 template <class T>
 void bind(nb::module_& m) {
     m.def("dense_forward", &dense_forward<T>, "x"_a.noconvert(), "weight"_a.noconvert(),
-          "bias"_a.noconvert().none(), "y"_a.noconvert(), "saved"_a.noconvert().none(),
-          "activation"_a, "slope"_a);
+          "bias"_a.noconvert().none(), "plus"_a.noconvert().none(), "y"_a.noconvert(),
+          "saved"_a.noconvert().none(), "activation"_a, "slope"_a);
     m.def("dense_backward", &dense_backward<T>, "dh"_a.noconvert(), "x"_a.noconvert(),
-          "weight"_a.noconvert(), "saved"_a.noconvert(), "dx"_a.noconvert().none(),
-          "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(), "activation"_a, "slope"_a);
+          "weight"_a.noconvert(), "saved"_a.noconvert(), "plus"_a.noconvert().none(),
+          "dx"_a.noconvert().none(), "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(),
+          "activation"_a, "slope"_a);
 }
 
 const Registrar registrar([](nb::module_& m) {

@@ -1,4 +1,5 @@
-// Dropout: y = x mask/(1 − p), the mask decided by one drawn number per value.
+// Dropout: y = x mask/(1 − p), the mask decided by one drawn number per value; `plus`, where given,
+// is added.
 #include "core/binding.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
@@ -8,18 +9,21 @@ namespace {
 
 // `__restrict`: these never overlap, and only so does the compiler make vectors of the loops.
 template <class T>
-void dropout_forward(In<T> x, In<float> drawn, Out<bool> mask, Out<T> y, float p, double scale) {
+void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> plus, Out<bool> mask, Out<T> y,
+                     float p, double scale) {
     const WithoutGil unlocked(x.size());
     parallel_for(x.size(), kChunk, [&](long begin, long end) {
         const T* __restrict source = x.data();
         const float* __restrict number = drawn.data();
+        const T* __restrict added = data_or_null(plus);
         bool* __restrict stays = mask.data();
         T* __restrict target = y.data();
         const T factor = T(scale);
         for (long i = begin; i < end; i++) {
             const T scaled = factor * source[i];
             stays[i] = number[i] >= p;
-            target[i] = number[i] >= p ? scaled : T(0);
+            const T passed = number[i] >= p ? scaled : T(0);
+            target[i] = added == nullptr ? passed : added[i] + passed;
         }
     });
 }
@@ -41,7 +45,8 @@ void dropout_backward(In<T> dy, In<bool> mask, Out<T> dx, double scale) {
 
 template <class T>
 void bind(nb::module_& m) {
-    m.def("dropout_forward", &dropout_forward<T>);
+    m.def("dropout_forward", &dropout_forward<T>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
     m.def("dropout_backward", &dropout_backward<T>);
 }
 

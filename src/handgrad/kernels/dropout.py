@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.dispatch import addend
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
+from handgrad.kernels.sums import add
 
 assert native is not None
 _forward, _backward = native.dropout_forward, native.dropout_backward
@@ -22,16 +24,22 @@ class Cache(NamedTuple):
 
 
 def forward(
-    x: Array, p: float = 0.5, rng: np.random.Generator | None = None, *, training: bool = True
+    x: Array,
+    p: float = 0.5,
+    rng: np.random.Generator | None = None,
+    *,
+    training: bool = True,
+    plus: Array | None = None,
 ) -> tuple[Array, Cache]:
+    plus = addend(plus, x)
     if not training or p == 0.0 or rng is None:
-        return x, Cache(None, 1.0)
+        return x if plus is None else add(plus, x), Cache(None, 1.0)
     drawn = empty(x.shape, np.float32)
     rng.random(dtype=np.float32, out=drawn)
     mask = empty(x.shape, np.bool_)
     y = empty(x.shape, x.dtype)
     scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
-    _forward(x, drawn, mask, y, p, scale)
+    _forward(x, drawn, plus, mask, y, p, scale)
     return y, Cache(mask, scale)
 
 

@@ -14,15 +14,16 @@ void bind(nb::module_& m) {
           });
     m.def(
         "layer_norm_backward",
-        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
-           std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta) {
+        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<In<T>> plus,
+           std::optional<Out<T>> dx, std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta) {
             const long width = gamma.size();
             normalize_rows_backward<T, true>(dy.data(), x.data(), gamma.data(), statistics.data(),
-                                             data_or_null(dx), data_or_null(dgamma),
-                                             data_or_null(dbeta), dy.size() / width, width);
+                                             data_or_null(plus), data_or_null(dx),
+                                             data_or_null(dgamma), data_or_null(dbeta),
+                                             dy.size() / width, width);
         },
         nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
-        nb::arg().none());
+        nb::arg().none(), nb::arg().none());
 }
 
 const Registrar registrar([](nb::module_& m) {

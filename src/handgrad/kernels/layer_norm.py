@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
+from handgrad.dispatch import addend
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
 
@@ -28,10 +29,10 @@ def forward(x: Array, gamma: Array, beta: Array, *, eps: float = 1e-5) -> tuple[
 
 
 def backward(
-    dy: Array, cache: Cache, out: Any = None
+    dy: Array, cache: Cache, out: Any = None, plus: Array | None = None
 ) -> tuple[Array | None, Array | None, Array | None]:
     x, gamma, statistics = cache
     at_x, at_gamma, at_beta = out or (None, None, None)
     dx, dgamma, dbeta = place(at_x, x), place(at_gamma, gamma), place(at_beta, gamma)
-    _backward(dy, x, gamma, statistics, dx, dgamma, dbeta)
+    _backward(dy, x, gamma, statistics, addend(plus, x), dx, dgamma, dbeta)
     return dx, dgamma, dbeta

@@ -13,14 +13,15 @@ void bind(nb::module_& m) {
     });
     m.def(
         "rms_norm_backward",
-        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
-           std::optional<Out<T>> dgamma) {
+        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<In<T>> plus,
+           std::optional<Out<T>> dx, std::optional<Out<T>> dgamma) {
             const long width = gamma.size();
-            normalize_rows_backward<T, false>(dy.data(), x.data(), gamma.data(), statistics.data(),
-                                              data_or_null(dx), data_or_null(dgamma), nullptr,
-                                              dy.size() / width, width);
+            normalize_rows_backward<T, false>(
+                dy.data(), x.data(), gamma.data(), statistics.data(), data_or_null(plus),
+                data_or_null(dx), data_or_null(dgamma), nullptr, dy.size() / width, width);
         },
-        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none());
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
+        nb::arg().none());
 }
 
 const Registrar registrar([](nb::module_& m) {

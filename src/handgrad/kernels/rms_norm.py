@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
+from handgrad.dispatch import addend
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
 
@@ -27,9 +28,11 @@ def forward(x: Array, gamma: Array, *, eps: float = 1e-5) -> tuple[Array, Cache]
     return y, Cache(x, gamma, statistics)
 
 
-def backward(dy: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Array | None]:
+def backward(
+    dy: Array, cache: Cache, out: Any = None, plus: Array | None = None
+) -> tuple[Array | None, Array | None]:
     x, gamma, statistics = cache
     at_x, at_gamma = out or (None, None)
     dx, dgamma = place(at_x, x), place(at_gamma, gamma)
-    _backward(dy, x, gamma, statistics, dx, dgamma)
+    _backward(dy, x, gamma, statistics, addend(plus, x), dx, dgamma)
     return dx, dgamma

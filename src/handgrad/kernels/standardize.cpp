@@ -11,8 +11,8 @@ void bind(nb::module_& m) {
                                 x.size() / width, width, T(eps));
     });
     m.def("standardize_backward", [](In<T> dy, In<T> x, In<T> statistics, Out<T> dx, long width) {
-        normalize_rows_backward<T, true>(dy.data(), x.data(), nullptr, statistics.data(), dx.data(),
-                                         nullptr, nullptr, dy.size() / width, width);
+        normalize_rows_backward<T, true>(dy.data(), x.data(), nullptr, statistics.data(), nullptr,
+                                         dx.data(), nullptr, nullptr, dy.size() / width, width);
     });
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels.sums import add
-from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.base import Layer, Row, Shape, backward_plus, forward_plus, merge, part
 from handgrad.layers.normalization import LayerNorm
 from handgrad.ops.arguments import check_choice
 
@@ -51,19 +51,20 @@ class AddNorm(Layer):
     def forward(
         self, x: Array, *others: Array, training: bool = False, **settings: Any
     ) -> tuple[Array, Cache]:
-        z, before = self.before(x)
-        f, inner = self.inner.forward(z, *others, training=training, **settings)
-        y, after = self.after(x, f)
-        return y, Cache(before or after, inner)
+        z, norm = self.before(x)
+        y, inner = forward_plus(self.inner, x, z, *others, training=training, **settings)
+        if self.place == "post":
+            y, norm = self.norm.forward(y)
+        return y, Cache(norm, inner)
 
     def before(self, x: Array) -> tuple[Array, Any]:
         """What the inner layer gets for x, and the cache of the norm if it stands there."""
         return self.norm.forward(x) if self.place == "pre" else (x, None)
 
-    def after(self, x: Array, f: Array) -> tuple[Array, Any]:
-        """y for x and what the inner layer made of it, and the cache of the norm if it is there."""
+    def after(self, x: Array, f: Array) -> Array:
+        """y for x and what the inner layer made of it."""
         y = add(x, f)
-        return (y, None) if self.place == "pre" else self.norm.forward(y)
+        return y if self.place == "pre" else self.norm.forward(y)[0]
 
     def backward(
         self,
@@ -75,25 +76,32 @@ class AddNorm(Layer):
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {"norm": {}, "inner": {}}
         norm_places, inner_places = part(gradients, "norm"), part(gradients, "inner")
-        dskip = dy
-        if self.place == "post":
-            dskip, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_places)
-        dinputs, found["inner"] = self.inner.backward(
-            dskip,
+        pre = self.place == "pre"
+        if not pre:
+            dy, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_places)
+        dskip = dy if input_gradient else None
+        dinputs, found["inner"] = backward_plus(
+            self.inner,
+            None if pre else dskip,
+            dy,
             cache.inner,
             gradients=inner_places,
-            input_gradient=input_gradient or self.place == "pre",
+            input_gradient=input_gradient or pre,
         )
-        dz, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
-        if self.place == "pre":
-            dz, found["norm"] = self.norm.backward(
-                dz, cache.norm, gradients=norm_places, input_gradient=input_gradient
+        dx, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
+        if pre:
+            dx, found["norm"] = backward_plus(
+                self.norm,
+                dskip,
+                dx,
+                cache.norm,
+                gradients=norm_places,
+                input_gradient=input_gradient,
             )
         if gradients is None:
             gradients = merge(found)
         if not input_gradient:
             return None, gradients
-        dx = add(dskip, dz)
         return (dx, *dothers) if dothers else dx, gradients
 
     def output_shape(self, input_shape: Shape) -> Shape:

@@ -10,7 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.sums import add
-from handgrad.layers.base import Layer, Shape, merge, part
+from handgrad.layers.base import Layer, Shape, backward_plus, forward_plus, merge, part
 from handgrad.layers.dense import Dense
 from handgrad.ops import attention, dropout, rotary
 
@@ -165,6 +165,7 @@ class MultiHeadAttention(Layer):
         lengths: Array | None = None,
         causal: bool = False,
         training: bool = False,
+        plus: Array | None = None,
     ) -> tuple[Array, Cache]:
         """y (N, T, out) of a query (N, T, q_size), a key (N, S, k_size), a value (N, S, v_size).
 
@@ -200,8 +201,12 @@ class MultiHeadAttention(Layer):
         )
         y = merge_heads(o)
         if "o_proj" in self.layers:
-            y, projections["o_proj"] = self.layers["o_proj"].forward(y)
-        y, post = dropout.forward(y, self.post_dropout, self.rng, training=training)
+            drops = training and self.post_dropout > 0
+            plus_here, plus = (None, plus) if drops else (plus, None)
+            y, projections["o_proj"] = forward_plus(self.layers["o_proj"], plus_here, y)
+        y, post = dropout.forward(  # type: ignore[call-arg]
+            y, self.post_dropout, self.rng, training=training, plus=plus
+        )
         return y, Cache(inputs, projections, turned, attended, post)
 
     def backward(
@@ -211,6 +216,7 @@ class MultiHeadAttention(Layer):
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
+        plus: Array | None = None,
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
         do = dropout.backward(dy, cache.post_dropout)
@@ -222,21 +228,28 @@ class MultiHeadAttention(Layer):
         if self.rotary:
             dq = rotary.backward(dq, cache.turned["q"])
             dk = rotary.backward(dk, cache.turned["k"])
-        dinputs = []
-        for name, dheads in (("q_proj", dq), ("k_proj", dk), ("v_proj", dv)):
-            if name not in self.layers:
-                dinputs.append(np.sum(dheads, axis=1) if input_gradient else None)
-                continue
-            dinput, found[name] = self.layers[name].backward(
-                merge_heads(dheads),
-                cache.projections[name],
-                gradients=part(gradients, name),
-                input_gradient=input_gradient,
-            )
-            dinputs.append(dinput)
+        # Key and value may be inputs of their own or not; then their gradients add to another's.
+        dinputs: list[Any] = [plus, None, None]
+        owners = {1: (0, 0, 0), 2: (0, 1, 1), 3: (0, 1, 2)}[cache.inputs]
+        names = ("q_proj", "k_proj", "v_proj")
+        for name, i, dheads in zip(names, owners, (dq, dk, dv), strict=True):
+            if name in self.layers:
+                dinputs[i], found[name] = backward_plus(
+                    self.layers[name],
+                    dinputs[i],
+                    merge_heads(dheads),
+                    cache.projections[name],
+                    gradients=part(gradients, name),
+                    input_gradient=input_gradient,
+                )
+            elif input_gradient:
+                dinput = np.sum(dheads, axis=1)
+                dinputs[i] = dinput if dinputs[i] is None else add(dinputs[i], dinput)
         if gradients is None:
             gradients = merge({name: found[name] for name in self.layers})
-        return _of_inputs(dinputs, cache.inputs) if input_gradient else None, gradients
+        if not input_gradient:
+            return None, gradients
+        return dinputs[0] if cache.inputs == 1 else tuple(dinputs[: cache.inputs]), gradients
 
     def keys_and_values(
         self, key: Array, value: Array | None = None, *, offset: int = 0
@@ -313,11 +326,3 @@ def _rate(name: str, p: float) -> float:
     if not 0 <= p <= 1:
         raise ArgumentError(f"MultiHeadAttention: {name} is {p}; allowed: 0 to 1")
     return p
-
-
-def _of_inputs(dinputs: list[Array], count: int) -> Any:
-    """The gradients of query, key and value as those of the inputs they came from."""
-    dquery, dkey, dvalue = dinputs
-    if count == 1:
-        return add(dquery, dkey, dvalue)
-    return (dquery, add(dkey, dvalue)) if count == 2 else (dquery, dkey, dvalue)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import SKIP
+from handgrad.dispatch import SKIP, takes_plus
+from handgrad.kernels.sums import add
 from handgrad.layers.flat import FlatArrays, check_same_arrays
 
 Shape = tuple[int, ...]
@@ -70,23 +71,20 @@ class Layer:
 
         `gradients` gives arrays to write into, one for every parameter, and is what comes back.
         With `input_gradient=False`, dx is None and not computed.
+
+        A layer whose last step can add to what it writes takes `plus` in forward, which returns
+        y + plus; one whose first step can, in backward. `forward_plus` and `backward_plus` call
+        any layer so.
         """
         raise NotImplementedError
 
-    def forward_y(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward_y(self, *inputs: Array, **settings: Any) -> tuple[Array, Any]:
         """Forward as a container calls it: y alone, also of a layer that returns its state too."""
-        return self.forward(x, training=training)
+        return self.forward(*inputs, **settings)
 
-    def backward_y(
-        self,
-        dy: Array,
-        cache: Any,
-        *,
-        gradients: Mapping[str, Array] | None = None,
-        input_gradient: bool = True,
-    ) -> tuple[Array | None, Mapping[str, Array]]:
-        """The backward of `forward_y`: dx alone."""
-        return self.backward(dy, cache, gradients=gradients, input_gradient=input_gradient)
+    def backward_y(self, dy: Array, cache: Any, **settings: Any) -> tuple[Any, Mapping[str, Array]]:
+        """The backward of `forward_y`: without the gradient of a state."""
+        return self.backward(dy, cache, **settings)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A layer with arrays and generators of its own; the ops it refers to stay the same."""
@@ -198,20 +196,46 @@ class OpLayer(Layer):
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
+        plus: Array | None = None,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         names = self.parameter_names
+        added = {} if plus is None else {"plus": plus}
         if not names:
-            dx = self.op.backward(dy, cache) if input_gradient else None
+            dx = self.op.backward(dy, cache, **added) if input_gradient else None
             return dx, {} if gradients is None else gradients
         place = None if input_gradient else SKIP
         if gradients is None:
             places = [SKIP if getattr(self, name) is None else None for name in names]
-            dx, *found = self.op.backward(dy, cache, out=(place, *places))
+            dx, *found = self.op.backward(dy, cache, out=(place, *places), **added)
             pairs = zip(names, found, strict=True)
             return dx, {name: gradient for name, gradient in pairs if gradient is not None}
         places = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
-        dx = self.op.backward(dy, cache, out=(place, *places))[0]
+        dx = self.op.backward(dy, cache, out=(place, *places), **added)[0]
         return dx, gradients
+
+
+def forward_plus(
+    layer: Layer, plus: Array | None, *inputs: Array, **settings: Any
+) -> tuple[Array, Any]:
+    """y + plus and the cache; y alone where plus is None."""
+    if plus is not None and takes_plus(type(layer).forward):
+        return layer.forward(*inputs, plus=plus, **settings)  # type: ignore[call-arg]
+    y, cache = layer.forward_y(*inputs, **settings)
+    return (y if plus is None else add(plus, y)), cache
+
+
+def backward_plus(
+    layer: Layer, plus: Array | None, dy: Array, cache: Any, **settings: Any
+) -> tuple[Any, Mapping[str, Array]]:
+    """dx + plus, of several inputs the first one's, and the gradients of the parameters."""
+    if plus is not None and takes_plus(type(layer).backward):
+        return layer.backward(dy, cache, plus=plus, **settings)  # type: ignore[call-arg]
+    dinputs, gradients = layer.backward_y(dy, cache, **settings)
+    if plus is None:
+        return dinputs, gradients
+    dx, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
+    dx = add(plus, dx)
+    return (dx, *dothers) if dothers else dx, gradients
 
 
 def activation_options(activation: str, negative_slope: float, approximate: str) -> dict[str, Any]:

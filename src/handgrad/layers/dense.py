@@ -48,8 +48,12 @@ class Dense(OpLayer):
         self.weight = initializer((out_features, in_features), rng, dtype=dtype)
         self.bias = np.zeros(out_features, dtype=dtype) if bias else None
 
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return dense.forward(x, self.weight, self.bias, **self.options)
+    def forward(
+        self, x: Array, *, training: bool = False, plus: Array | None = None
+    ) -> tuple[Array, Any]:
+        return dense.forward(  # type: ignore[call-arg]
+            x, self.weight, self.bias, **self.options, plus=plus
+        )
 
     def output_shape(self, input_shape: Shape) -> Shape:
         if not input_shape or input_shape[-1] != self.in_features:

@@ -27,8 +27,12 @@ class Dropout(OpLayer):
         self.p = p
         self.rng = rng
 
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return dropout.forward(x, self.p, self.rng, training=training)
+    def forward(
+        self, x: Array, *, training: bool = False, plus: Array | None = None
+    ) -> tuple[Array, Any]:
+        return dropout.forward(  # type: ignore[call-arg]
+            x, self.p, self.rng, training=training, plus=plus
+        )
 
     def output_shape(self, input_shape: Shape) -> Shape:
         return input_shape

@@ -206,21 +206,14 @@ class Recurrent(Layer):
             gradients = {name: found[name] for name in self.parameter_names}
         return (dx if input_gradient else None, dstate0), gradients
 
-    def forward_y(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
-        (y, _), cache = self.forward(x, training=training)
+    def forward_y(self, *inputs: Array, **settings: Any) -> tuple[Array, Cache]:
+        (y, _), cache = self.forward(*inputs, **settings)
         return y, cache
 
     def backward_y(
-        self,
-        dy: Array,
-        cache: Cache,
-        *,
-        gradients: Mapping[str, Array] | None = None,
-        input_gradient: bool = True,
+        self, dy: Array, cache: Cache, **settings: Any
     ) -> tuple[Array | None, Mapping[str, Array]]:
-        (dx, _), found = self.backward(
-            (dy, None), cache, gradients=gradients, input_gradient=input_gradient
-        )
+        (dx, _), found = self.backward((dy, None), cache, **settings)
         return dx, found
 
     def _names(self, layer: int, direction: int) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.errors import ShapeError
+from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 
 
@@ -42,7 +43,7 @@ class Residual(Layer):
                 f"Residual: the branch gives shape {tuple(branch.shape)}; allowed: "
                 f"{tuple(skip.shape)}, the shape it is added to"
             )
-        return skip + branch, Cache(inner, projection)
+        return add(skip, branch), Cache(inner, projection)
 
     def backward(
         self,
@@ -64,7 +65,7 @@ class Residual(Layer):
                 gradients=part(gradients, "projection"),
                 input_gradient=input_gradient,
             )
-        dx = dskip + dbranch if input_gradient else None
+        dx = add(dskip, dbranch) if input_gradient else None
         return dx, merge(found) if gradients is None else gradients
 
     def output_shape(self, input_shape: Shape) -> Shape:

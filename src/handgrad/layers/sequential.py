@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handgrad.arrays import Array
-from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.base import Layer, Row, Shape, backward_plus, forward_plus, merge, part
 
 
 class Sequential(Layer):
@@ -26,10 +26,13 @@ class Sequential(Layer):
         #: Below the first layer with parameters only dx is left to compute.
         self._first_trained = trained[0] if trained else len(self._children)
 
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, tuple[Any, ...]]:
+    def forward(
+        self, x: Array, *, training: bool = False, plus: Array | None = None
+    ) -> tuple[Array, tuple[Any, ...]]:
         caches = []
-        for layer in self._children:
-            x, cache = layer.forward_y(x, training=training)
+        for i, layer in enumerate(self._children, start=1):
+            is_last = i == len(self._children)
+            x, cache = forward_plus(layer, plus if is_last else None, x, training=training)
             caches.append(cache)
         return x, tuple(caches)
 
@@ -40,12 +43,15 @@ class Sequential(Layer):
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
+        plus: Array | None = None,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         last_needed = 0 if input_gradient else self._first_trained
         found: dict[str, Mapping[str, Array]] = {}
         for i in range(len(self._children) - 1, last_needed - 1, -1):
             name = self._names[i]
-            dy, found[name] = self._children[i].backward_y(
+            dy, found[name] = backward_plus(
+                self._children[i],
+                plus if i == 0 else None,
                 dy,
                 cache[i],
                 gradients=part(gradients, name),

@@ -9,6 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
+from handgrad.kernels.sums import add
 from handgrad.layers.attention import KeysValues
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.normalization import LayerNorm
@@ -101,7 +102,7 @@ class _Stack(Layer):
             )
             if isinstance(dx, tuple):
                 dx, dmemory_here = dx
-                dmemory = dmemory_here if dmemory is None else dmemory + dmemory_here
+                dmemory = dmemory_here if dmemory is None else add(dmemory, dmemory_here)
         if gradients is None:
             gradients = merge({name: found[name] for name in self.layers})
         if not input_gradient:

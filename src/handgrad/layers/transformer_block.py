@@ -182,12 +182,12 @@ class TransformerBlock(Layer):
         z, _ = around.before(x)
         new = attention.keys_and_values(z, offset=offset)
         past = new if past is None else past.followed_by(new)
-        x, _ = around.after(x, attention.attend(z, past, causal=True, offset=offset))
+        x = around.after(x, attention.attend(z, past, causal=True, offset=offset))
         if memory is not None:
             around = self.layers["cross_attention"]
             z, _ = around.before(x)
             f = _attention_of(around).attend(z, memory, lengths=memory_lengths)
-            x, _ = around.after(x, f)
+            x = around.after(x, f)
         y, _ = self.layers["feed_forward"].forward(x)
         return y, past
 

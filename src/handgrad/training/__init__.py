@@ -38,7 +38,7 @@ from handgrad.training.run import (
     start_run,
     train,
 )
-from handgrad.training.step import Step
+from handgrad.training.step import TrainingStep
 from handgrad.training.trainer import History, Trainer
 
 __all__ = [
@@ -57,8 +57,8 @@ __all__ = [
     "RunConfig",
     "Section",
     "Shift",
-    "Step",
     "Trainer",
+    "TrainingStep",
     "evaluate",
     "read_config",
     "resume_run",

@@ -10,7 +10,7 @@ read and write arrays of the same sizes, so the results are the same bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from handgrad.layers import (
     walk,
 )
 from handgrad.losses import CrossEntropy, Loss
-from handgrad.models import CNN, MLP
+from handgrad.models import CNN, GPT, MLP, Transformer
 
 #: What computes by kernels alone, draws no numbers and decides nothing by values. These classes
 #: themselves: one derived from them may do anything.
@@ -53,11 +53,17 @@ RECORDABLE: Final[frozenset[type]] = frozenset(
         Sequential,
     }
 )
+#: Models whose backward reads nothing of the scores they gave, so that these can make room for
+#: their gradient: over a large vocabulary they are the largest array. These classes themselves.
+OVERWRITABLE: Final[frozenset[type]] = frozenset({GPT, Transformer})
 #: A recording keeps the arrays of its step, which the memory of a larger network is too good for:
 #: there Python is a small part of the time.
 MOST_BYTES: Final = 8 << 20
 #: Kinds of batches that are recorded, such as full ones and the last of an epoch.
 MOST_RECORDINGS: Final = 4
+
+#: What is told the outputs and the loss.
+See = Callable[[Array, Array], None]
 
 
 class _Recorded(NamedTuple):
@@ -69,14 +75,18 @@ class _Recorded(NamedTuple):
     mode: tuple[str, str]
 
 
-class Step:
-    """`outputs, value = step(inputs, targets)`, and the gradients of the parameters in `gradients`.
+class TrainingStep:
+    """`value = step(inputs, targets)`, and the gradients of the parameters in `gradients`.
+
+    `step(inputs, targets, see)` also calls see(outputs, value), for example to count what is right.
+    When the step returns, the outputs of a model in `OVERWRITABLE` are gone: their gradient stands
+    where they were.
 
     Calls of kernels are recorded for networks made of `RECORDABLE` layers, while all arrays of a
-    step take no more than `MOST_BYTES`; then the next step writes into the outputs and the value
-    that this one returned. Settings of the layers are those of the first batch of a shape; other
-    arrays put in the place of a parameter are noticed. Where the loss is not finite, `gradients`
-    are not to be used.
+    step take no more than `MOST_BYTES`; then the next step writes into the outputs and the value of
+    this one. Settings of the layers are those of the first batch of a shape; other arrays put in
+    the place of a parameter are noticed. Where the loss is not finite, `gradients` are not to be
+    used.
     """
 
     def __init__(self, model: Layer, loss: Loss, gradients: Mapping[str, Array]) -> None:
@@ -88,9 +98,21 @@ class Step:
         self._parameters = self._find_parameters()
         self._recorded: list[_Recorded] = []
 
-    def __call__(self, inputs: tuple[Array, ...], targets: Array) -> tuple[Array, Array]:
+    def __call__(self, inputs: tuple[Array, ...], targets: Array, see: See | None = None) -> Array:
         if not self._records:
-            return self._compute(inputs, targets)
+            return self._compute(inputs, targets, see)[1]
+        outputs, value = self._repeat(inputs, targets)
+        if see is not None:
+            see(outputs, value)
+        return value
+
+    @property
+    def recordings(self) -> int:
+        """How many kinds of batches are recorded."""
+        return len(self._recorded)
+
+    def _repeat(self, inputs: tuple[Array, ...], targets: Array) -> tuple[Array, Array]:
+        """Outputs and loss by a recording, which is made where there is none."""
         if not self._has_same_parameters():
             self._recorded.clear()
         batch = (*inputs, targets)
@@ -103,16 +125,16 @@ class Step:
             return self._compute(inputs, targets)
         return self._record(batch, mode)
 
-    @property
-    def recordings(self) -> int:
-        """How many kinds of batches are recorded."""
-        return len(self._recorded)
-
-    def _compute(self, inputs: tuple[Array, ...], targets: Array) -> tuple[Array, Array]:
+    def _compute(
+        self, inputs: tuple[Array, ...], targets: Array, see: See | None = None
+    ) -> tuple[Array, Array]:
         outputs, cache = self.model.forward(*inputs, training=True)
         value, loss_cache = self.loss.forward(outputs, targets)
+        if see is not None:
+            see(outputs, value)
         if math.isfinite(value):
-            doutputs = self.loss.backward(loss_cache)
+            place = outputs if type(self.model) in OVERWRITABLE else None
+            doutputs = self.loss.backward(loss_cache, out=place)
             self.model.backward(doutputs, cache, gradients=self.gradients, input_gradient=False)
         return outputs, value
 

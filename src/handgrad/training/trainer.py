@@ -27,7 +27,7 @@ from handgrad.training.interrupts import Interrupt, Interrupted
 from handgrad.training.metrics import Judge, Sums, evaluate, inputs_in
 from handgrad.training.progress import Display, display_for
 from handgrad.training.review import Review
-from handgrad.training.step import Step
+from handgrad.training.step import TrainingStep
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
@@ -128,7 +128,7 @@ class Trainer:
         self.parameters = model.bind()
         self._part = self.parameters.zeros_like()
         self.gradients = self._part
-        self._step_on = Step(model, loss, self._part)
+        self._step_on = TrainingStep(model, loss, self._part)
         self._accumulation = Accumulation(self.parameters if accumulate > 1 else {})
         self.history = History()
         self.step = 0
@@ -329,14 +329,21 @@ class Trainer:
         inputs = inputs_in(self.parameters.buffer.dtype, gathered)
         if self.augment is not None:
             inputs = (self.augment(inputs[0], self._augmenting), *inputs[1:])
-        outputs, loss = self._step_on(inputs, targets)
-        value = float(loss)
-        if not math.isfinite(value):
-            raise RunError(
-                f"training: the loss is {value} at step {self.step + 1} (epoch {self.epoch + 1}); "
-                f"a smaller learning rate or clip_norm usually prevents this"
-            )
-        return self._judge.count(self._sums, value, outputs, targets)
+        weight = 0.0
+
+        def judge(outputs: Array, loss: Array) -> None:
+            nonlocal weight
+            value = float(loss)
+            if not math.isfinite(value):
+                raise RunError(
+                    f"training: the loss is {value} at step {self.step + 1} "
+                    f"(epoch {self.epoch + 1}); a smaller learning rate or clip_norm usually "
+                    f"prevents this"
+                )
+            weight = self._judge.count(self._sums, value, outputs, targets)
+
+        self._step_on(inputs, targets, judge)
+        return weight
 
     def _accumulated(self, source: Source, index: Array) -> FlatArrays:
         """The gradients of all examples at `index`, taken `batch_size` at a time."""

@@ -1,4 +1,4 @@
-// The finish of dense layers: add the bias, apply the activation, write.
+// The finish of dense layers: add the bias, apply the activation, add what else is given, write.
 #pragma once
 
 #include "core/activation.h"
@@ -6,7 +6,8 @@
 
 namespace handgrad {
 
-// y = f(tile + bias); `saved`, where given, receives the value before the activation.
+// y = f(tile + bias) + plus; `saved` receives what f's gradient is computed from. All but y may be
+// null. Of plus, what the next tile needs is sent for while it is being multiplied.
 template <class T>
 struct ActivateTile {
     int activation;
@@ -15,6 +16,7 @@ struct ActivateTile {
     T* saved;
     long stride;
     const T* bias;
+    const T* plus;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
         with_activation<T>(activation, slope, [&](auto f) {
@@ -25,14 +27,19 @@ struct ActivateTile {
                 for (int i = 0; i < rows; i++) {
                     const Vec<T> a = load(tile + i * width + c) + b;
                     const long at = (row + i) * stride + column + c;
-                    put(y + at, f.value(a), have);
-                    if (saved != nullptr) put(saved + at, a, have);
+                    const Vec<T> h = f.value(a);
+                    put(y + at, plus == nullptr ? h : Vec<T>(get(plus + at, have) + h), have);
+                    if (plus != nullptr) __builtin_prefetch(plus + at + width);
+                    if (saved != nullptr) put(saved + at, f.kFromOutput ? h : a, have);
                 }
             }
         });
     }
 
   private:
+    static Vec<T> get(const T* source, int have) {
+        return have == kLanes<T> ? load(source) : load_some(source, have);
+    }
     static void put(T* target, Vec<T> v, int have) {
         if (have == kLanes<T>)
             store(target, v);
