@@ -73,7 +73,8 @@ class ByHand:
         """leftᵀ right of all heads that share their keys."""
         product = transposed(rounded(left)) @ right
         n, h, *rest = product.shape
-        return product.reshape(n, h // self.repeats, self.repeats, *rest).sum(axis=2)
+        total: np.ndarray = product.reshape(n, h // self.repeats, self.repeats, *rest).sum(axis=2)
+        return total
 
 
 def drawn(options: dict[str, Any]) -> dict[str, Any]:
@@ -143,19 +144,17 @@ def test_few_queries_stay_float32(name: str, bf16: None) -> None:
 
 
 def test_the_precision_is_that_of_each_call() -> None:
-    arrays = float32(*heads(1, 2, 2, 40, 50, 16))
-    dy = arrays[0]
+    q, k, _ = float32(*heads(1, 2, 2, 40, 50, 16))
     gradients = {}
     with hg.engine("kernels"):
         for name in ("float32", "bf16"):
             with hg.precision(name):
-                y, cache = attention.forward(*arrays[:2], arrays[1])
+                _, cache = attention.forward(q, k, k)
             for later in ("float32", "bf16"):
                 with hg.precision(later):
-                    gradients[name, later] = attention.backward(dy, cache)[0]
+                    gradients[name, later] = attention.backward(q, cache)[0]
     for name in ("float32", "bf16"):
         assert not np.array_equal(gradients[name, "float32"], gradients[name, "bf16"])
-    assert y.shape == dy.shape
 
 
 def test_keys_beyond_the_lengths_are_not_read(bf16: None) -> None:

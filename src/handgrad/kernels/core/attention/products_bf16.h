@@ -9,6 +9,8 @@ namespace handgrad::attention {
 
 #if defined(__AVX512F__)
 
+static_assert(kTileColumns<float> == kPairSide, "a panel of queries is one side");
+
 template <>
 inline constexpr long kBlockKeys<Pair> = 128;
 template <>
