@@ -16,8 +16,7 @@ belongs together.
 Kernels also have a precision: of the products of float32 arrays in dense, linear, matmul, the
 convolutions, the recurrent ops and attention. With `bf16` their operands are rounded to bfloat16 on
 the way in and summed in float32, in forward and in backward, each as the precision is when it is
-called.
-Everything kept or returned is float32, all other arithmetic too, and float64 stays float64.
+called. Everything kept or returned is float32, all other arithmetic too, and float64 stays float64.
 References compute in the type of their arrays.
 """
 
