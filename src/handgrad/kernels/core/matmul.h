@@ -270,12 +270,12 @@ struct Blocks {
           panels_(cut.panels.count) {
         long rows = cut.tiles.rows, columns = cut.panels.columns;
         const double work = double(rows) * double(columns) * double(cut.depth);
-        const long threads = work < kWorthSharing ? 1 : get_threads();
-        const long wanted = threads == 1 ? 1 : 2 * threads;
         const bool large = work >= kWorthPackingOnce, wide = columns >= rows;
-        const long least = (large ? 1 : 2) * kTileColumns<T>;
+        const long threads = work < kWorthSharing ? 1 : get_threads();
+        const long wanted = threads == 1 && !large ? 1 : 2 * threads;
+        const long narrowest = (large ? 1 : 2) * kTileColumns<T>;
         while (down * across < wanted) {
-            if (columns > least && (large ? wide : columns >= rows))
+            if (columns > narrowest && (large ? wide : columns >= rows))
                 across *= 2;
             else if (rows > 2 * kTileRows)
                 down *= 2;
