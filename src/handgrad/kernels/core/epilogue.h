@@ -15,6 +15,7 @@ struct ActivateTile {
     T* saved;
     long stride;
     const T* bias;
+    bool large = false;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
         with_activation<T>(activation, slope, [&](auto f) {
@@ -33,11 +34,13 @@ struct ActivateTile {
     }
 
   private:
-    static void put(T* target, Vec<T> v, int have) {
-        if (have == kLanes<T>)
-            store(target, v);
-        else
+    void put(T* target, Vec<T> v, int have) const {
+        if (have < kLanes<T>)
             store_some(target, v, have);
+        else if (large)
+            stream(target, v);
+        else
+            store(target, v);
     }
 };
 
