@@ -18,7 +18,8 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::option
     multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
                              StridedPack<T>{weight.data(), inputs, 1},
                              ActivateTile<T>{activation, slope, y.data(), data_or_null(saved),
-                                             outputs, data_or_null(bias), data_or_null(plus)});
+                                             outputs, data_or_null(bias), data_or_null(plus),
+                                             outgrows_caches<T>(rows * outputs)});
 }
 
 // da = dh · f′ and db = Σ da over the rows, in one sweep. A large one goes row by row, as rows lie
@@ -72,14 +73,16 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<
                                      dbias ? dbias->data() : nullptr, rows, outputs);
         });
     if (dx)
-        multiply_at_precision<T>(rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
-                                 StridedPack<T>{weight.data(), 1, inputs},
-                                 ActivateTile<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr,
-                                                 data_or_null(plus)});
+        multiply_at_precision<T>(
+            rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
+            StridedPack<T>{weight.data(), 1, inputs},
+            ActivateTile<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr, data_or_null(plus),
+                            outgrows_caches<T>(rows * inputs)});
     if (dweight)
-        multiply_at_precision<T>(outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
-                                 StridedPack<T>{x.data(), 1, inputs},
-                                 WriteTile<T>{dweight->data(), inputs});
+        multiply_at_precision<T>(
+            outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
+            StridedPack<T>{x.data(), 1, inputs},
+            WriteTile<T>{dweight->data(), inputs, outgrows_caches<T>(outputs * inputs)});
 }
 
 template <class T>

@@ -17,6 +17,7 @@ struct ActivateTile {
     long stride;
     const T* bias;
     const T* plus;
+    bool large = false;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
         with_activation<T>(activation, slope, [&](auto f) {
@@ -40,11 +41,13 @@ struct ActivateTile {
     static Vec<T> get(const T* source, int have) {
         return have == kLanes<T> ? load(source) : load_some(source, have);
     }
-    static void put(T* target, Vec<T> v, int have) {
-        if (have == kLanes<T>)
-            store(target, v);
-        else
+    void put(T* target, Vec<T> v, int have) const {
+        if (have < kLanes<T>)
             store_some(target, v, have);
+        else if (large)
+            stream(target, v);
+        else
+            store(target, v);
     }
 };
 

@@ -365,23 +365,32 @@ void multiply(long rows, long columns, long depth, const PackA& pack_a, const Pa
     }
 }
 
+// Whether a result of so many values outgrows the second-level cache, and is better streamed: what
+// it displaces there is worth as much as itself.
+template <class T>
+constexpr bool outgrows_caches(long count) {
+    return count * static_cast<long>(sizeof(T)) >= 2 << 20;
+}
+
 // A finish that writes the tile to a row-major matrix.
 template <class T>
 struct WriteTile {
     T* data;
     long stride;
+    bool large = false;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
         for (int i = 0; i < rows; i++) {
             T* target = data + (row + i) * stride + column;
             for (int c = 0; c < columns; c += kLanes<T>) {
-                Vec<T> v = load(tile + i * width + c);
+                const Vec<T> v = load(tile + i * width + c);
                 const int have = std::min(kLanes<T>, columns - c);
-                if (have == kLanes<T>) {
-                    store(target + c, v);
-                } else {
+                if (have < kLanes<T>)
                     store_some(target + c, v, have);
-                }
+                else if (large)
+                    stream(target + c, v);
+                else
+                    store(target + c, v);
             }
         }
     }

@@ -92,6 +92,18 @@ inline void store_some(T* p, Vec<T> v, long n) {
         for (long i = 0; i < n; i++) p[i] = v[i];
 }
 
+// For what is too large to be found in a cache later: it goes past them, and lines that are written
+// as a whole need not be fetched first. What hands work from thread to thread is a locked
+// instruction, which waits for these stores too.
+template <class T>
+inline void stream(T* p, Vec<T> v) {
+#if defined(__AVX512F__)
+    if (reinterpret_cast<std::uintptr_t>(p) % kVectorBytes == 0)
+        return _mm512_stream_ps(reinterpret_cast<float*>(p), (__m512)v);
+#endif
+    store(p, v);
+}
+
 // Rows of images are short: a call of memcpy for each would take longer than the copy.
 template <class T>
 inline void copy_values(T* target, const T* source, long count) {
