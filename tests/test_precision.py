@@ -145,6 +145,60 @@ def test_a_convolution_is_that_of_rounded_operands(case: Case, bf16: None) -> No
         assert_close(gradients[name], expected[name], "bf16", f"d{name}")
 
 
+#: x, filters, kernel and options that fill tiles and do not: a lane, a pair or a row of places left
+#: over, two blocks of channels and of filters, rows that a stride brings together.
+SHAPES: tuple[tuple[tuple[int, ...], int, tuple[int, int], dict[str, Any]], ...] = (
+    ((2, 33, 5, 17), 33, (3, 3), {"padding": 1}),
+    ((1, 66, 3, 40), 17, (1, 1), {}),
+    ((1, 40, 7, 33), 49, (2, 3), {"stride": 2, "padding": 2}),
+    ((1, 5, 11, 50), 16, (3, 2), {"stride": 3, "dilation": 2}),
+    ((3, 1, 1, 1), 1, (1, 1), {}),
+    ((2, 35, 9, 9), 70, (3, 3), {"groups": 5, "padding": (0, 2), "dilation": (3, 1)}),
+    ((1, 2, 2, 70), 3, (2, 5), {"stride": (5, 4), "padding": (3, 0)}),
+)
+each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
+
+
+def convolved(x: Any, dy: Any, weight: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """y, dx and dweight of the kernel, and those of the reference for rounded operands."""
+    y, cache = conv2d.forward(x, weight, **options)
+    ours = (y, *conv2d.backward(dy, cache)[:2])
+    with hg.precision("float32"), hg.engine("reference"), np.errstate(invalid="ignore"):
+        y, cache = conv2d.forward(rounded(x), rounded(weight), **options)
+        return *ours, y, *conv2d.backward(rounded(dy), cache)[:2]
+
+
+def operands(shape: Any) -> tuple[Any, ...]:
+    size, filters, kernel, options = shape
+    x = some(*size)
+    weight = some(filters, size[1] // options.get("groups", 1), *kernel, seed=1)
+    return x, some(*conv2d.forward(x, weight, **options)[0].shape, seed=2), weight, options
+
+
+@needs_unit
+@each_shape
+def test_convolutions_of_many_shapes(shape: Any, bf16: None) -> None:
+    *ours, y, dx, dweight = convolved(*operands(shape))
+    for name, found, expected in zip(("y", "dx", "dweight"), ours, (y, dx, dweight), strict=True):
+        assert_close(found, expected, "bf16", name)
+
+
+@needs_unit
+@each_shape
+def test_what_is_no_number_spreads_as_far_as_the_taps(shape: Any, bf16: None) -> None:
+    x, dy, weight, options = operands(shape)
+    broken = x.copy()
+    broken[0, 0, 0, -1], broken[-1, -1, -1, 0] = np.nan, np.inf
+    y, _, dweight, exact_y, _, exact_dweight = convolved(broken, dy, weight, options)
+    assert_close(y, exact_y, "bf16", "y")
+    assert_close(dweight, exact_dweight, "bf16", "dweight")
+    broken = dy.copy()
+    broken[0, 0, 0, -1], broken[-1, -1, -1, 0] = np.nan, np.inf
+    _, dx, dweight, _, exact_dx, exact_dweight = convolved(x, broken, weight, options)
+    assert_close(dx, exact_dx, "bf16", "dx")
+    assert_close(dweight, exact_dweight, "bf16", "dweight")
+
+
 @needs_unit
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_conv2d_keeps_its_bias_and_activation_in_float32(activation: str, bf16: None) -> None:
