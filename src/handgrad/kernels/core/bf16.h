@@ -216,11 +216,17 @@ class AnyPack {
 void multiply_amx(long rows, long columns, long depth, const AnyPack& a, const AnyPack& b,
                   const AnyFinish& finish);
 
+// A vector, or little more than one of AMX's squares, is not worth its tiles: what they are filled
+// up with takes longer than dots of pairs.
+inline bool fills_amx(long rows, long columns, long depth) {
+    return std::min(rows, columns) > 4 && rows * columns * depth > kAmxSide * kAmxSide * kAmxSide;
+}
+
 // C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
 template <class PackA, class PackB, class Finish>
 void multiply_bf16(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
                    const Finish& finish) {
-    if (bf16_unit() == Bf16Unit::kAmx)
+    if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, depth))
         return multiply_amx(rows, columns, depth, AnyPack(pack_a), AnyPack(pack_b),
                             AnyFinish(finish));
     multiply<Pair>(rows, columns, (depth + 1) / 2, PairPack<PackA>{pack_a, depth},
