@@ -30,7 +30,8 @@ needs_vectors = pytest.mark.skipif(
 )
 needs_unit = pytest.mark.skipif(UNIT == "none", reason="no avx512_bf16 or AMX in use here")
 
-#: rows, columns, depth: tiles and vectors filled and not, odd sums, nothing, several steps.
+#: rows, columns, depth: tiles and vectors filled and not, odd sums, nothing, several steps and
+#: rounds, a result that is streamed.
 SIZES = (
     (1, 1, 1),
     (3, 5, 2),
@@ -42,6 +43,7 @@ SIZES = (
     (123, 101, 67),
     (2, 40, 1500),
     (37, 35, 2049),
+    (530, 1000, 40),
 )
 
 CONVOLUTIONS = [case for case in CASES if case.op in ("conv1d", "conv2d", "conv_transpose2d")]

@@ -15,7 +15,7 @@ namespace {
 // half as long again.
 constexpr long kMostStep = 384 / kAmxSide;
 // Of a longer sum only so much is packed at a time, here in squares.
-constexpr long kRound = 4096 / kAmxSide;
+constexpr long kRound = 2048 / kAmxSide;
 // What a block packs stays in the second-level cache.
 constexpr long kBlockBytes = 512 << 10;
 constexpr long kMostStrips = 8;
@@ -79,7 +79,7 @@ void multiply_amx(long rows, long columns, long depth, const AnyPack& pack_a, co
     const auto [steps, step] = Steps(round, kMostStep);
     const long pitch = round * kSquarePairs;
     const long fits = kBlockBytes / (pitch * static_cast<long>(sizeof(Pair)));
-    const long even = own.count() / (4 * get_threads());
+    const long even = own.count() / (2 * get_threads());
     const long block = std::clamp(std::min(fits, even), 1L, kMostStrips);
 
     const Temporary<Pair> packed(shared.count() * pitch);
