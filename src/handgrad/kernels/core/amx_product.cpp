@@ -26,7 +26,7 @@ long squares_of(long count) { return (count + kAmxSide - 1) / kAmxSide; }
 
 // An operand as strips of 32 lanes, each made of squares of 32 terms.
 struct Strips {
-    const AnyPack& pack;
+    const StridedPack<float>& pack;
     Side side;
     long lanes, terms;
 
@@ -39,8 +39,10 @@ struct Strips {
     // lie in memory.
     void operator()(Range strips, Range squares, Pair* packed, long pitch) const {
         const auto one = [&](long i, long s) {
-            pack(side, packed + (i - strips.begin) * pitch + (s - squares.begin) * kSquarePairs,
-                 at(i), lanes_of(i), s * kAmxSide, std::min<long>(kAmxSide, terms - s * kAmxSide));
+            pack_square(side,
+                        packed + (i - strips.begin) * pitch + (s - squares.begin) * kSquarePairs,
+                        pack, at(i), lanes_of(i), s * kAmxSide,
+                        std::min<long>(kAmxSide, terms - s * kAmxSide));
         };
         if (pack.lanes_adjacent())
             for (long s = squares.begin; s < squares.end; s++)
@@ -67,8 +69,8 @@ void pack_for_all(const Strips& operand, Range squares, Pair* packed, bool alone
 
 }  // namespace
 
-void multiply_amx(long rows, long columns, long depth, const AnyPack& pack_a, const AnyPack& pack_b,
-                  const AnyFinish& finish) {
+void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& pack_a,
+                  const StridedPack<float>& pack_b, const AnyFinish& finish) {
     if (rows == 0 || columns == 0) return;
     const Strips a{pack_a, Side::kLeft, rows, depth}, b{pack_b, Side::kRight, columns, depth};
     const bool down = rows >= columns;

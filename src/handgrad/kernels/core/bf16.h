@@ -109,27 +109,16 @@ void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long l
 // Values by themselves.
 void round_values(Half* halves, const float* values, long count);
 
-// What `pack` gathers, in pairs of terms. `depth` is the number of terms in all.
-template <class Pack>
+// What a pack of a matrix gathers, in pairs of terms. `depth` is the number of terms in all.
 struct PairPack {
-    const Pack& pack;
+    const StridedPack<float>& pack;
     long depth;
 
     bool lanes_adjacent() const { return pack.lanes_adjacent(); }
 
     void operator()(Pair* panel, int width, long first, int lanes, long pair, long pairs) const {
         const long terms = std::min(2 * pairs, depth - 2 * pair);
-        if constexpr (std::is_same_v<Pack, StridedPack<float>>) {
-            pack_pairs(panel, width, pack, first, lanes, 2 * pair, terms);
-        } else {
-            constexpr long kChunk = 2 * kLanes<float>;
-            alignas(64) float values[kChunk * kTileColumns<float>];
-            for (long t = 0; t < terms; t += kChunk) {
-                const long some = std::min(kChunk, terms - t);
-                pack(values, width, first, lanes, 2 * pair + t, some);
-                round_panel(panel + t / 2 * width, values, width, some);
-            }
-        }
+        pack_pairs(panel, width, pack, first, lanes, 2 * pair, terms);
     }
 };
 
@@ -145,7 +134,7 @@ constexpr long entries_of(long terms) {
 template <class Entry, class Pack>
 auto entry_pack(const Pack& pack, long depth) {
     if constexpr (std::is_same_v<Entry, Pair>)
-        return PairPack<Pack>{pack, depth};
+        return PairPack{pack, depth};
     else
         return pack;
 }
@@ -182,39 +171,9 @@ constexpr long kSquarePairs = kAmxSide * kAmxSide / 2;
 void pack_square(Side side, Pair* square, const StridedPack<float>& matrix, long lane, int lanes,
                  long term, long terms);
 
-// Any gathering of float32 panels, as code that is compiled once can call it.
-class AnyPack {
-  public:
-    template <class Pack>
-    explicit AnyPack(const Pack& pack)
-        : pack_(&pack),
-          lanes_adjacent_(pack.lanes_adjacent()),
-          run_([](const void* p, Side side, Pair* square, long lane, int lanes, long term,
-                  long terms) {
-              const Pack& gather = *static_cast<const Pack*>(p);
-              if constexpr (std::is_same_v<Pack, StridedPack<float>>) {
-                  pack_square(side, square, gather, lane, lanes, term, terms);
-              } else {
-                  alignas(64) float values[kAmxSide * kAmxSide];
-                  gather(values, kAmxSide, lane, lanes, term, terms);
-                  pack_square(side, square, {values, 1, kAmxSide}, 0, kAmxSide, 0, terms);
-              }
-          }) {}
-
-    bool lanes_adjacent() const { return lanes_adjacent_; }
-    void operator()(Side side, Pair* square, long lane, int lanes, long term, long terms) const {
-        run_(pack_, side, square, lane, lanes, term, terms);
-    }
-
-  private:
-    const void* pack_;
-    bool lanes_adjacent_;
-    void (*run_)(const void*, Side, Pair*, long, int, long, long);
-};
-
 // C = A B on AMX.
-void multiply_amx(long rows, long columns, long depth, const AnyPack& a, const AnyPack& b,
-                  const AnyFinish& finish);
+void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
+                  const StridedPack<float>& b, const AnyFinish& finish);
 
 // A vector, or little more than one of AMX's squares, is not worth its tiles: what they are filled
 // up with takes longer than dots of pairs.
@@ -223,24 +182,22 @@ inline bool fills_amx(long rows, long columns, long depth) {
 }
 
 // C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
-template <class PackA, class PackB, class Finish>
-void multiply_bf16(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
-                   const Finish& finish) {
+template <class Finish>
+void multiply_bf16(long rows, long columns, long depth, const StridedPack<float>& a,
+                   const StridedPack<float>& b, const Finish& finish) {
     if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, depth))
-        return multiply_amx(rows, columns, depth, AnyPack(pack_a), AnyPack(pack_b),
-                            AnyFinish(finish));
-    multiply<Pair>(rows, columns, (depth + 1) / 2, PairPack<PackA>{pack_a, depth},
-                   PairPack<PackB>{pack_b, depth}, finish);
+        return multiply_amx(rows, columns, depth, a, b, AnyFinish(finish));
+    multiply<Pair>(rows, columns, (depth + 1) / 2, PairPack{a, depth}, PairPack{b, depth}, finish);
 }
 
 // `multiply` at the precision in force: float32 operands may be rounded to bfloat16, float64 ones
 // never are.
-template <class T, class PackA, class PackB, class Finish>
-void multiply_at_precision(long rows, long columns, long depth, const PackA& pack_a,
-                           const PackB& pack_b, const Finish& finish) {
+template <class T, class Finish>
+void multiply_at_precision(long rows, long columns, long depth, const StridedPack<T>& a,
+                           const StridedPack<T>& b, const Finish& finish) {
     if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16()) return multiply_bf16(rows, columns, depth, pack_a, pack_b, finish);
-    multiply<T>(rows, columns, depth, pack_a, pack_b, finish);
+        if (precision_bf16()) return multiply_bf16(rows, columns, depth, a, b, finish);
+    multiply<T>(rows, columns, depth, a, b, finish);
 }
 
 // That a kernel has a loop for a unit, and what its panels hold there.
