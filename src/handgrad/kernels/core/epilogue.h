@@ -29,9 +29,10 @@ struct ActivateTile {
                     const Vec<T> a = load(tile + i * width + c) + b;
                     const long at = (row + i) * stride + column + c;
                     const Vec<T> h = f.value(a);
-                    put(y + at, plus == nullptr ? h : Vec<T>(get(plus + at, have) + h), have);
+                    put(y + at, plus == nullptr ? h : Vec<T>(get(plus + at, have) + h), have,
+                        large);
                     if (plus != nullptr) __builtin_prefetch(plus + at + width);
-                    if (saved != nullptr) put(saved + at, f.kFromOutput ? h : a, have);
+                    if (saved != nullptr) put(saved + at, f.kFromOutput ? h : a, have, large);
                 }
             }
         });
@@ -40,14 +41,6 @@ struct ActivateTile {
   private:
     static Vec<T> get(const T* source, int have) {
         return have == kLanes<T> ? load(source) : load_some(source, have);
-    }
-    void put(T* target, Vec<T> v, int have) const {
-        if (have < kLanes<T>)
-            store_some(target, v, have);
-        else if (large)
-            stream(target, v);
-        else
-            store(target, v);
     }
 };
 

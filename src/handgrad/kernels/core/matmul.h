@@ -372,6 +372,17 @@ constexpr bool outgrows_caches(long count) {
     return count * static_cast<long>(sizeof(T)) >= 2 << 20;
 }
 
+// The first `have` lanes of a result; a large one's whole vectors are streamed.
+template <class T>
+void put(T* target, Vec<T> v, int have, bool large) {
+    if (have < kLanes<T>)
+        store_some(target, v, have);
+    else if (large)
+        stream(target, v);
+    else
+        store(target, v);
+}
+
 // A finish that writes the tile to a row-major matrix.
 template <class T>
 struct WriteTile {
@@ -384,13 +395,7 @@ struct WriteTile {
             T* target = data + (row + i) * stride + column;
             for (int c = 0; c < columns; c += kLanes<T>) {
                 const Vec<T> v = load(tile + i * width + c);
-                const int have = std::min(kLanes<T>, columns - c);
-                if (have < kLanes<T>)
-                    store_some(target + c, v, have);
-                else if (large)
-                    stream(target + c, v);
-                else
-                    store(target + c, v);
+                put(target + c, v, std::min(kLanes<T>, columns - c), large);
             }
         }
     }
