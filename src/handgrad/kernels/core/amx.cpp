@@ -52,53 +52,22 @@ AmxTiles::AmxTiles(int rows, int pairs) {
 
 AmxTiles::~AmxTiles() { release(); }
 
-__attribute__((target("amx-tile,amx-bf16"))) void multiply_squares(long squares, const Pair* a,
-                                                                   const Pair* b, float* tile,
-                                                                   bool accumulate) {
-    constexpr int stride = kAmxSide * sizeof(float);
-    see_memory(tile);
-    if (accumulate) {
-        _tile_loadd(0, tile, stride);
-        _tile_loadd(1, tile + 16, stride);
-        _tile_loadd(2, tile + 16 * kAmxSide, stride);
-        _tile_loadd(3, tile + 16 * kAmxSide + 16, stride);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    }
-    for (long s = 0; s < squares; s++, a += kSquarePairs, b += kSquarePairs) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, stride);
-        _tile_loadd(7, b + 16, stride);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + kSquarePairs / 2, 64);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, tile, stride);
-    _tile_stored(1, tile + 16, stride);
-    _tile_stored(2, tile + 16 * kAmxSide, stride);
-    _tile_stored(3, tile + 16 * kAmxSide + 16, stride);
-}
-
 namespace {
 
 // Two or four products that do not wait for each other, of 16 pairs at a time: one takes 52 cycles,
 // and after 16 the next can begin.
 template <int Down, int Across>
 __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long pairs, const AmxRows& a,
-                                                                 const Pair* b, float* tile,
+                                                                 const Pair* b, long b_row,
+                                                                 float* c, long c_row,
                                                                  bool accumulate) {
-    constexpr int kWidth = 16 * Across, kStride = 64 * Across;
-    see_memory(tile);
+    const long a_bytes = 4 * a.row, b_bytes = 4 * b_row, c_bytes = 4 * c_row;
+    see_memory(c);
     if (accumulate) {
-        _tile_loadd(0, tile, kStride);
-        if constexpr (Across == 2) _tile_loadd(1, tile + 16, kStride);
-        if constexpr (Down == 2) _tile_loadd(2, tile + 16 * kWidth, kStride);
-        if constexpr (Down * Across == 4) _tile_loadd(3, tile + 16 * kWidth + 16, kStride);
+        _tile_loadd(0, c, c_bytes);
+        if constexpr (Across == 2) _tile_loadd(1, c + 16, c_bytes);
+        if constexpr (Down == 2) _tile_loadd(2, c + 16 * c_row, c_bytes);
+        if constexpr (Down * Across == 4) _tile_loadd(3, c + 16 * c_row + 16, c_bytes);
     } else {
         _tile_zero(0);
         _tile_zero(1);
@@ -106,38 +75,38 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long pairs, con
         _tile_zero(3);
     }
     const Pair* rows = a.data;
-    for (long p = 0; p < pairs; p += kAmxPairs, rows += a.chunk, b += kAmxPairs * kWidth) {
-        _tile_loadd(4, rows, a.row * 4);
-        _tile_loadd(6, b, kStride);
+    for (long p = 0; p < pairs; p += kAmxPairs, rows += a.chunk, b += kAmxPairs * b_row) {
+        _tile_loadd(4, rows, a_bytes);
+        _tile_loadd(6, b, b_bytes);
         _tile_dpbf16ps(0, 4, 6);
         if constexpr (Across == 2) {
-            _tile_loadd(7, b + 16, kStride);
+            _tile_loadd(7, b + 16, b_bytes);
             _tile_dpbf16ps(1, 4, 7);
         }
         if constexpr (Down == 2) {
-            _tile_loadd(5, rows + 16 * a.row, a.row * 4);
+            _tile_loadd(5, rows + 16 * a.row, a_bytes);
             _tile_dpbf16ps(2, 5, 6);
         }
         if constexpr (Down * Across == 4) _tile_dpbf16ps(3, 5, 7);
     }
-    _tile_stored(0, tile, kStride);
-    if constexpr (Across == 2) _tile_stored(1, tile + 16, kStride);
-    if constexpr (Down == 2) _tile_stored(2, tile + 16 * kWidth, kStride);
-    if constexpr (Down * Across == 4) _tile_stored(3, tile + 16 * kWidth + 16, kStride);
+    _tile_stored(0, c, c_bytes);
+    if constexpr (Across == 2) _tile_stored(1, c + 16, c_bytes);
+    if constexpr (Down == 2) _tile_stored(2, c + 16 * c_row, c_bytes);
+    if constexpr (Down * Across == 4) _tile_stored(3, c + 16 * c_row + 16, c_bytes);
 }
 
 }  // namespace
 
-void multiply_rows(int rows, int width, long pairs, const AmxRows& a, const Pair* b, float* tile,
-                   bool accumulate) {
+void multiply_rows(int rows, int width, long pairs, const AmxRows& a, const Pair* b, long b_row,
+                   float* c, long c_row, bool accumulate) {
     if (rows > 16 && width > 16)
-        multiply_tiles<2, 2>(pairs, a, b, tile, accumulate);
+        multiply_tiles<2, 2>(pairs, a, b, b_row, c, c_row, accumulate);
     else if (rows > 16)
-        multiply_tiles<2, 1>(pairs, a, b, tile, accumulate);
+        multiply_tiles<2, 1>(pairs, a, b, b_row, c, c_row, accumulate);
     else if (width > 16)
-        multiply_tiles<1, 2>(pairs, a, b, tile, accumulate);
+        multiply_tiles<1, 2>(pairs, a, b, b_row, c, c_row, accumulate);
     else
-        multiply_tiles<1, 1>(pairs, a, b, tile, accumulate);
+        multiply_tiles<1, 1>(pairs, a, b, b_row, c, c_row, accumulate);
 }
 
 __attribute__((target("amx-tile,amx-bf16"))) double amx_multiply_adds(long rounds) {

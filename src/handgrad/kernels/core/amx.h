@@ -6,6 +6,8 @@
 // by side, rows at any one distance: bfloat16 values that lie in rows need no packing at all.
 #pragma once
 
+#include <optional>
+
 #include "core/bf16.h"
 
 namespace handgrad {
@@ -16,7 +18,7 @@ bool amx_granted();
 // What follows is there where kBf16Compiled is true.
 
 // Terms that one instruction takes.
-constexpr long kAmxTerms = 32;
+constexpr long kAmxTerms = kAmxSide;
 constexpr long kAmxPairs = kAmxTerms / 2;
 
 // The tiles are this thread's as long as one of these lives: 0 to 3 for sums, 4 and 5 for left
@@ -29,11 +31,21 @@ class AmxTiles {
     AmxTiles& operator=(const AmxTiles&) = delete;
 };
 
+// What a thread holds while it multiplies these entries: AMX's tiles if they are its pairs.
+template <class Entry>
+struct Registers {
+    Registers() {}
+};
+template <>
+struct Registers<Pair> {
+    std::optional<AmxTiles> amx;
+    Registers() {
+        if (bf16_unit() == Bf16Unit::kAmx) amx.emplace();
+    }
+};
+
 // The compiler does not know that tile instructions read memory: what was written must be there.
 inline void see_memory(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
-
-// tile (32 × 32) (+)= left squares × right squares, one after the other (pack_square).
-void multiply_squares(long squares, const Pair* a, const Pair* b, float* tile, bool accumulate);
 
 // Rows of pairs: how far it is from one to the next, and from 16 pairs of a row to its next 16.
 struct AmxRows {
@@ -41,11 +53,11 @@ struct AmxRows {
     long row, chunk;
 };
 
-// tile (+)= up to 32 rows × a panel of pairs that is 16 or 32 wide. The registers take 16 rows and
-// 16 pairs at a time: there is room for so many rows of operand and tile, and beyond the last pair
-// both operands have zeros.
-void multiply_rows(int rows, int width, long pairs, const AmxRows& a, const Pair* b, float* tile,
-                   bool accumulate);
+// c (+)= up to 32 rows × up to 32 lanes of pairs; the rows of b and of c lie b_row and c_row apart.
+// The registers take 16 rows, 16 lanes and 16 pairs at a time: there is room for so many rows and
+// lanes of operands and sums, and beyond the last pair both operands have zeros.
+void multiply_rows(int rows, int width, long pairs, const AmxRows& a, const Pair* b, long b_row,
+                   float* c, long c_row, bool accumulate);
 
 // Operations of so many rounds of products in the tiles alone, for the peak meter.
 double amx_multiply_adds(long rounds);

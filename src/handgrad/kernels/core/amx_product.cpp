@@ -105,8 +105,10 @@ void multiply_amx(long rows, long columns, long depth, const StridedPack<float>&
                         const Pair* y = packed.data() + (q * some.count() + s) * kSquarePairs;
                         float* tile = waits ? sums.data() + (t * shared.count() + q) * kSumsSize
                                             : own_sums + (t - begin) * kSumsSize;
-                        multiply_squares(std::min(step, some.count() - s), down ? x : y,
-                                         down ? y : x, tile, some.begin + s > 0);
+                        multiply_rows(kAmxSide, kAmxSide,
+                                      std::min(step, some.count() - s) * kAmxPairs,
+                                      {down ? x : y, kAmxPairs, kSquarePairs}, down ? y : x,
+                                      kAmxSide, tile, kAmxSide, some.begin + s > 0);
                         if (some.end < squares || s + step < some.count()) continue;
                         const long i = down ? t : q, j = down ? q : t;
                         finish(a.at(i), a.lanes_of(i), b.at(j), b.lanes_of(j), tile, kAmxSide);

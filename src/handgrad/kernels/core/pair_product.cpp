@@ -5,36 +5,10 @@ namespace handgrad {
 #if defined(__AVX512F__)
 namespace {
 
-__attribute__((target("amx-tile,amx-bf16"))) void multiply_on_amx(long terms, const Pair* a,
-                                                                  long a_step, const Pair* b,
-                                                                  long b_step, float* c,
-                                                                  long c_step, bool accumulate) {
-    const long b_bytes = b_step * 4, c_bytes = c_step * 4;
-    if (accumulate) {
-        _tile_loadd(0, c, c_bytes);
-        _tile_loadd(1, c + 16, c_bytes);
-        _tile_loadd(2, c + 16 * c_step, c_bytes);
-        _tile_loadd(3, c + 16 * c_step + 16, c_bytes);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    }
-    for (long t = 0; t < terms; t += kPairSide, a += a_step, b += kAmxPairs * b_step) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, b_bytes);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b + 16, b_bytes);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + 16 * kAmxPairs, 64);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, c, c_bytes);
-    _tile_stored(1, c + 16, c_bytes);
-    _tile_stored(2, c + 16 * c_step, c_bytes);
-    _tile_stored(3, c + 16 * c_step + 16, c_bytes);
+void multiply_on_amx(long terms, const Pair* a, long a_step, const Pair* b, long b_step, float* c,
+                     long c_step, bool accumulate) {
+    multiply_rows(kPairSide, kPairSide, terms / 2, {a, kAmxPairs, a_step}, b, b_step, c, c_step,
+                  accumulate);
 }
 
 __attribute__((target("avx512bf16"))) void multiply_on_vectors(long terms, const Pair* a,

@@ -6,8 +6,6 @@
 //   right   for each pair of terms its lanes, side by side
 #pragma once
 
-#include <optional>
-
 #include "core/amx.h"
 
 namespace handgrad {
@@ -17,14 +15,6 @@ namespace handgrad {
 constexpr long kPairSide = kAmxSide;
 
 inline long whole_sides(long n) { return (n + kPairSide - 1) / kPairSide * kPairSide; }
-
-// Has to live as long as products are made.
-struct PairRegisters {
-    std::optional<AmxTiles> tiles;
-    PairRegisters() {
-        if (bf16_unit() == Bf16Unit::kAmx) tiles.emplace();
-    }
-};
 
 // `count` values, a multiple of 16, become the nearest that bfloat16 has.
 void round_in_place(float* values, long count);
@@ -36,8 +26,8 @@ void round_left(Pair* left, const float* values, long pitch, long rows, long ter
 // zeros up to whole sides.
 void round_right(Pair* right, long step, const float* values, long pitch, long rows);
 
-// c (+)= A B: `a_step` and `b_step` pairs from 32 terms of A, and from one pair of terms of B, to
-// the next, and rows of C `c_step` apart.
+// c (+)= A B while Registers<Pair> live: `a_step` and `b_step` pairs from 32 terms of A, and from
+// one pair of terms of B, to the next, and rows of C `c_step` apart.
 void multiply_pairs(long rows, long lanes, long terms, const Pair* a, long a_step, const Pair* b,
                     long b_step, float* c, long c_step, bool accumulate);
 

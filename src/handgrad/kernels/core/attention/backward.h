@@ -58,7 +58,7 @@ class BackwardPiece {
           sums_v_(arena.take<T>(round_up(block_keys_, kTileKeys<Entry>) * dy_rows_.pitch())) {}
 
     void run(const KeyGradients<T>& dk, const KeyGradients<T>& dv) {
-        [[maybe_unused]] const Registers<Entry> registers;
+        const Registers<Entry> registers;
         for (long u = 0; u < piece_.units(); u++) gather_queries(u);
         std::fill_n(sums_q_, piece_.units() * sum_q_size(), T(0));
         for (long key = 0; key < keys_; key += kBlockKeys<Entry>) {

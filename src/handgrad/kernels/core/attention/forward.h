@@ -29,7 +29,7 @@ class ForwardPiece {
           sums_(arena.take<T>(v_.rows() * kWide<T>)) {}
 
     void run(const Heads<T>& y, T* log_sums) {
-        [[maybe_unused]] const Registers<Entry> registers;
+        const Registers<Entry> registers;
         k_.pack(call_.k.at(piece_.n, piece_.group), call_.k.place, keys_);
         v_.pack(call_.v.at(piece_.n, piece_.group), call_.v.place, keys_);
         for (long unit = piece_.first_unit; unit < piece_.last_unit; unit++) {

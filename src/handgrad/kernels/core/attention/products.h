@@ -8,6 +8,7 @@
 // `terms` is how many values a row has; each class fills up what it holds as its products want it.
 #pragma once
 
+#include "core/amx.h"
 #include "core/attention/arena.h"
 #include "core/attention/call.h"
 #include "core/strided_tile.h"
@@ -20,10 +21,6 @@ constexpr long kBlockKeys = 126;
 // Keys of one register tile.
 template <class Entry>
 constexpr long kTileKeys = kTileRows;
-
-// What has to live as long as products are made.
-template <class Entry>
-struct Registers {};
 
 // For each of some blocks of queries its rows, transposed.
 template <class T>

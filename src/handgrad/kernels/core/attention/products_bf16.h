@@ -17,9 +17,6 @@ template <>
 inline constexpr long kTileKeys<Pair> = kPairSide;
 
 template <>
-struct Registers<Pair> : PairRegisters {};
-
-template <>
 class QueryColumns<Pair> {
   public:
     QueryColumns(Arena& arena, long units, long terms)

@@ -36,7 +36,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
     const RowPanels<T> dh_rows(keep_m ? all : 0, 1, P);
 
     for_shares(sequences, kSlopes * H * (D + P), [&](Share share) {
-        const TileRegisters<Entry> registers;
+        const Registers<Entry> registers;
         const long most = share.count(sequences.batch());
         const Temporary<T> dh(most * pitch_h), dc(most * pitch), dm(unprojected ? most * pitch : 0);
         const StepMatrix<Entry> dh_t(unprojected ? most : 0, P);

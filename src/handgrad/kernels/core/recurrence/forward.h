@@ -34,7 +34,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
         }
 
     for_shares(sequences, S * H * (D + P), [&](Share share) {
-        const TileRegisters<Entry> registers;
+        const Registers<Entry> registers;
         const long most = share.count(sequences.batch());
         const StepMatrix<Entry> x_t(most, D), m_t(projection ? most : 0, H);
         const StepMatrix<Entry> first(most, P), second(most, P);

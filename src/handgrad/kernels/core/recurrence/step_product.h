@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "core/amx.h"
 #include "core/elementwise.h"
@@ -23,22 +22,11 @@ bool on_amx() {
     return std::is_same_v<Entry, Pair> && bf16_unit() == Bf16Unit::kAmx;
 }
 
-// The most rows of a register tile, and what a thread holds while it multiplies them.
+// The most rows of a register tile.
 template <class Entry>
 int tile_rows() {
     return on_amx<Entry>() ? kAmxSide : kTileRows;
 }
-template <class Entry>
-struct TileRegisters {
-    TileRegisters() {}
-};
-template <>
-struct TileRegisters<Pair> {
-    std::optional<AmxTiles> amx;
-    TileRegisters() {
-        if (on_amx<Pair>()) amx.emplace();
-    }
-};
 
 // Numbers side by side become entries side by side: copied, or rounded to pairs.
 template <class T>
@@ -182,8 +170,8 @@ void multiply_step(int rows, int width, long entries, const Entry* a, const Entr
                    Number<Entry>* tile, bool accumulate) {
     if constexpr (std::is_same_v<Entry, Pair>)
         if (on_amx<Entry>())
-            return multiply_rows(rows, width, entries, {a, kRowPitch, kAmxPairs}, b, tile,
-                                 accumulate);
+            return multiply_rows(rows, width, entries, {a, kRowPitch, kAmxPairs}, b, width, tile,
+                                 width, accumulate);
     multiply_tile<kRowPitch>(rows, width, entries, a, b, tile, accumulate);
 }
 

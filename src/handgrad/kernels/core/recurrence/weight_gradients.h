@@ -95,7 +95,7 @@ void multiply_packed(int height, int width, long entries, const Entry* a, const 
     if constexpr (std::is_same_v<Entry, Pair>)
         if (on_amx<Entry>())
             return multiply_rows(height, width, entries, {a, kAmxPairs, kAmxSide * kAmxPairs}, b,
-                                 tile, accumulate);
+                                 width, tile, width, accumulate);
     multiply_tile(height, width, entries, a, b, tile, accumulate);
 }
 
@@ -220,7 +220,7 @@ void weight_gradients(const RowPanels<Number<Entry>>& da,
         const Temporary<Entry> rounded(kTermsEach<Entry> > 1 ? most * kTileColumns<T> : 0);
         const Temporary<T> sums((end - begin) * tiles.count() * size);
         const Temporary<T> totals((end - begin) * kTileColumns<T>);
-        const TileRegisters<Entry> registers;
+        const Registers<Entry> registers;
         for (long s = 0; s < steps.count; s++) {
             const long term = std::min(s * steps.size, da.rows());
             const long terms = std::min(steps.size, da.rows() - term);
