@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tests.op_cases.case import add
 from tests.op_cases.makers import Maker, normal
 
@@ -44,11 +46,10 @@ def _conv2d(
     kernel: tuple[int, int],
     groups: int = 1,
     bias: bool = True,
+    transposed: bool = False,
 ) -> dict[str, Maker]:
-    makers = {
-        "x": normal(batch, channels, *size),
-        "weight": normal(out, channels // groups, *kernel),
-    }
+    planes = (channels, out // groups) if transposed else (out, channels // groups)
+    makers = {"x": normal(batch, channels, *size), "weight": normal(*planes, *kernel)}
     return makers | ({"bias": normal(out)} if bias else {})
 
 
@@ -82,22 +83,8 @@ add("conv2d", "empty batch", _conv2d(0, 3, (5, 7), 4, (3, 2)), activation="relu"
 add("conv2d", "large", _conv2d(5, 13, (17, 19), 37, (3, 3)), padding=1, large=True)
 add("conv2d", "large strided", _conv2d(3, 16, (21, 20), 33, (3, 3)), stride=2, large=True)
 
-
-def _transposed(
-    batch: int,
-    channels: int,
-    size: tuple[int, int],
-    out: int,
-    kernel: tuple[int, int],
-    groups: int = 1,
-    bias: bool = True,
-) -> dict[str, Maker]:
-    makers = {
-        "x": normal(batch, channels, *size),
-        "weight": normal(channels, out // groups, *kernel),
-    }
-    return makers | ({"bias": normal(out)} if bias else {})
-
+# A transposed kernel has channels and filters the other way round.
+_transposed = partial(_conv2d, transposed=True)
 
 add("conv_transpose2d", "one by one", _transposed(1, 1, (1, 1), 1, (1, 1)))
 add("conv_transpose2d", "plain", _transposed(2, 3, (4, 5), 5, (3, 2)))
