@@ -1,6 +1,6 @@
 """Measure handgrad beside its peers, in one run.
 
-    python -m benchmarks [--only mlp_tiny,lstm,gpt_mini,…,matmul,memory,footprint,accuracy]
+    python -m benchmarks [--only mlp_tiny,lstm,gpt_mini,…,matmul,calls,memory,footprint,accuracy]
                          [--peers torch,torch-compile,torch-bf16,jax,sklearn]
                          [--threads N] [--rounds N] [--quick] [--save]
     python -m benchmarks --only neighbour,scaling_gpt,scaling_attention,scaling_convolution,…
@@ -20,6 +20,7 @@ from rich.console import Console
 
 from benchmarks import (
     accuracy,
+    calls,
     footprint,
     machine,
     matmul,
@@ -36,7 +37,7 @@ from benchmarks.peers import INSTALL, installed, libraries
 from benchmarks.tables import tables
 
 #: What is measured without `--only`; the others take long, or make noise on purpose.
-DEFAULT: Final = (*works.NAMES, "matmul", "memory", "footprint", "accuracy")
+DEFAULT: Final = (*works.NAMES, "matmul", "calls", "memory", "footprint", "accuracy")
 SECTIONS: Final = (*DEFAULT, "neighbour", *scaling.SECTIONS)
 
 
@@ -100,6 +101,8 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
                 multiplying = [peer for peer in libraries(peers) if hasattr(matmul, peer)]
                 measured = matmul.measure(size, precision, multiplying, **timing)
                 keep("matmul", matmul.title(size, precision), measured)
+        elif name == "calls":
+            found["calls"] = calls.measure(rounds=timing["rounds"], burst=timing["burst"])
         elif name == "memory":
             examples = 2_000 if given.quick else memory.EXAMPLES
             found["memory"] = memory.measure(

@@ -49,6 +49,7 @@ def tables(result: Result) -> list[Table]:
         "scaling_convolution": (_scaling_convolution,),
         "scaling_threads": (_scaling_threads,),
         "neighbour": (_neighbour,),
+        "calls": (_calls,),
         "memory": (_memory,),
         "footprint": (_footprint,),
         "accuracy": (_accuracy,),
@@ -287,6 +288,14 @@ def _matmul(measured: dict[str, Any]) -> Table:
         "vs best peer",
     )
     return Table(f"Matrix product in GFLOP/s, median, {_threads(measured)}", header, rows)
+
+
+def _calls(measured: dict[str, Any]) -> Table:
+    rows = [
+        (stem, *(_spread(one[name], 1e6) for name in ("forward", "backward")))
+        for stem, one in measured.items()
+    ]
+    return Table("Calling an op, in µs beyond its kernel", ("op", "forward", "backward"), rows)
 
 
 def _megabytes(count: int) -> str:

@@ -153,27 +153,31 @@ if _asked is not None:
     set_precision(_asked)
 
 
+class _Kernel(NamedTuple):
+    """An op's module of kernels, and what every call has to know of it, looked up once."""
+
+    stem: str
+    module: ModuleType
+    takes_views: bool  # it says `STRIDED = True`: any view will do whose last axis is in one piece
+    forward_adds: bool
+    backward_adds: bool
+
+
 @functools.cache
-def _kernel_module(stem: str) -> ModuleType | None:
-    """The module with the kernels of op `stem`; None where there is none or no native code."""
+def _kernel_of(stem: str) -> _Kernel | None:
+    """The kernel of op `stem`; None where there is none or no native code."""
     if kernels.native is None or stem in kernels.PENDING:
         return None
-    return import_module(f"handgrad.kernels.{stem}")
-
-
-class _Like(NamedTuple):
-    """The shape and type of an output, which those of its gradient must equal."""
-
-    shape: tuple[int, ...]
-    dtype: Any
+    module = import_module(f"handgrad.kernels.{stem}")
+    views = getattr(module, "STRIDED", False)
+    return _Kernel(stem, module, views, takes_plus(module.forward), takes_plus(module.backward))
 
 
 def _like(y: Any) -> Any:
-    """A `_Like` for every array of nested outputs."""
-    if isinstance(y, tuple):
-        return tuple(map(_like, y))
-    # As _Like(y.shape, y.dtype), in half the time.
-    return tuple.__new__(_Like, (y.shape, y.dtype))
+    """The shape and type that the gradient of an output must have; a list of these for several."""
+    if type(y) is tuple:
+        return [_like(output) for output in y]
+    return y.shape, y.dtype
 
 
 class KernelCache:
@@ -182,13 +186,12 @@ class KernelCache:
     The fields of the kernel's own cache can be read from it.
     """
 
-    __slots__ = ("kept", "kernel", "like", "stem")
+    __slots__ = ("kept", "kernel", "like")
 
-    def __init__(self, stem: str, kernel: ModuleType, kept: Any, y: Any) -> None:
-        self.stem = stem
+    def __init__(self, kernel: _Kernel, kept: Any, y: Any) -> None:
         self.kernel = kernel
         self.kept = kept
-        self.like = _like(y)
+        self.like = _like(y) if type(y) is tuple else (y.shape, y.dtype)
 
     def __getattr__(self, name: str) -> Any:
         if name in KernelCache.__slots__:  # not set yet, as while a copy is being made
@@ -196,12 +199,7 @@ class KernelCache:
         return getattr(self.kept, name)
 
     def __repr__(self) -> str:
-        return f"{self.stem}.{self.kept!r}"
-
-
-def _takes_views(kernel: ModuleType | None) -> bool:
-    """Whether a kernel says `STRIDED = True`: any view will do whose last axis is in one piece."""
-    return getattr(kernel, "STRIDED", False)
+        return f"{self.kernel.stem}.{self.kept!r}"
 
 
 def _refusal(arguments: Any) -> str | None:
@@ -267,10 +265,10 @@ def implementation(reference: ModuleType, arrays: tuple[Any, ...]) -> ModuleType
     `arrays` are those that decide, as they decide for an op; the kernel takes them C-contiguous.
     """
     stem = reference.__name__.rpartition(".")[2]
-    kernel = None if _engine == "reference" else _kernel_module(stem)
+    kernel = None if _engine == "reference" else _kernel_of(stem)
     refusal = None if kernel is None else _refusal(arrays)
     if kernel is not None and refusal is None:
-        return kernel
+        return kernel.module
     _check_kernel(stem, refusal)
     return reference
 
@@ -328,33 +326,33 @@ def _dispatched_forward(
 ) -> Callable[..., Any]:
     @functools.cache
     def check(name: str) -> Callable[..., None]:
-        """The op's own `validate` or `validate_values`, which stand below its forward."""
+        """The op's own `validate` or `validate_values`, which may stand below its forward."""
         return getattr(home, name, lambda *args, **kwargs: None)
 
     def forward(*args: Any, plus: Any = None, **kwargs: Any) -> Any:
         check("validate")(*args, **kwargs)
         if _engine != "reference":
-            kernel = _kernel_module(stem)
+            kernel = _kernel_of(stem)
             refusal = None
-            views = _takes_views(kernel)
-            if kernel is not None and not _fits(args, kwargs, _PLAIN, views):
+            if kernel is not None and not _fits(args, kwargs, _PLAIN, kernel.takes_views):
                 refusal = _refusal((*args, *kwargs.values()))
                 if refusal is None:
+                    views = kernel.takes_views
                     args = tuple(_readable(value, views) for value in args)
                     kwargs = {name: _readable(value, views) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
-                adds = plus is not None and takes_plus(kernel.forward)
+                adds = plus is not None and kernel.forward_adds
                 if adds:
                     kwargs["plus"] = plus
                 try:
-                    y, kept = kernel.forward(*args, **kwargs)
+                    y, kept = kernel.module.forward(*args, **kwargs)
                 except IndexError:
                     # Kernels look at indices as they use them; the op has the words for it.
                     check("validate_values")(*args, **kwargs)
                     raise
                 if plus is not None and not adds:
                     y = addend(plus, y) + y
-                return y, KernelCache(stem, kernel, kept, y)
+                return y, KernelCache(kernel, kept, y)
             _check_kernel(f"ops.{stem}", refusal)
         _spoil_recording(f"ops.{stem} ran as its reference")
         check("validate_values")(*args, **kwargs)
@@ -369,15 +367,16 @@ def _as_outputs(dy: Any, like: Any, stem: str, views: bool, optional: bool = Fal
 
     None may stand for the gradient of an output beside the first.
     """
-    if type(like) is _Like:
+    if type(like) is tuple:
         if dy is None and optional:
             return None
+        shape, dtype = like
         if dy is None:
-            raise ShapeError(f"{stem}: dy is None; allowed: {like.dtype} and {like.shape}, as y")
-        if dy.shape != like.shape or dy.dtype != like.dtype:
+            raise ShapeError(f"{stem}: dy is None; allowed: {dtype} and {shape}, as y")
+        if dy.shape != shape or dy.dtype != dtype:
             raise ShapeError(
                 f"{stem}: dy is of {dy.dtype} and has shape {tuple(dy.shape)}; "
-                f"allowed: {like.dtype} and {like.shape}, as y"
+                f"allowed: {dtype} and {shape}, as y"
             )
         return _readable(dy, views)
     if not isinstance(dy, tuple | list) or len(dy) != len(like):
@@ -394,12 +393,13 @@ def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[.
     def backward(dy: Any, cache: Any, out: Any = None, plus: Any = None) -> Any:
         if type(cache) is not KernelCache:
             return _place(_with(plus, reference(dy, cache)), out)
-        dy = _as_outputs(dy, cache.like, stem, _takes_views(cache.kernel))
+        kernel = cache.kernel
+        dy = _as_outputs(dy, cache.like, stem, kernel.takes_views)
         if plus is None:
-            return cache.kernel.backward(dy, cache.kept, out=out)
-        if takes_plus(cache.kernel.backward):
-            return cache.kernel.backward(dy, cache.kept, out=out, plus=plus)
-        return _place(_with(plus, cache.kernel.backward(dy, cache.kept, out=out)), out)
+            return kernel.module.backward(dy, cache.kept, out=out)
+        if kernel.backward_adds:
+            return kernel.module.backward(dy, cache.kept, out=out, plus=plus)
+        return _place(_with(plus, kernel.module.backward(dy, cache.kept, out=out)), out)
 
     return backward
 

@@ -28,7 +28,9 @@ INSTRUCTION_SETS: Final = {
 }
 
 #: Native functions that a recording passes over: they compute nothing that it would have to repeat.
-_SERVICES: Final = frozenset({"empty", "fits", "has_whole_rows", "kernel", "spoil_recording"})
+_SERVICES: Final = frozenset(
+    {"empty", "empty_like", "fits", "has_whole_rows", "kernel", "spoil_recording"}
+)
 
 
 def _load() -> tuple[ModuleType | None, str, str]:

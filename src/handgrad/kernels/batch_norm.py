@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, empty_like, place
 
 assert native is not None
 _forward, _backward = native.batch_norm_forward, native.batch_norm_backward
@@ -42,7 +42,7 @@ def forward(
     eps: float = 1e-5,
     activation: str = "identity",
 ) -> tuple[Array, Cache]:
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     channels = gamma.shape
     statistics = empty((*channels, 2), x.dtype)
     next_mean = empty(channels, x.dtype) if training else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty_like, place
 
 assert native is not None
 _forward, _backward = (
@@ -39,8 +39,8 @@ def forward(
     pos_weight: Array | None = None,
     reduction: str = "mean",
 ) -> tuple[Array, Cache]:
-    slope = empty(x.shape, x.dtype)
-    losses = empty(x.shape, x.dtype) if reduction == "none" else None
+    slope = empty_like(x)
+    losses = empty_like(x) if reduction == "none" else None
     summed = _forward(x, target, _spread(weight, x), _spread(pos_weight, x), slope, losses)
     if losses is not None:
         return losses, Cache(slope, None)

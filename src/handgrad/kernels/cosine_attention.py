@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.memory import empty, empty_like, indices, place
 
 assert native is not None
 _forward, _backward = native.cosine_attention_forward, native.cosine_attention_backward
@@ -39,13 +39,13 @@ def forward(
     lengths = None if lengths is None else indices(lengths)
     cache = Cache(
         h,
-        empty(s.shape, s.dtype),
+        empty_like(s),
         empty(h.shape, s.dtype),
         empty((*s.shape[:2], 1), s.dtype),
         empty((*h.shape[:2], 1), s.dtype),
         alpha,
     )
-    c = empty(s.shape, s.dtype)
+    c = empty_like(s)
     _forward(s, h, mask, lengths, eps, *cache[1:], c)
     return c, cache
 

@@ -8,7 +8,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch import addend
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, empty_like, place
 
 assert native is not None
 _forward, _backward = native.dense_forward, native.dense_backward
@@ -38,7 +38,7 @@ def forward(
     code = code_of(activation, approximate)
     y = empty((*x.shape[:-1], weight.shape[0]), x.dtype)
     apart = keeps_input(code) or (plus is not None and activation != "identity")
-    saved = empty(y.shape, y.dtype) if apart else None
+    saved = empty_like(y) if apart else None
     _forward(x, weight, bias, addend(plus, y), y, saved, code, negative_slope)
     return y, Cache(x, weight, bias, y if saved is None else saved, code, negative_slope)
 

@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.dispatch import addend
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, empty_like, place
 from handgrad.kernels.sums import add
 
 assert native is not None
@@ -37,7 +37,7 @@ def forward(
     drawn = empty(x.shape, np.float32)
     rng.random(dtype=np.float32, out=drawn)
     mask = empty(x.shape, np.bool_)
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
     _forward(x, drawn, plus, mask, y, p, scale)
     return y, Cache(mask, scale)

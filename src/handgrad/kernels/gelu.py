@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty_like, place
 
 assert native is not None
 _PAIRS: Final = {
@@ -23,7 +23,7 @@ class Cache(NamedTuple):
 
 
 def forward(x: Array, *, approximate: str = "none") -> tuple[Array, Cache]:
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     _PAIRS[approximate][0](x, y)
     return y, Cache(x, approximate)
 

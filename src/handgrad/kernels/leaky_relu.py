@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty_like, place
 
 assert native is not None
 _forward, _backward = native.leaky_relu_forward, native.leaky_relu_backward
@@ -20,7 +20,7 @@ class Cache(NamedTuple):
 
 
 def forward(x: Array, *, negative_slope: float = 0.01) -> tuple[Array, Cache]:
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     _forward(x, y, negative_slope)
     return y, Cache(x, negative_slope)
 

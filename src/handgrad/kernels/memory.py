@@ -15,6 +15,8 @@ assert native is not None
 
 #: `empty(shape, dtype)`: an uninitialised C-contiguous NumPy array, 64-byte aligned when large.
 empty = native.empty
+#: `empty_like(array)`: the same, of the shape and type of another.
+empty_like = native.empty_like
 _spoil_recording = native.spoil_recording
 
 
@@ -38,11 +40,11 @@ def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Arr
     It has the type of `like`, and its shape unless another is given. Raises ArgumentError where
     `wanted` cannot take it.
     """
-    shape = like.shape if shape is None else shape
     if wanted is None:
-        return empty(shape, like.dtype)
+        return empty_like(like) if shape is None else empty(shape, like.dtype)
     if wanted is SKIP:
         return None
+    shape = like.shape if shape is None else shape
     if wanted.shape != shape or wanted.dtype != like.dtype or not wanted.flags.c_contiguous:
         raise ArgumentError(
             f"out= has an array of shape {wanted.shape}, {wanted.dtype}; "

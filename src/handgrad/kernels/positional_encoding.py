@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty_like, place
 from handgrad.ops.positional_encoding import table
 
 assert native is not None
@@ -26,7 +26,7 @@ def _table(length: int, features: int, offset: int, base: float, dtype: Any) -> 
 
 
 def forward(x: Array, *, offset: int = 0, base: float = 10000.0) -> tuple[Array, Cache]:
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     _add_repeated(x, _table(*x.shape[-2:], offset, base, x.dtype), y)
     return y, Cache()
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty_like, place
 
 assert native is not None
 _forward, _backward = native.relu_forward, native.relu_backward
@@ -19,7 +19,7 @@ class Cache(NamedTuple):
 
 
 def forward(x: Array) -> tuple[Array, Cache]:
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     _forward(x, y)
     return y, Cache(y)
 

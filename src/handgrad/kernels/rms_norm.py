@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from handgrad.arrays import Array
 from handgrad.dispatch import addend
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, empty_like, place
 
 assert native is not None
 _forward, _backward = native.rms_norm_forward, native.rms_norm_backward
@@ -22,7 +22,7 @@ class Cache(NamedTuple):
 
 
 def forward(x: Array, gamma: Array, *, eps: float = 1e-5) -> tuple[Array, Cache]:
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     statistics = empty((*x.shape[:-1], 2), x.dtype)
     _forward(x, gamma, y, statistics, eps)
     return y, Cache(x, gamma, statistics)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty_like, place
 
 assert native is not None
 _forward, _backward = native.softmax_forward, native.softmax_backward
@@ -21,7 +21,7 @@ class Cache(NamedTuple):
 
 
 def forward(x: Array, *, axis: int = -1) -> tuple[Array, Cache]:
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     shape, axis = x.shape, axis % x.ndim
     sizes = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     _forward(x, y, *sizes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty_like, place
 
 assert native is not None
 _sum, _values, _backward = (
@@ -29,7 +29,7 @@ class Cache(NamedTuple):
 
 def forward(x: Array, target: Array, *, reduction: str = "mean") -> tuple[Array, Cache]:
     if reduction == "none":
-        losses = empty(x.shape, x.dtype)
+        losses = empty_like(x)
         _values(x, target, losses)
         return losses, Cache(x, target, 2.0, True)
     n = max(x.size, 1)

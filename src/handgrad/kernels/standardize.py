@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, empty_like, place
 
 assert native is not None
 _forward, _backward = native.standardize_forward, native.standardize_backward
@@ -46,7 +46,7 @@ def forward(
         x = np.ascontiguousarray(x.transpose(order))
     kept = x.ndim - count
     width = math.prod(x.shape[kept:])
-    y = empty(x.shape, x.dtype)
+    y = empty_like(x)
     statistics = empty((*x.shape[:kept], 2), x.dtype)
     _forward(x, y, statistics, width, eps)
     return _moved_back(y, order), Cache(x, statistics, width, order)
@@ -60,7 +60,7 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     if order is None:
         _backward(dy, x, statistics, dx, width)
     else:
-        moved = empty(x.shape, x.dtype)
+        moved = empty_like(x)
         _backward(np.ascontiguousarray(dy.transpose(order)), x, statistics, moved, width)
         dx[...] = moved.transpose(np.argsort(order))
     return dx

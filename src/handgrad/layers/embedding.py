@@ -65,7 +65,7 @@ class Embedding(Layer):
         one.
         """
         if type(cache) is KernelCache and dy.flags.carray and dweight.flags.carray:
-            cache.kernel.add_gradient(dy, cache.kept, dweight)
+            cache.kernel.module.add_gradient(dy, cache.kept, dweight)
             return
         tokens = cache.tokens.reshape(-1)
         order = np.argsort(tokens, kind="stable")

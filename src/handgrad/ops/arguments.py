@@ -25,8 +25,22 @@ def check_eps(op: str, eps: float) -> None:
 
 def check_vector(op: str, name: str, vector: Array, length: int) -> None:
     """Raise ShapeError unless `vector` has shape (length,)."""
-    if tuple(vector.shape) != (length,):
+    if vector.shape != (length,):
         raise ShapeError(f"{op}: {name} has shape {tuple(vector.shape)}; allowed: ({length},)")
+
+
+def check_linear_map(op: str, x: Array, weight: Array, bias: Array | None) -> None:
+    """Raise ShapeError unless x is (..., in), weight (out, in) and bias (out,) or None."""
+    shape, weights = x.shape, weight.shape
+    if len(weights) != 2:
+        raise ShapeError(f"{op}: weight has shape {tuple(weights)}; allowed: (out, in)")
+    if not shape or shape[-1] != weights[1]:
+        raise ShapeError(
+            f"{op}: x has shape {tuple(shape)}; allowed: (..., {weights[1]}), "
+            f"because weight has shape {tuple(weights)} = (out, in)"
+        )
+    if bias is not None:
+        check_vector(op, "bias", bias, weights[0])
 
 
 def check_same_shape(op: str, name: str, array: Array, x: Array) -> None:

@@ -9,9 +9,8 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.errors import ShapeError
 from handgrad.ops.activation import activate, activation_gradient, check_activation
-from handgrad.ops.arguments import check_vector
+from handgrad.ops.arguments import check_linear_map
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -41,15 +40,7 @@ def validate(
     negative_slope: float = 0.01,
     approximate: str = "none",
 ) -> None:
-    if len(weight.shape) != 2:
-        raise ShapeError(f"dense: weight has shape {tuple(weight.shape)}; allowed: (out, in)")
-    if len(x.shape) == 0 or x.shape[-1] != weight.shape[1]:
-        raise ShapeError(
-            f"dense: x has shape {tuple(x.shape)}; allowed: (..., {weight.shape[1]}), "
-            f"because weight has shape {tuple(weight.shape)} = (out, in)"
-        )
-    if bias is not None:
-        check_vector("dense", "bias", bias, weight.shape[0])
+    check_linear_map("dense", x, weight, bias)
     check_activation("dense", activation, approximate)
 
 

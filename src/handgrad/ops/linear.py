@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.errors import ShapeError
+from handgrad.ops.arguments import check_linear_map
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -24,17 +24,7 @@ class Cache(NamedTuple):
 
 
 def validate(x: Array, weight: Array, bias: Array | None = None) -> None:
-    if len(weight.shape) != 2:
-        raise ShapeError(f"linear: weight has shape {tuple(weight.shape)}; allowed: (out, in)")
-    if len(x.shape) == 0 or x.shape[-1] != weight.shape[1]:
-        raise ShapeError(
-            f"linear: x has shape {tuple(x.shape)}; allowed: (..., {weight.shape[1]}), "
-            f"because weight has shape {tuple(weight.shape)} = (out, in)"
-        )
-    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise ShapeError(
-            f"linear: bias has shape {tuple(bias.shape)}; allowed: ({weight.shape[0]},)"
-        )
+    check_linear_map("linear", x, weight, bias)
 
 
 @operation

@@ -98,34 +98,48 @@ namespace {
 
 void release(PyObject* capsule) { give_back_block(PyCapsule_GetPointer(capsule, nullptr)); }
 
-nb::object empty(nb::handle shape, nb::handle dtype) {
-    PyArray_Dims dims{nullptr, 0};
-    PyArray_Descr* type = nullptr;
-    if (!PyArray_IntpConverter(shape.ptr(), &dims) || !PyArray_DescrConverter(dtype.ptr(), &type)) {
-        PyDimMem_FREE(dims.ptr);
-        throw nb::python_error();
-    }
+// Takes over the reference to `type`.
+nb::object new_array(int axes, const npy_intp* shape, PyArray_Descr* type) {
     std::size_t bytes = static_cast<std::size_t>(PyDataType_ELSIZE(type));
-    for (int i = 0; i < dims.len; i++) bytes *= static_cast<std::size_t>(dims.ptr[i]);
+    for (int i = 0; i < axes; i++) bytes *= static_cast<std::size_t>(shape[i]);
     PyObject* array;
     if (bytes < kSmall) {
-        array = PyArray_Empty(dims.len, dims.ptr, type, 0);
+        array = PyArray_Empty(axes, shape, type, 0);
     } else {
         void* data = take_block(bytes);
-        array = PyArray_NewFromDescr(&PyArray_Type, type, dims.len, dims.ptr, nullptr, data,
+        array = PyArray_NewFromDescr(&PyArray_Type, type, axes, shape, nullptr, data,
                                      NPY_ARRAY_CARRAY, nullptr);
         PyObject* owner = PyCapsule_New(data, nullptr, release);
         if (array != nullptr) PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner);
     }
-    PyDimMem_FREE(dims.ptr);
     if (array == nullptr) throw nb::python_error();
     return nb::steal(array);
+}
+
+nb::object empty(nb::handle shape, nb::handle dtype) {
+    struct Lengths : PyArray_Dims {
+        ~Lengths() { PyDimMem_FREE(ptr); }
+    } lengths{};
+    PyArray_Descr* type = nullptr;
+    if (!PyArray_IntpConverter(shape.ptr(), &lengths) ||
+        !PyArray_DescrConverter(dtype.ptr(), &type))
+        throw nb::python_error();
+    return new_array(lengths.len, lengths.ptr, type);
+}
+
+nb::object empty_like(nb::handle array) {
+    auto* like = reinterpret_cast<PyArrayObject*>(array.ptr());
+    if (!PyArray_Check(like)) throw nb::type_error("empty_like takes an array of NumPy");
+    PyArray_Descr* type = PyArray_DESCR(like);
+    Py_INCREF(type);
+    return new_array(PyArray_NDIM(like), PyArray_DIMS(like), type);
 }
 
 const Registrar registrar([](nb::module_& m) {
     if (_import_array() < 0) throw nb::python_error();
     m.def("empty", &empty, "shape"_a, "dtype"_a,
           "An uninitialised C-contiguous array; large ones come from memory used before.");
+    m.def("empty_like", &empty_like, "array"_a, "The same, of the shape and type of another.");
 });
 
 }  // namespace

@@ -1,0 +1,70 @@
+"""What calling an op costs besides its kernel: checks, the choice of engine, arrays, the cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.bursts import Spread
+
+_X, _W, _B = (
+    np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    for seed, shape in enumerate([(4, 8), (8, 8), (8,)])
+)
+#: Ops of small networks, on arrays so small that their kernels take no time to speak of.
+CALLS: Final[dict[str, tuple[Any, ...]]] = {
+    "relu": (_X,),
+    "gelu": (_X,),
+    "softmax": (_X,),
+    "layer_norm": (_X, _B, _B),
+    "linear": (_X, _W, _B),
+    "dense": (_X, _W, _B),
+}
+
+
+def measure(*, rounds: int, burst: float) -> dict[str, Any]:
+    """Seconds of a call of each op beyond those of its kernel, forward and backward, one thread."""
+    return {stem: _measure(stem, arguments, rounds, burst) for stem, arguments in CALLS.items()}
+
+
+def _measure(stem: str, arguments: tuple[Any, ...], rounds: int, burst: float) -> dict[str, Any]:
+    op = import_module(f"handgrad.ops.{stem}")
+    y, cache = op.forward(*arguments)
+    dy = np.full_like(y, 0.5)
+    directions: dict[str, Callable[[], Any]] = {
+        "forward": lambda: op.forward(*arguments),
+        "backward": lambda: op.backward(dy, cache),
+    }
+    found = {}
+    for name, call in directions.items():
+        kernel = _kernel_alone(call)
+        count = max(1, round(burst / _seconds(call, 1000)))
+        found[name] = [_seconds(call, count) - _seconds(kernel, count) for _ in range(rounds)]
+    return {name: asdict(Spread.of(beyond)) for name, beyond in found.items()}
+
+
+def _kernel_alone(call: Callable[[], Any]) -> Callable[[], Any]:
+    """What the call does in native code, with the same arrays and nothing around it."""
+    from handgrad.kernels import native
+
+    assert native is not None
+    nothing = (np.zeros(0),)
+    recording = native.Recording(nothing, most_bytes=1 << 20)
+    recording.begin()
+    call()
+    recording.end()
+    assert not recording.why, recording.why
+    return lambda: recording.replay(nothing)
+
+
+def _seconds(call: Callable[[], Any], count: int) -> float:
+    """Of one of so many calls."""
+    began = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - began) / count
