@@ -13,3 +13,7 @@ def softmax(z):
 
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
+
+
+def no_backward(dy, cache):
+    """Forward does not come that far."""

@@ -11,12 +11,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
-from docs.mistakes import careddu, functions, gulino, transformer_notes, yamanishi, yeung
+from docs.mistakes import careddu, gulino, transformer_notes, yamanishi, yeung
 from docs.mistakes.row import Document, Form, Row, Verdict
 
 PAGE: Final = Path(__file__).parents[1] / "mistakes.md"
 MODULES: Final = (careddu, transformer_notes, gulino, yeung, yamanishi)
-_SHOWN: Final = tuple(module.__name__ for module in (functions, *MODULES))
 
 _INTRODUCTION: Final = """\
 # Mistakes in the documents
@@ -118,9 +117,15 @@ def _pieces(function: Callable[..., Any]) -> Iterator[str]:
         value = vars(sys.modules[function.__module__]).get(name)
         if isinstance(value, tuple):
             yield f"{name} = {value!r}"
-        elif inspect.isfunction(value) and value.__module__ in _SHOWN:
+        elif inspect.isfunction(value) and _is_shown(value):
             yield from _pieces(value)
     yield inspect.getsource(function).rstrip()
+
+
+def _is_shown(function: Callable[..., Any]) -> bool:
+    """Whether it belongs to a document: the page explains what `row` has, readers have the rest."""
+    home = function.__module__
+    return home.startswith("docs.mistakes.") and home != Row.__module__
 
 
 def _globals(code: CodeType) -> Iterator[str]:
