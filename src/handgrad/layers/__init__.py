@@ -11,12 +11,14 @@ from handgrad.layers.embedding import Embedding
 from handgrad.layers.feed_forward import FeedForward
 from handgrad.layers.flat import FlatArrays
 from handgrad.layers.flatten import Flatten
+from handgrad.layers.gru import GRU
 from handgrad.layers.last_step import LastStep
+from handgrad.layers.lstm import LSTM
 from handgrad.layers.normalization import BatchNorm, LayerNorm, RMSNorm
 from handgrad.layers.pooling import AvgPool2d, MaxPool2d
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
-from handgrad.layers.recurrent import GRU, LSTM, RNN, LeakyRNN
 from handgrad.layers.residual import Residual
+from handgrad.layers.rnn import RNN, LeakyRNN
 from handgrad.layers.sequential import Sequential
 from handgrad.layers.standardize import Standardize
 from handgrad.layers.transformer import TransformerDecoder, TransformerEncoder

@@ -12,7 +12,9 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
-from handgrad.layers.recurrent import GRU, LSTM, RNN
+from handgrad.layers.gru import GRU
+from handgrad.layers.lstm import LSTM
+from handgrad.layers.rnn import RNN
 from handgrad.models.attention_decoder import AttentionDecoder, Memory
 from handgrad.models.decoder_cells import CELLS
 from handgrad.models.decoder_scores import SCORES

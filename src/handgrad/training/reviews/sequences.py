@@ -14,8 +14,7 @@ from handgrad.arrays import Array
 from handgrad.data.dataset import Pixels
 from handgrad.data.ragged import Sequences
 from handgrad.data.sources import as_source
-from handgrad.layers.base import Layer
-from handgrad.layers.recurrent import GRU, LSTM, LeakyRNN
+from handgrad.layers import GRU, LSTM, Layer, LeakyRNN
 from handgrad.losses import CrossEntropy
 from handgrad.models.cls_encoder import ClsEncoder
 from handgrad.models.decoding import log_softmax

@@ -1,0 +1,77 @@
+"""Long short-term memory over whole sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from handgrad.layers.base import Shape
+from handgrad.layers.recurrent import Recurrent
+from handgrad.ops import lstm
+
+
+class LSTM(Recurrent):
+    """Long short-term memory, gates in the order i, f, g, o; see `Recurrent` and `hg.ops.lstm`.
+
+    Its state is the pair (h, c). With `proj_size` P > 0, h and y are projected: y has P features
+    and h is (layers · directions, N, P), while c keeps hidden_size.
+
+    `forget_bias` sets the forget gates' biases, b_ih to that value and b_hh to 0; 1 lets a new
+    network remember (Jozefowicz, Zaremba, Sutskever, An Empirical Exploration of Recurrent Network
+    Architectures, 2015). None leaves them as drawn, as PyTorch does.
+    """
+
+    op = lstm
+    weights = (*Recurrent.weights, "weight_hr")
+    states = ("h", "c")
+    gates = 4
+    flops_per_unit = 13
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        rng: np.random.Generator,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        dropout: float = 0.0,
+        bias: bool = True,
+        forget_bias: float | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        if not 0 <= proj_size < max(hidden_size, 1):
+            raise self._refusal(
+                f"proj_size is {proj_size!r}; allowed: 0 (none) to {hidden_size - 1}, "
+                "less than hidden_size"
+            )
+        if forget_bias is not None and not bias:
+            raise self._refusal(f"forget_bias is {forget_bias!r}; allowed without bias: None")
+        self.proj_size = proj_size
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            rng=rng,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            bias=bias,
+            dtype=dtype,
+        )
+        if forget_bias is not None:
+            for name, array in self.parameters.items():
+                if name.startswith("bias"):
+                    value = forget_bias if name.startswith("bias_ih") else 0.0
+                    array[hidden_size : 2 * hidden_size] = value
+
+    @property
+    def output_size(self) -> int:
+        return self.proj_size or self.hidden_size
+
+    def _shapes(self, inputs: int) -> dict[str, Shape]:
+        found = super()._shapes(inputs)
+        if self.proj_size:
+            found["weight_hr"] = (self.proj_size, self.hidden_size)
+        return found

@@ -1,0 +1,102 @@
+"""The recurrent network of one product: plain, and leaky with fixed rates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ShapeError
+from handgrad.layers.base import Shape
+from handgrad.layers.recurrent import Recurrent
+from handgrad.ops import leaky_rnn, rnn
+from handgrad.ops.arguments import check_choice
+
+
+class RNN(Recurrent):
+    """h_t = f(W_ih x_t + b_ih + W_hh h_{t−1} + b_hh), where f is tanh or relu; see `Recurrent`."""
+
+    op = rnn
+    flops_per_unit = 2
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        rng: np.random.Generator,
+        nonlinearity: str = "tanh",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        bias: bool = True,
+        dtype: Any = np.float32,
+    ) -> None:
+        check_choice("RNN", "nonlinearity", nonlinearity, rnn.NONLINEARITIES)
+        self.nonlinearity = nonlinearity
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            rng=rng,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            bias=bias,
+            dtype=dtype,
+        )
+
+    def _options(self) -> dict[str, Any]:
+        return {"nonlinearity": self.nonlinearity}
+
+
+class LeakyRNN(Recurrent):
+    """h_t = α h_{t−1} + (1 − α) tanh(W_ih x_t + b_ih), with fixed α; see `Recurrent`.
+
+    `alpha`, 0 to 1, is one number or one for every hidden unit, the same in every layer; it is kept
+    as a buffer and not trained.
+    """
+
+    op = leaky_rnn
+    weights = ("weight_ih", "bias_ih")
+    buffer_names = ("alpha",)
+    flops_per_unit = 4
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        rng: np.random.Generator,
+        alpha: float | Array,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        bias: bool = True,
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            rng=rng,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            bias=bias,
+            dtype=dtype,
+        )
+        rates = np.asarray(alpha, dtype=dtype)
+        if rates.shape not in ((), (hidden_size,)):
+            raise ShapeError(
+                f"LeakyRNN: alpha has shape {rates.shape}; allowed: a number or ({hidden_size},)"
+            )
+        if not np.all((rates >= 0) & (rates <= 1)):
+            raise self._refusal(f"alpha is {alpha!r}; allowed: 0 to 1")
+        self.alpha = np.array(np.broadcast_to(rates, (hidden_size,)))
+
+    def _shapes(self, inputs: int) -> dict[str, Shape]:
+        found: dict[str, Shape] = {"weight_ih": (self.hidden_size, inputs)}
+        return found | ({"bias_ih": (self.hidden_size,)} if self.bias else {})
+
+    def _options(self) -> dict[str, Any]:
+        return {"alpha": self.alpha}
