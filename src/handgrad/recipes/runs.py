@@ -13,9 +13,8 @@ from handgrad.recipes.building import build_model
 from handgrad.recipes.keys import task_of
 from handgrad.recipes.recipe import Recipe
 from handgrad.training import read_config
-from handgrad.training.checkpoint import load_arrays
+from handgrad.training.checkpoint import load_arrays, load_model_arrays
 from handgrad.training.folder import Run
-from handgrad.training.trainer import load_model_arrays
 
 #: What [data] has once a recipe knows its data: of classes, of a text, of pairs.
 _COMPLETE: Final = ({"shape", "classes"}, {"vocabulary"}, {"vocabularies"})

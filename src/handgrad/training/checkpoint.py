@@ -18,6 +18,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import RunError
+from handgrad.layers.base import Layer
 
 #: Written into every checkpoint; a reader refuses another one instead of misreading it.
 FORMAT = 1
@@ -84,6 +85,22 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, Any]] | Non
             f"written by this version of handgrad"
         )
     return arrays, state
+
+
+def load_model_arrays(model: Layer, arrays: Mapping[str, Array]) -> None:
+    """Set a model's parameters and buffers from the arrays of a model.safetensors."""
+    buffers = {name: array for name, array in arrays.items() if name in model.buffers}
+    model.update_parameters({name: a for name, a in arrays.items() if name not in buffers})
+    model.update_buffers(buffers)
+
+
+def under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays whose names start with `prefix`, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def generator_state(generator: np.random.Generator) -> dict[str, Any]:

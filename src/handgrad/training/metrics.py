@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +84,16 @@ class Evaluation:
     accuracy: float | None
     examples: int
     outputs: Array | None = None
+
+
+def layer_norms(gradients: Mapping[str, Array]) -> dict[str, float]:
+    """The norm of every layer's gradients together."""
+    squares: dict[str, float] = {}
+    for name, gradient in gradients.items():
+        layer = name.rpartition(".")[0]
+        flat = gradient.reshape(-1)
+        squares[layer] = squares.get(layer, 0.0) + float(flat @ flat)
+    return {layer: math.sqrt(square) for layer, square in squares.items()}
 
 
 def inputs_in(dtype: np.dtype[Any], inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -18,16 +18,21 @@ from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
-from handgrad.optimizers import Accumulation, Optimizer, clipping_factor, global_norm
+from handgrad.optimizers import Optimizer, clipping_factor, global_norm
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
-from handgrad.training.checkpoint import generator_state, restore_generator
+from handgrad.training.checkpoint import (
+    generator_state,
+    load_model_arrays,
+    restore_generator,
+    under,
+)
 from handgrad.training.folder import Run, resume_run, start_run
+from handgrad.training.gradients import StepGradients
 from handgrad.training.interrupts import Interrupt, Interrupted
-from handgrad.training.metrics import Judge, Sums, evaluate, inputs_in
+from handgrad.training.metrics import Sums, evaluate, layer_norms
 from handgrad.training.progress import Display, display_for
 from handgrad.training.review import Review
-from handgrad.training.step import TrainingStep
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
@@ -67,9 +72,12 @@ class Trainer:
     - `progress`: "auto", "bar", "lines" or "off".
     - `norms_every`: steps between two records of the gradient norms; by default about 200 a run.
 
-    The model's parameters become views of `trainer.parameters`, one flat buffer.
+    The model's parameters become views of `trainer.parameters`, one flat buffer; the gradients of
+    the last step stand in `trainer.gradients`.
     Raises ArgumentError where a value is impossible.
     """
+
+    gradients: FlatArrays
 
     def __init__(
         self,
@@ -124,12 +132,7 @@ class Trainer:
         self.norms_every = norms_every
         self.progress = progress
 
-        self._judge = Judge(loss)
         self.parameters = model.bind()
-        self._part = self.parameters.zeros_like()
-        self.gradients = self._part
-        self._step_on = TrainingStep(model, loss, self._part)
-        self._accumulation = Accumulation(self.parameters if accumulate > 1 else {})
         self.history = History()
         self.step = 0
         self.epoch = 0
@@ -139,6 +142,7 @@ class Trainer:
         self._shuffling, self._augmenting = (
             np.random.Generator(np.random.PCG64(stream)) for stream in streams
         )
+        self._gradients_of = StepGradients(self, self._augmenting)
         self._shuffling_before = generator_state(self._shuffling)
         self._position = 0
         self._examples = 0
@@ -273,12 +277,10 @@ class Trainer:
 
         while self._position < len(order):
             index = order[self._position : self._position + group]
-            if self.accumulate == 1:
-                self._gradients_of(source, index)
-            else:
-                self.gradients = self._accumulated(source, index)
+            self.gradients = self._gradients_of(source, index, self._sums)
             if run is not None and self.step % norms_every == 0:
-                run.log(self._norms())
+                norms = layer_norms(self.gradients)
+                run.log({"kind": "gradients", "step": self.step, "norms": norms})
             scale = 1.0
             if self.clip_norm is not None:
                 scale = clipping_factor(global_norm(self.gradients), self.clip_norm)
@@ -322,49 +324,6 @@ class Trainer:
                 self._save(run)
             if self._interrupt.asked and not last:
                 self._leave(run)
-
-    def _gradients_of(self, source: Source, index: Array) -> float:
-        """Forward, loss and backward of the examples at `index`; returns what they weigh."""
-        gathered, targets = source.gather(index)
-        inputs = inputs_in(self.parameters.buffer.dtype, gathered)
-        if self.augment is not None:
-            inputs = (self.augment(inputs[0], self._augmenting), *inputs[1:])
-        weight = 0.0
-
-        def judge(outputs: Array, loss: Array) -> None:
-            nonlocal weight
-            value = float(loss)
-            if not math.isfinite(value):
-                raise RunError(
-                    f"training: the loss is {value} at step {self.step + 1} "
-                    f"(epoch {self.epoch + 1}); a smaller learning rate or clip_norm usually "
-                    f"prevents this"
-                )
-            weight = self._judge.count(self._sums, value, outputs, targets)
-
-        self._step_on(inputs, targets, judge)
-        return weight
-
-    def _accumulated(self, source: Source, index: Array) -> FlatArrays:
-        """The gradients of all examples at `index`, taken `batch_size` at a time."""
-        parts = range(0, len(index), self.batch_size)
-        for first in parts:
-            weight = self._gradients_of(source, index[first : first + self.batch_size])
-            self._accumulation.add(self._part, 1.0 if self._judge.is_sum else weight)
-        gradients = self._accumulation.take()
-        if self._judge.is_sum:
-            gradients.buffer *= len(parts)
-        return gradients
-
-    def _norms(self) -> dict[str, Any]:
-        """The line of metrics.jsonl with the gradient norm of every layer, before clipping."""
-        squares: dict[str, float] = {}
-        for name, gradient in self.gradients.items():
-            layer = name.rpartition(".")[0]
-            flat = gradient.reshape(-1)
-            squares[layer] = squares.get(layer, 0.0) + float(flat @ flat)
-        norms = {layer: math.sqrt(square) for layer, square in squares.items()}
-        return {"kind": "gradients", "step": self.step, "norms": norms}
 
     def _epoch_record(self, validation: Source | None, pace: float) -> dict[str, Any]:
         record: dict[str, Any] = {
@@ -444,10 +403,10 @@ class Trainer:
                 raise RunError(
                     f"{run.folder}: {name} is {value}; allowed: {state[name]}, as in the checkpoint"
                 )
-        self.load_model_arrays(_under("model.", arrays))
-        self.optimizer.load_state(_under("optimizer.", arrays))
+        self.load_model_arrays(under("model.", arrays))
+        self.optimizer.load_state(under("optimizer.", arrays))
         for i, callback in enumerate(self.callbacks):
-            callback.restore(state["callbacks"][i], _under(f"callback{i}.", arrays))
+            callback.restore(state["callbacks"][i], under(f"callback{i}.", arrays))
         generators = state["generators"]
         restore_generator(self._shuffling, generators["shuffling"])
         restore_generator(self._augmenting, generators["augmenting"])
@@ -467,18 +426,3 @@ class Trainer:
             f"interrupted in epoch {self.epoch + 1} after step {self.step}; saved. "
             f"Continue with: {run.resume_command}"
         )
-
-
-def load_model_arrays(model: Layer, arrays: Mapping[str, Array]) -> None:
-    """Set a model's parameters and buffers from the arrays of a model.safetensors."""
-    buffers = {name: array for name, array in arrays.items() if name in model.buffers}
-    model.update_parameters({name: a for name, a in arrays.items() if name not in buffers})
-    model.update_buffers(buffers)
-
-
-def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }

@@ -1,0 +1,72 @@
+"""The gradients of one optimizer step: of one batch, or of several as if they were one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.sources import Source
+from handgrad.errors import RunError
+from handgrad.layers.flat import FlatArrays
+from handgrad.optimizers import Accumulation
+from handgrad.training.metrics import Judge, Sums, inputs_in
+from handgrad.training.step import TrainingStep
+
+if TYPE_CHECKING:
+    from handgrad.training.trainer import Trainer
+
+
+class StepGradients:
+    """`gradients_of(source, index, sums)`: what a trainer's model learns from those examples.
+
+    They are counted in `sums`. Raises RunError where the loss is not finite.
+    """
+
+    def __init__(self, trainer: Trainer, augmenting: np.random.Generator) -> None:
+        self._trainer = trainer
+        self._augmenting = augmenting
+        self._judge = Judge(trainer.loss)
+        self._part = trainer.parameters.zeros_like()
+        self._step_on = TrainingStep(trainer.model, trainer.loss, self._part)
+        self._accumulation = Accumulation(trainer.parameters if trainer.accumulate > 1 else {})
+
+    def __call__(self, source: Source, index: Array, sums: Sums) -> FlatArrays:
+        """The gradients of all examples at `index`, taken `batch_size` at a time."""
+        if self._trainer.accumulate == 1:
+            self._of_batch(source, index, sums)
+            return self._part
+        size = self._trainer.batch_size
+        parts = range(0, len(index), size)
+        for first in parts:
+            weight = self._of_batch(source, index[first : first + size], sums)
+            self._accumulation.add(self._part, 1.0 if self._judge.is_sum else weight)
+        gradients = self._accumulation.take()
+        if self._judge.is_sum:
+            gradients.buffer *= len(parts)
+        return gradients
+
+    def _of_batch(self, source: Source, index: Array, sums: Sums) -> float:
+        """Forward, loss and backward of the examples at `index`; returns what they weigh."""
+        trainer = self._trainer
+        gathered, targets = source.gather(index)
+        inputs = inputs_in(trainer.parameters.buffer.dtype, gathered)
+        if trainer.augment is not None:
+            inputs = (trainer.augment(inputs[0], self._augmenting), *inputs[1:])
+        weight = 0.0
+
+        def judge(outputs: Array, loss: Array) -> None:
+            nonlocal weight
+            value = float(loss)
+            if not math.isfinite(value):
+                raise RunError(
+                    f"training: the loss is {value} at step {trainer.step + 1} "
+                    f"(epoch {trainer.epoch + 1}); a smaller learning rate or clip_norm usually "
+                    f"prevents this"
+                )
+            weight = self._judge.count(sums, value, outputs, targets)
+
+        self._step_on(inputs, targets, judge)
+        return weight
