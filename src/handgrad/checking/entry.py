@@ -15,6 +15,7 @@ from handgrad.checking import situations
 from handgrad.checking.checker import Checker
 from handgrad.checking.report import CheckReport
 from handgrad.checking.situations import Setup
+from handgrad.checking.subject import Subject
 from handgrad.checking.targets import check_options, is_op, is_op_name, op_module
 from handgrad.errors import ArgumentError
 
@@ -55,10 +56,10 @@ def check(
     rng = np.random.default_rng((int(seed), crc32(b"handgrad.check")))
     check_options(target, op, options)
     setups = _setups(target, inputs, op, options, rng)
-    checker = Checker(target, op, wrt, seed, rng, own_inputs=bool(inputs))
+    subject = Subject(target, op, wrt, own_inputs=bool(inputs))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return checker.report(setups)
+        return Checker(subject, seed, rng).report(setups)
 
 
 def _setups(

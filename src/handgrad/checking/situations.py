@@ -43,7 +43,7 @@ def of_op(op: ModuleType, rng: np.random.Generator) -> list[Setup]:
     return [
         Setup(
             each.situation,
-            "usual sizes" if each.label == "usual" else each.label,
+            _label(each.label),
             each.arrays,
             each.options,
             each.smooth,
