@@ -36,6 +36,15 @@ def test_the_operation_shown_is_the_source() -> None:
     assert blocks("python")[2] == source[source.index("@operation") :]
 
 
+def test_the_check_shown_is_that_of_its_page() -> None:
+    command, _, verdict = blocks("console")[0].split("\n", 2)
+    page = (ROOT / "docs/find-the-bug.md").read_text("utf-8")
+    first = re.search(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert first is not None
+    assert first[1].startswith(command + "\n")
+    assert first[1].endswith(verdict)
+
+
 @pytest.mark.parametrize(
     "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
 )

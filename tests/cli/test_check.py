@@ -355,6 +355,10 @@ def test_as_a_program(here):
         (["scaled_file", "--shape", "x=3", "--option", "seed=1"], "a setting of the check"),
         (["scaled_file", "--shape", "x=3", "--wrt", "z"], "wrt has 'z'; allowed: x"),
         (["scaled_file", "--shape", "x=3", "--like", "norm"], "like is 'norm'"),
+        (["scaled_file", "--shape", "x=99999999,99999999"], "memory ran out"),
+        (["tanh", "--like", "norm"], "like is 'norm'"),
+        (["tanh", "--like", "relu"], "like is 'relu' for an op; allowed: no other than itself"),
+        (["tanh", "--wrt", "z"], "wrt has 'z'; allowed: x"),
         (["all", "--like", "tanh"], "--like is given with all"),
     ],
 )

@@ -69,6 +69,8 @@ def test_a_damaged_run(refused, digits_run, tmp_path):
     assert "model.safetensors" in refused("evaluate", run)
     (run / "config.toml").write_text("[data")
     assert "config.toml is damaged" in refused("evaluate", run)
+    (run / "config.toml").write_bytes(b"\xff")
+    assert "expected text in UTF-8" in refused("evaluate", run)
 
 
 def test_weights_of_another_model(refused, digits_run, tmp_path):

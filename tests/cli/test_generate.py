@@ -43,6 +43,7 @@ def test_temperature_0_needs_no_seed(handgrad, text_run):
         (["--top-k", "0"], "top_k is 0"),
         (["--temperature=-1"], "temperature is -1.0"),
         (["--length=-5"], "length is -5"),
+        (["--seed=-1"], "--seed is -1; allowed: 0 or more"),
     ],
 )
 def test_bad_input_is_one_sentence_and_code_2(refused, text_run, options, message):

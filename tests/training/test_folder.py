@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from handgrad import layers
 from handgrad.errors import RunError
 from handgrad.training import read_config, resume_run, start_run, train
 from tests.training import problem
@@ -78,6 +79,36 @@ def test_a_run_in_use_is_refused_until_its_process_ends(tmp_path: Path) -> None:
         process.kill()
         process.communicate()
     resume_run(tmp_path / "run").close()
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(RunError, match="cannot be written to"):
+        start_run(tmp_path, "")
+
+
+def test_a_damaged_run_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    train(**problem.parts(epochs=1), out=tmp_path)
+    summary, metrics = tmp_path / "summary.json", tmp_path / "metrics.jsonl"
+    summary.write_text("{")
+    with pytest.raises(RunError, match=r"summary\.json is damaged"):
+        train(**problem.parts(epochs=1), out=tmp_path, resume=True)
+    summary.unlink()
+    records = metrics.read_bytes()
+    for damaged in (records[:9], b"[" + records[1:]):
+        metrics.write_bytes(damaged)
+        with pytest.raises(RunError, match=r"metrics\.jsonl is damaged"):
+            train(**problem.parts(epochs=1), out=tmp_path, resume=True)
+        assert metrics.read_bytes() == damaged
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
+    train(**problem.parts(epochs=1), out=tmp_path)
+    (tmp_path / "summary.json").unlink()
+    rng = np.random.default_rng(0)
+    other = layers.Sequential(layers.Flatten(), layers.Dense(36, problem.CLASSES, rng=rng))
+    with pytest.raises(RunError, match=r"latest\.safetensors does not fit .*config\.toml"):
+        train(**{**problem.parts(epochs=1), "model": other}, out=tmp_path, resume=True)
 
 
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:

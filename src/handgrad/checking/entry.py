@@ -48,7 +48,10 @@ def check(
     Raises ArgumentError for a target or inputs that are nothing of the above. What is wrong with
     the target itself is in the report, whatever it does.
     """
-    op = op_module(target) if is_op(target) or is_op_name(target) else op_module(like)
+    meant = op_module(like)
+    op = op_module(target) if is_op(target) or is_op_name(target) else meant
+    if meant is not None and op is not meant:
+        raise ArgumentError(f"check: like is {like!r} for an op; allowed: no other than itself")
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ArgumentError(f"check: seed is {seed!r}; allowed: 0, 1, 2, ...")
     # Not the plain seed: the user's own inputs often come from default_rng(0), and a cotangent that

@@ -12,7 +12,15 @@ from handgrad.checking.recognition import recognised
 from handgrad.checking.reference import KnownOp, by_kind
 from handgrad.checking.report import Fault
 from handgrad.checking.situations import Setup
-from handgrad.checking.targets import in_float64, is_op, is_op_name, op_module, pair_of, takes
+from handgrad.checking.targets import (
+    in_float64,
+    is_op,
+    is_op_name,
+    op_module,
+    pair_of,
+    takes,
+    wanted,
+)
 from handgrad.checking.trial import Run, leaves, like_nested, same_outputs
 from handgrad.errors import ArgumentError
 from handgrad.pair import Pair
@@ -63,6 +71,7 @@ class Subject:
             wrt=self.wrt,
             options={**setup.options, **keyword},
         )
+        wanted(self.wrt or (), pair.inputs)
         own = [name for name in pair.inputs if name not in pair.parameters]
         given = [array for array in positional.values() if array is not None]
         if len(own) != len(given):

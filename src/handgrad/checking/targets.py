@@ -88,7 +88,7 @@ def pair_of(
     return Pair(
         name=_name(target, backward),
         inputs=names,
-        gradients=tuple(_wanted(wrt, names) if wrt is not None else floats),
+        gradients=tuple(wanted(wrt, names) if wrt is not None else floats),
         forward=_with_options(forward, accepted(forward, options)),
         backward=backward,
         source=inspect.unwrap(backward),
@@ -292,7 +292,8 @@ def takes(forward: Callable[..., Any], options: Mapping[str, Any]) -> bool:
     return len(accepted(forward, options)) == len(options)
 
 
-def _wanted(wrt: Sequence[str], names: tuple[str, ...]) -> Sequence[str]:
+def wanted(wrt: Sequence[str], names: tuple[str, ...]) -> Sequence[str]:
+    """wrt. Raises ArgumentError where it has what is none of these names."""
     for name in wrt:
         if name not in names:
             raise ArgumentError(f"check: wrt has {name!r}; allowed: {', '.join(names)}")

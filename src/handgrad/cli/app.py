@@ -32,6 +32,9 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
         except HandgradError as error:
             typer.echo(f"handgrad: {error}", err=True)
             raise typer.Exit(2) from None
+        except MemoryError as error:
+            typer.echo(f"handgrad: memory ran out: {error}; allowed: smaller sizes", err=True)
+            raise typer.Exit(2) from None
         except KeyboardInterrupt as error:
             typer.echo(f"\nhandgrad: {str(error) or 'interrupted'}", err=True)
             raise typer.Exit(130) from None

@@ -34,6 +34,8 @@ def command(
     check_task(folder, recipe, "text", "allowed: handgrad predict or translate")
     if not prompt:
         raise ArgumentError("generate: --prompt is empty; allowed: one character or more")
+    if seed < 0:
+        raise ArgumentError(f"generate: --seed is {seed}; allowed: 0 or more")
     model: Any = load_model(folder, recipe)
     (tokenizer,) = load_tokenizers(folder, "tokens")
     written = model.generate(

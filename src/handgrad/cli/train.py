@@ -83,7 +83,7 @@ def _result(summary: dict[str, Any]) -> str:
     figures.append(f"{part} loss {summary['test_loss']:.4f}")
     figures += [figure(name, summary[name]) for name in FIGURES if name in summary]
     return (
-        f"{', '.join(figures)}, after {summary['epochs']} epochs in "
+        f"{', '.join(figures)}, after {summary['epochs']} epoch{'s' * (summary['epochs'] != 1)} in "
         f"{summary['seconds']:.1f} s with {summary['engine']}"
     )
 

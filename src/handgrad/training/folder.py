@@ -61,8 +61,14 @@ class Run:
         return self.summary.exists()
 
     def lock(self) -> None:
-        """Take the folder for this process. Raises RunError while another one holds it."""
-        lock = open(self.folder / ".lock", "wb")  # noqa: SIM115 - held until close()
+        """Take the folder for this process.
+
+        Raises RunError while another one holds it, or where nothing can be written to it.
+        """
+        try:
+            lock = open(self.folder / ".lock", "wb")  # noqa: SIM115 - held until close()
+        except OSError as error:
+            raise RunError(f"{self.folder}: cannot be written to ({error.strerror})") from None
         if fcntl is not None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -79,10 +85,15 @@ class Run:
         self._log.flush()
 
     def records(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl."""
+        """The lines of metrics.jsonl. Raises RunError where one is damaged."""
         if not self.metrics.exists():
             return []
-        return [json.loads(line) for line in self.metrics.read_text("utf-8").splitlines()]
+        try:
+            return [json.loads(line) for line in self.metrics.read_text("utf-8").splitlines()]
+        except ValueError as error:
+            raise RunError(
+                f"{self.metrics} is damaged ({error}); expected JSON in every line"
+            ) from None
 
     def save(self, arrays: Mapping[str, Array], state: Mapping[str, Any]) -> None:
         """Write a checkpoint that also knows how much of metrics.jsonl belongs to it."""
@@ -95,10 +106,20 @@ class Run:
         save_checkpoint(self.checkpoint, arrays, {**state, "metrics_length": length})
 
     def load(self) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """The last checkpoint, None before the first; drops the metrics written after it."""
+        """The last checkpoint, None before the first; drops the metrics written after it.
+
+        Raises RunError where some written before it are missing.
+        """
         saved = load_checkpoint(self.checkpoint)
         if self.metrics.exists():
-            os.truncate(self.metrics, saved[1]["metrics_length"] if saved else 0)
+            length = saved[1]["metrics_length"] if saved else 0
+            found = self.metrics.stat().st_size
+            if found < length:
+                raise RunError(
+                    f"{self.metrics} is damaged: it has {found} bytes; expected the {length} or "
+                    "more that it had at the last checkpoint"
+                )
+            os.truncate(self.metrics, length)
         return saved
 
     def save_model(self, arrays: Mapping[str, Array]) -> None:
@@ -106,6 +127,14 @@ class Run:
 
     def save_summary(self, summary: Mapping[str, Any]) -> None:
         write_atomically(self.summary, (json.dumps(summary, indent=2) + "\n").encode())
+
+    def read_summary(self) -> dict[str, Any]:
+        """What `save_summary` wrote. Raises RunError where it is damaged."""
+        try:
+            found: dict[str, Any] = json.loads(self.summary.read_text("utf-8"))
+        except ValueError as error:
+            raise RunError(f"{self.summary} is damaged ({error}); expected JSON") from None
+        return found
 
     def close(self) -> None:
         for file in (self._log, self._lock):
@@ -148,11 +177,14 @@ def start_run(folder: str | Path, config_text: str) -> Run:
 
 
 def read_config(folder: str | Path) -> str:
-    """The text of a run's config.toml. Raises RunError where the folder holds no run."""
+    """The text of a run's config.toml. Raises RunError where there is none or it is no text."""
     config = Path(folder) / "config.toml"
     if not config.is_file():
         raise RunError(f"{folder}: no run here (config.toml is missing)")
-    return config.read_text("utf-8")
+    try:
+        return config.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise RunError(f"{config} is damaged ({error}); expected text in UTF-8") from None
 
 
 def resume_run(folder: str | Path) -> Run:

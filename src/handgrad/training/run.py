@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,8 +95,7 @@ def train(
     )
     with resume_run(out) if resume else start_run(out, config.text) as run:
         if run.finished:
-            summary: dict[str, Any] = json.loads(run.summary.read_text("utf-8"))
-            return summary
+            return run.read_summary()
         if prepare is not None:
             prepare(run.folder)
         trainer.out = run

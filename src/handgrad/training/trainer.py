@@ -15,7 +15,7 @@ import numpy as np
 from handgrad import dispatch
 from handgrad.arrays import Array
 from handgrad.data.sources import Source, as_source
-from handgrad.errors import ArgumentError, RunError
+from handgrad.errors import ArgumentError, HandgradError, RunError
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer, clipping_factor, global_norm
@@ -403,8 +403,11 @@ class Trainer:
                 raise RunError(
                     f"{run.folder}: {name} is {value}; allowed: {state[name]}, as in the checkpoint"
                 )
-        self.load_model_arrays(under("model.", arrays))
-        self.optimizer.load_state(under("optimizer.", arrays))
+        try:
+            self.load_model_arrays(under("model.", arrays))
+            self.optimizer.load_state(under("optimizer.", arrays))
+        except HandgradError as error:
+            raise RunError(f"{run.checkpoint} does not fit {run.config}: {error}") from None
         for i, callback in enumerate(self.callbacks):
             callback.restore(state["callbacks"][i], under(f"callback{i}.", arrays))
         generators = state["generators"]
