@@ -2,59 +2,40 @@
 
 from __future__ import annotations
 
+from handgrad.checking.samples.attention import qkv
 from tests.op_cases.case import Seed, add
 from tests.op_cases.makers import Maker, booleans, fixed, normal
 
-
-def _heads(
-    batch: int,
-    heads: int,
-    queries: int,
-    features: int,
-    *,
-    groups: int | None = None,
-    keys: int | None = None,
-    values: int | None = None,
-) -> dict[str, Maker]:
-    """q, k and v, as many key-value heads, keys and features of a value as of q unless given."""
-    shape = (batch, groups or heads, keys or queries)
-    return {
-        "q": normal(batch, heads, queries, features),
-        "k": normal(*shape, features),
-        "v": normal(*shape, values or features),
-    }
-
-
-add("attention", "one by one", _heads(1, 1, 1, 1))
-add("attention", "awkward", _heads(1, 1, 5, 123, keys=3))
-add("attention", "primes", _heads(2, 3, 7, 5, keys=11, values=13))
-add("attention", "one query", _heads(2, 2, 1, 5, keys=7, values=3))
-add("attention", "one key", _heads(2, 2, 5, 3, keys=1))
-add("attention", "grouped heads", _heads(2, 6, 5, 4, groups=2, keys=7, values=3))
-add("attention", "one key-value head", _heads(2, 5, 3, 4, groups=1))
-add("attention", "scale", _heads(2, 3, 5, 4), scale=1.7)
-add("attention", "bias", {**_heads(2, 3, 5, 4, keys=7), "bias": normal(2, 3, 5, 7)})
+add("attention", "one by one", qkv(1, 1, 1, 1))
+add("attention", "awkward", qkv(1, 1, 5, 123, keys=3))
+add("attention", "primes", qkv(2, 3, 7, 5, keys=11, values=13))
+add("attention", "one query", qkv(2, 2, 1, 5, keys=7, values=3))
+add("attention", "one key", qkv(2, 2, 5, 3, keys=1))
+add("attention", "grouped heads", qkv(2, 6, 5, 4, groups=2, keys=7, values=3))
+add("attention", "one key-value head", qkv(2, 5, 3, 4, groups=1))
+add("attention", "scale", qkv(2, 3, 5, 4), scale=1.7)
+add("attention", "bias", {**qkv(2, 3, 5, 4, keys=7), "bias": normal(2, 3, 5, 7)})
 add(
     "attention",
     "bias of heads",
-    {**_heads(2, 3, 5, 4), "bias": normal(3, 1, 5)},
+    {**qkv(2, 3, 5, 4), "bias": normal(3, 1, 5)},
     not_annotated=("an annotation for every number of axes would say nothing"),
 )
-add("attention", "bias of pairs", {**_heads(2, 3, 5, 4, keys=7), "bias": normal(5, 7)})
-add("attention", "mask", {**_heads(2, 3, 5, 4, keys=7), "mask": booleans(2, 3, 5, 7)})
-add("attention", "mask of pairs", {**_heads(2, 3, 5, 4, keys=7), "mask": booleans(5, 7)})
-add("attention", "masked rows", {**_heads(2, 2, 7, 3), "mask": booleans(2, 1, 7, 7, share=0.2)})
-add("attention", "masked everywhere", {**_heads(1, 2, 3, 4), "mask": booleans(3, 3, share=0.0)})
-add("attention", "lengths", {**_heads(4, 2, 5, 3, keys=7), "lengths": fixed([7, 0, 3, 1])})
-add("attention", "causal", _heads(2, 3, 7, 4), causal=True)
-add("attention", "causal with more keys", _heads(2, 3, 3, 4, keys=8), causal=True)
-add("attention", "causal after others", _heads(2, 3, 3, 4, keys=8), causal=True, offset=5)
-add("attention", "causal before the keys", _heads(1, 2, 5, 3), causal=True, offset=-2)
+add("attention", "bias of pairs", {**qkv(2, 3, 5, 4, keys=7), "bias": normal(5, 7)})
+add("attention", "mask", {**qkv(2, 3, 5, 4, keys=7), "mask": booleans(2, 3, 5, 7)})
+add("attention", "mask of pairs", {**qkv(2, 3, 5, 4, keys=7), "mask": booleans(5, 7)})
+add("attention", "masked rows", {**qkv(2, 2, 7, 3), "mask": booleans(2, 1, 7, 7, share=0.2)})
+add("attention", "masked everywhere", {**qkv(1, 2, 3, 4), "mask": booleans(3, 3, share=0.0)})
+add("attention", "lengths", {**qkv(4, 2, 5, 3, keys=7), "lengths": fixed([7, 0, 3, 1])})
+add("attention", "causal", qkv(2, 3, 7, 4), causal=True)
+add("attention", "causal with more keys", qkv(2, 3, 3, 4, keys=8), causal=True)
+add("attention", "causal after others", qkv(2, 3, 3, 4, keys=8), causal=True, offset=5)
+add("attention", "causal before the keys", qkv(1, 2, 5, 3), causal=True, offset=-2)
 add(
     "attention",
     "everything at once",
     {
-        **_heads(3, 4, 5, 4, groups=2, values=3),
+        **qkv(3, 4, 5, 4, groups=2, values=3),
         "bias": normal(1, 4, 5, 5),
         "mask": booleans(3, 1, 5, 5, share=0.8),
         "lengths": fixed([5, 2, 4]),
@@ -64,12 +45,12 @@ add(
     dropout_p=0.3,
     rng=Seed(7),
 )
-add("attention", "dropout", _heads(2, 2, 5, 4, keys=7), dropout_p=0.5, rng=Seed(7))
-add("attention", "dropout of all", _heads(2, 2, 3, 4), dropout_p=1.0, rng=Seed(7))
-add("attention", "spread scores", _heads(2, 2, 5, 4), scale=10.0)
-add("attention", "empty batch", _heads(0, 2, 3, 4))
-add("attention", "no queries", _heads(2, 2, 0, 4, keys=3))
-add("attention", "large", _heads(3, 4, 67, 32, groups=2, keys=131), large=True)
+add("attention", "dropout", qkv(2, 2, 5, 4, keys=7), dropout_p=0.5, rng=Seed(7))
+add("attention", "dropout of all", qkv(2, 2, 3, 4), dropout_p=1.0, rng=Seed(7))
+add("attention", "spread scores", qkv(2, 2, 5, 4), scale=10.0)
+add("attention", "empty batch", qkv(0, 2, 3, 4))
+add("attention", "no queries", qkv(2, 2, 0, 4, keys=3))
+add("attention", "large", qkv(3, 4, 67, 32, groups=2, keys=131), large=True)
 
 
 def _states(batch: int, steps: int, size: int, others: int, other_size: int) -> dict[str, Maker]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-Maker = Callable[[np.random.Generator], np.ndarray]
+from handgrad.checking.samples.makers import labels, normal, probabilities, uniform
+from handgrad.checking.samples.table import Maker
 
-
-def normal(*shape: int, scale: float = 1.0, offset: float = 0.0) -> Maker:
-    return lambda rng: np.asarray(offset + scale * rng.standard_normal(shape))
-
-
-def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> Maker:
-    return lambda rng: np.asarray(rng.uniform(low, high, shape))
+__all__ = [
+    "Maker",
+    "booleans",
+    "few_values",
+    "fixed",
+    "integers",
+    "labels",
+    "normal",
+    "probabilities",
+    "uniform",
+]
 
 
 def integers(high: int, *shape: int) -> Maker:
@@ -35,23 +39,3 @@ def fixed(values: Any) -> Maker:
 def few_values(*shape: int, low: int = -1) -> Maker:
     """Whole numbers from `low` to 1, as floats: ties everywhere."""
     return lambda rng: rng.integers(low, 2, shape).astype(np.float64)
-
-
-def probabilities(*shape: int, axis: int) -> Maker:
-    def make(rng: np.random.Generator) -> np.ndarray:
-        weights = rng.uniform(0.1, 1.0, shape)
-        return weights / weights.sum(axis=axis, keepdims=True)
-
-    return make
-
-
-def labels(classes: int, *shape: int, ignored: int | None = None) -> Maker:
-    """Class indices, about a third of them `ignored` if given."""
-
-    def make(rng: np.random.Generator) -> np.ndarray:
-        target = np.asarray(rng.integers(0, classes, shape))
-        if ignored is None:
-            return target
-        return np.where(rng.random(shape) < 0.35, ignored, target)
-
-    return make

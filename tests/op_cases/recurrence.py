@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
+from handgrad.checking.samples.recurrences import sequences
 from tests.op_cases.case import add
 from tests.op_cases.makers import Maker, fixed, normal, uniform
 
 
 def _sequences(
-    batch: int,
-    steps: int,
-    features: int,
-    hidden: int,
-    *,
-    gates: int = 1,
-    projection: int | None = None,
-    bias: bool = True,
-    states: bool = True,
+    *sizes: int, gates: int = 1, projection: int | None = None, **settings: bool
 ) -> dict[str, Maker]:
-    """x, the weights of rnn, gru (3 gates) or lstm (4 gates), and initial states."""
-    rows, size = gates * hidden, projection or hidden
-    makers = {
-        "x": normal(batch, steps, features),
-        "weight_ih": normal(rows, features, scale=0.5),
-        "weight_hh": normal(rows, size, scale=0.5),
-    }
-    if bias:
-        makers |= {"bias_ih": normal(rows), "bias_hh": normal(rows)}
+    """As in the samples of the checker, a projection made smaller."""
+    makers = sequences(*sizes, gates=gates, projection=projection, **settings)
     if projection:
-        makers["weight_hr"] = normal(projection, hidden, scale=0.7)
-    if states:
-        makers["h0"] = normal(batch, size)
-    if states and gates == 4:
-        makers["c0"] = normal(batch, hidden)
+        makers["weight_hr"] = normal(projection, sizes[-1], scale=0.7)
     return makers
 
 

@@ -13,6 +13,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch import SKIP, takes_plus
 from handgrad.kernels.sums import add
 from handgrad.layers.flat import FlatArrays, check_same_arrays
+from handgrad.ops.activation import own_options
 
 Shape = tuple[int, ...]
 
@@ -240,11 +241,7 @@ def backward_plus(
 
 def activation_options(activation: str, negative_slope: float, approximate: str) -> dict[str, Any]:
     """The keyword arguments of a fused op for this activation, without what is not its own."""
-    own: dict[str, dict[str, Any]] = {
-        "leaky_relu": {"negative_slope": negative_slope},
-        "gelu": {"approximate": approximate},
-    }
-    return {"activation": activation, **own.get(activation, {})}
+    return {"activation": activation, **own_options(activation, negative_slope, approximate)}
 
 
 def part(gradients: Mapping[str, Array] | None, name: str) -> Mapping[str, Array] | None:

@@ -35,7 +35,7 @@ def check_activation(op: str, activation: str, approximate: str = "none") -> Non
     check_choice(op, "approximate", approximate, gelu.APPROXIMATIONS)
 
 
-def _options(activation: str, negative_slope: float, approximate: str) -> dict[str, Any]:
+def own_options(activation: str, negative_slope: float, approximate: str) -> dict[str, Any]:
     """The keyword arguments that belong to this activation."""
     if activation == "leaky_relu":
         return {"negative_slope": negative_slope}
@@ -54,7 +54,7 @@ def activate(
     """h = f(a); `negative_slope` counts for leaky_relu only, `approximate` for gelu only."""
     if activation == "identity":
         return a
-    options = _options(activation, negative_slope, approximate)
+    options = own_options(activation, negative_slope, approximate)
     h, _ = _OPS[activation].forward.reference(a, **options)
     return h
 
@@ -70,6 +70,6 @@ def activation_gradient(
     """da = dh f′(a), from the value a before the activation."""
     if activation == "identity":
         return dh
-    options = _options(activation, negative_slope, approximate)
+    options = own_options(activation, negative_slope, approximate)
     _, cache = _OPS[activation].forward.reference(a, **options)
     return _OPS[activation].backward.reference(dh, cache)

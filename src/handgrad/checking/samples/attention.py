@@ -19,7 +19,7 @@ from handgrad.checking.samples.makers import (
 from handgrad.checking.samples.table import Maker, OpSamples, Row, Seed, row
 
 
-def _heads(
+def qkv(
     batch: int,
     heads: int,
     queries: int,
@@ -42,26 +42,26 @@ def _heads(
 _MASK: Final = ((True, True, False), (False, False, False), (False, True, False))
 
 _ATTENTION: Final = (
-    row("usual", "usual", {**_heads(2, 2, 4, 3, keys=5, values=2), "bias": normal(2, 2, 4, 5)}),
-    row("square", "usual", _heads(2, 2, 4, 4)),
-    row("one query", "one row", _heads(1, 2, 1, 3, keys=5)),
-    row("one key", "one row", _heads(2, 2, 3, 4, keys=1)),
-    row("prime sizes", "prime sizes", _heads(1, 3, 5, 2, keys=7, values=5)),
-    row("no sequences", "empty", _heads(0, 2, 3, 4)),
-    row("no queries", "empty", _heads(2, 2, 0, 4, keys=3)),
-    row("grouped heads", "option", _heads(1, 4, 3, 2, groups=2)),
-    row("one key-value head", "option", _heads(2, 3, 3, 2, groups=1)),
-    row("bias of pairs", "broadcast", {**_heads(2, 2, 3, 4), "bias": normal(3, 3)}),
-    row("bias of heads", "broadcast", {**_heads(2, 2, 3, 4), "bias": normal(2, 1, 1)}),
-    row("scale", "option", _heads(2, 2, 3, 4), scale=0.3),
-    row("causal", "option", _heads(2, 2, 4, 3), causal=True),
-    row("causal after others", "option", _heads(2, 2, 2, 3, keys=5), causal=True, offset=3),
-    row("mask", "option", {**_heads(2, 2, 3, 4, keys=5), "mask": booleans(2, 1, 3, 5, share=0.8)}),
-    row("lengths", "option", {**_heads(3, 2, 3, 4), "lengths": fixed([3, 1, 2], int)}),
-    row("dropout", "option", _heads(2, 2, 3, 4), dropout_p=0.4, rng=Seed(5)),
-    row("masked rows", "masked rows", {**_heads(2, 2, 3, 4), "mask": fixed(_MASK, bool)}),
-    row("no keys of some", "masked rows", {**_heads(3, 2, 2, 4), "lengths": fixed([2, 0, 1], int)}),
-    row("all dropped", "masked rows", _heads(2, 2, 3, 4), dropout_p=1.0, rng=Seed(5)),
+    row("usual", "usual", {**qkv(2, 2, 4, 3, keys=5, values=2), "bias": normal(2, 2, 4, 5)}),
+    row("square", "usual", qkv(2, 2, 4, 4)),
+    row("one query", "one row", qkv(1, 2, 1, 3, keys=5)),
+    row("one key", "one row", qkv(2, 2, 3, 4, keys=1)),
+    row("prime sizes", "prime sizes", qkv(1, 3, 5, 2, keys=7, values=5)),
+    row("no sequences", "empty", qkv(0, 2, 3, 4)),
+    row("no queries", "empty", qkv(2, 2, 0, 4, keys=3)),
+    row("grouped heads", "option", qkv(1, 4, 3, 2, groups=2)),
+    row("one key-value head", "option", qkv(2, 3, 3, 2, groups=1)),
+    row("bias of pairs", "broadcast", {**qkv(2, 2, 3, 4), "bias": normal(3, 3)}),
+    row("bias of heads", "broadcast", {**qkv(2, 2, 3, 4), "bias": normal(2, 1, 1)}),
+    row("scale", "option", qkv(2, 2, 3, 4), scale=0.3),
+    row("causal", "option", qkv(2, 2, 4, 3), causal=True),
+    row("causal after others", "option", qkv(2, 2, 2, 3, keys=5), causal=True, offset=3),
+    row("mask", "option", {**qkv(2, 2, 3, 4, keys=5), "mask": booleans(2, 1, 3, 5, share=0.8)}),
+    row("lengths", "option", {**qkv(3, 2, 3, 4), "lengths": fixed([3, 1, 2], int)}),
+    row("dropout", "option", qkv(2, 2, 3, 4), dropout_p=0.4, rng=Seed(5)),
+    row("masked rows", "masked rows", {**qkv(2, 2, 3, 4), "mask": fixed(_MASK, bool)}),
+    row("no keys of some", "masked rows", {**qkv(3, 2, 2, 4), "lengths": fixed([2, 0, 1], int)}),
+    row("all dropped", "masked rows", qkv(2, 2, 3, 4), dropout_p=1.0, rng=Seed(5)),
     row(
         "large and small values",
         "extreme values",
@@ -85,7 +85,7 @@ def _random_attention(rng: np.random.Generator) -> Row:
     queries, keys, features, values = random_sizes(rng, 4, high=7)
     batch, groups, served = (between(rng, 1, 3) for _ in range(3))
     heads = groups * served
-    makers = _heads(batch, heads, queries, features, groups=groups, keys=keys, values=values)
+    makers = qkv(batch, heads, queries, features, groups=groups, keys=keys, values=values)
     pairs = (batch, heads, queries, keys)
     if rng.random() < 0.5:
         makers["bias"] = normal(*pick(rng, pairs, pairs[2:], (heads, 1, 1)))

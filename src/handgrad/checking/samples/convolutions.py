@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,19 +15,21 @@ _GRADIENTS: Final = ("x", "weight", "bias")
 
 
 def _conv(
-    *x_shape: int, out: int, kernel: tuple[int, ...], groups: int = 1, bias: bool = True
+    *x_shape: int,
+    out: int,
+    kernel: tuple[int, ...],
+    groups: int = 1,
+    bias: bool = True,
+    transposed: bool = False,
 ) -> dict[str, Maker]:
-    """x (N, C, ...), weight (out, C / groups, ...), bias (out,)."""
-    makers = {"x": normal(*x_shape), "weight": normal(out, x_shape[1] // groups, *kernel)}
+    """x (N, C, ...), weight (out, C / groups, ...) or transposed (C, out / groups, ...), bias."""
+    channels = x_shape[1]
+    planes = (channels, out // groups) if transposed else (out, channels // groups)
+    makers = {"x": normal(*x_shape), "weight": normal(*planes, *kernel)}
     return makers | ({"bias": normal(out)} if bias else {})
 
 
-def _transposed(
-    *x_shape: int, out: int, kernel: tuple[int, ...], groups: int = 1, bias: bool = True
-) -> dict[str, Maker]:
-    """x (N, C, H, W), weight (C, out / groups, KH, KW), bias (out,)."""
-    makers = {"x": normal(*x_shape), "weight": normal(x_shape[1], out // groups, *kernel)}
-    return makers | ({"bias": normal(out)} if bias else {})
+_transposed: Final = partial(_conv, transposed=True)
 
 
 _CONV1D: Final = (

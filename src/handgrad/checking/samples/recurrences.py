@@ -13,7 +13,7 @@ from handgrad.ops.rnn import NONLINEARITIES
 _GATES: Final = {"rnn": 1, "lstm": 4, "gru": 3}
 
 
-def _sequences(
+def sequences(
     batch: int,
     steps: int,
     features: int,
@@ -25,6 +25,7 @@ def _sequences(
     states: bool = True,
     lengths: Maker | None = None,
 ) -> dict[str, Maker]:
+    """x, the weights of rnn (1 gate), gru (3) or lstm (4), and initial states."""
     rows, size = gates * hidden, projection or hidden
     makers = {
         "x": normal(batch, steps, features),
@@ -49,7 +50,7 @@ def _whole(values: list[int]) -> Maker:
 def _rows(gates: int) -> tuple[Row, ...]:
     def of(*sizes: int, lengths: list[int] | None = None, **rest: bool) -> dict[str, Maker]:
         whole = None if lengths is None else _whole(lengths)
-        return _sequences(*sizes, gates=gates, lengths=whole, **rest)
+        return sequences(*sizes, gates=gates, lengths=whole, **rest)
 
     rows = 2 * gates
     large = {
@@ -84,22 +85,22 @@ def _rows(gates: int) -> tuple[Row, ...]:
 
 _RNN: Final = (
     *_rows(1),
-    row("relu", "option", _sequences(2, 2, 3, 4, gates=1), nonlinearity="relu"),
+    row("relu", "option", sequences(2, 2, 3, 4, gates=1), nonlinearity="relu"),
 )
 
 _LSTM: Final = (
     *_rows(4),
-    row("projection", "option", _sequences(2, 3, 4, 5, gates=4, projection=3)),
+    row("projection", "option", sequences(2, 3, 4, 5, gates=4, projection=3)),
     row(
         "projection, lengths",
         "masked rows",
-        _sequences(3, 3, 2, 3, gates=4, projection=2, lengths=_whole([1, 3, 0])),
+        sequences(3, 3, 2, 3, gates=4, projection=2, lengths=_whole([1, 3, 0])),
         smooth=True,
     ),
     row(
         "projection alone",
         "option",
-        _sequences(2, 2, 3, 3, gates=4, projection=1, bias=False, states=False),
+        sequences(2, 2, 3, 3, gates=4, projection=1, bias=False, states=False),
     ),
 )
 
@@ -108,7 +109,7 @@ def _random(op: str, rng: np.random.Generator, **options: Any) -> Row:
     batch, steps, features = between(rng, 1, 4), between(rng, 1, 5), between(rng, 1, 5)
     hidden = between(rng, 1, 6)
     lengths = rng.integers(0, steps + 1, batch).tolist()
-    makers = _sequences(
+    makers = sequences(
         batch,
         steps,
         features,
@@ -146,7 +147,7 @@ def _leaky(
     lengths: list[int] | None = None,
 ) -> dict[str, Maker]:
     whole = None if lengths is None else _whole(lengths)
-    made = _sequences(
+    made = sequences(
         batch, steps, features, hidden, gates=1, bias=bias, states=states, lengths=whole
     )
     made["alpha"] = uniform(hidden)
