@@ -131,7 +131,8 @@ def truncated_normal(
 ) -> NDArray[Any]:
     """N(mean, std²) with every draw further than `bound` standard deviations from the mean redrawn.
 
-    PyTorch's `trunc_normal_` takes its limits in absolute values instead.
+    PyTorch's `trunc_normal_` takes its limits in absolute values instead. Raises ArgumentError for
+    a bound that is not above 0.
     """
     if not bound > 0:
         raise ArgumentError(f"truncated_normal: bound is {bound}; allowed: more than 0")

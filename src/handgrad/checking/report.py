@@ -114,6 +114,7 @@ class CheckReport:
         return {"ok": self.ok, **_plain(asdict(self))}
 
     def to_json(self) -> str:
+        """`to_dict` as a text in JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def __str__(self) -> str:

@@ -46,7 +46,7 @@ def load_npz(name: str, path: Path, seed: int = 0, maximum: float | None = None)
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """Every array of a .npz file, none of them pickled."""
+    """Every array of a .npz file, none of them pickled. Raises DataError where it is none."""
     try:
         # Opened here, because np.load leaves a damaged file open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:

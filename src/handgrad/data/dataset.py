@@ -128,7 +128,10 @@ def stratified_split(
 def split_dataset(
     name: str, x: Array | Pixels, y: Int[Array, "N"], classes: Sequence[str], seed: int
 ) -> Dataset:
-    """A data set that does not come divided: stratified, `TEST_FRACTION` of it for testing."""
+    """A data set that does not come divided: stratified, `TEST_FRACTION` of it for testing.
+
+    Raises DataError unless each example has one label.
+    """
     if len(x) != len(y):
         raise DataError(
             f"{name}: there are {len(x)} examples and {len(y)} labels; "

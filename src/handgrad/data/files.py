@@ -39,7 +39,7 @@ def find_file(
 ) -> Path:
     """The one file of the set `name`: found as in `find`; in a folder, the only one of `patterns`.
 
-    Earlier patterns go before later ones.
+    Earlier patterns go before later ones. Raises DataError unless there is exactly one.
     """
     place = find(name, path, expected, folders)
     if not place.is_dir():

@@ -58,6 +58,7 @@ class Pairs:
 
     @classmethod
     def of(cls, rows: list[Row], source: Tokenizer, target: Tokenizer) -> Pairs:
+        """These pairs of texts; <s> stands before every input, </s> behind source and target."""
         start, end = np.array([START]), np.array([END])
         targets = [target.encode(text) for _, text in rows]
         return cls(
@@ -81,6 +82,7 @@ class Pairs:
         return PairBatch(*self.sources[index], *self.inputs[index]), self.targets[index].x
 
     def take(self, index: Int[Array, "B"]) -> Pairs:
+        """The pairs at these places, in this order."""
         return Pairs(
             [self.rows[i] for i in index],
             self.sources.take(index),

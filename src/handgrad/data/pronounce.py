@@ -53,7 +53,8 @@ def _learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:
 def read_dictionary(path: Path, *, stress: bool = True, alternates: bool = True) -> list[Row]:
     """(word in small letters, phonemes with spaces between) for each way to say each word.
 
-    Words that are no words but names of punctuation marks are passed over.
+    Words that are no words but names of punctuation marks are passed over. Raises DataError for a
+    line of another kind, and where there is none.
     """
     found: dict[Row, None] = {}
     known: set[str] = set()

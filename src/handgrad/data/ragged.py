@@ -49,7 +49,10 @@ class Sequences:
 
     @classmethod
     def of(cls, sequences: Sequence[Array], padding: float = 0) -> Sequences:
-        """The set of these arrays (T, ...), which differ in T alone."""
+        """The set of these arrays (T, ...). Raises ShapeError where they differ in more than T.
+
+        Raises ArgumentError where there are none.
+        """
         if not sequences:
             raise ArgumentError("Sequences: there are none; allowed: one sequence or more")
         shapes = {array.shape[1:] for array in sequences}

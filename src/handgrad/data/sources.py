@@ -125,7 +125,8 @@ class Labelled:
 def as_source(data: Any, part: str, dtype: Any = None) -> Source:
     """A source as it is; a pair (x, y), or the part of a data set of that name, as one.
 
-    part: "train", "validation" or "test". dtype: see `Arrays`.
+    part: "train", "validation" or "test". dtype: see `Arrays`. Raises ShapeError, or DataError for
+    sequences, where x and y differ in length.
     """
     if hasattr(data, "gather"):
         source: Source = data

@@ -38,6 +38,7 @@ class Text:
 
     @property
     def tokens_per_character(self) -> float:
+        """Of the validation part; 1 for characters."""
         return len(self.validation) / self.characters
 
 
@@ -112,7 +113,8 @@ def load(path: StrPath | None = None, *, unit: str = "characters", validation: f
 def python_topics() -> str:
     """The chapters of the language reference that `help()` shows, about 465,000 characters.
 
-    They differ a little from one version of Python to the next.
+    They differ a little from one version of Python to the next. Raises DataError where this
+    Python comes without them.
     """
     try:
         from pydoc_data.topics import topics

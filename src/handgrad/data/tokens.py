@@ -26,16 +26,20 @@ PAD, START, END, UNKNOWN = range(4)
 
 
 class Tokenizer(Protocol):
+    """Text to numbers and back: `Symbols`, `Bytes` or `Subwords`."""
+
     @property
     def size(self) -> int:
         """How many tokens there are."""
 
-    def encode(self, text: str) -> Int[Array, "T"]: ...
+    def encode(self, text: str) -> Int[Array, "T"]:
+        """The numbers of its tokens, (T,) int64. Raises DataError where one has none."""
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of these tokens; marks have none."""
 
-    def save(self, path: Path) -> None: ...
+    def save(self, path: Path) -> None:
+        """Write what `load_tokenizer` reads."""
 
 
 class Symbols:
@@ -53,7 +57,10 @@ class Symbols:
 
     @classmethod
     def learn(cls, texts: Iterable[str], *, words: bool = False, marked: bool = False) -> Symbols:
-        """Every character (or word) of these texts, sorted; after the marks where `marked`."""
+        """Every character (or word) of these texts, sorted; after the marks where `marked`.
+
+        Raises DataError where there is none.
+        """
         found: set[str] = set()
         for text in texts:
             found.update(text.split() if words else text)
@@ -63,6 +70,7 @@ class Symbols:
 
     @property
     def size(self) -> int:
+        """How many symbols there are, marks included."""
         return len(self.symbols)
 
     def encode(self, text: str) -> Int[Array, "T"]:
@@ -83,11 +91,13 @@ class Symbols:
         return np.array(numbers, dtype=np.int64)
 
     def decode(self, tokens: Iterable[int]) -> str:
+        """The symbols of these tokens put together; marks have none."""
         first = UNKNOWN if self.marked else 0
         parts = (self.symbols[token] for token in tokens if token >= first)
         return (" " if self.words else "").join(parts)
 
     def save(self, path: Path) -> None:
+        """Write what `load_tokenizer` reads."""
         content = {"tokens": "words" if self.words else "characters", "symbols": self.symbols}
         path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
@@ -98,6 +108,7 @@ class Bytes:
     size = 256
 
     def encode(self, text: str) -> Int[Array, "T"]:
+        """The value of each byte, (T,) int64."""
         return np.frombuffer(text.encode("utf-8"), np.uint8).astype(np.int64)
 
     def decode(self, tokens: Iterable[int]) -> str:
@@ -105,6 +116,7 @@ class Bytes:
         return bytes(int(token) for token in tokens).decode("utf-8", errors="replace")
 
     def save(self, path: Path) -> None:
+        """Write what `load_tokenizer` reads."""
         path.write_text(json.dumps({"tokens": "bytes"}), encoding="utf-8")
 
 

@@ -75,7 +75,10 @@ def _problem(place: Path, problem: str | None) -> str:
 
 
 def read_ts(path: Path) -> tuple[Sequences, Array, tuple[str, ...]]:
-    """The series of one file, their class indices, and the classes in the header's order."""
+    """The series of one file, their class indices, and the classes in the header's order.
+
+    Raises DataError with the line that cannot be read.
+    """
     # Comments are in any encoding; what is not ASCII in the data is no number in any of them.
     text = read_bytes(path, "a .ts file").decode("utf-8", errors="replace")
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1)]

@@ -170,7 +170,8 @@ class MultiHeadAttention(Layer):
         """y (N, T, out) of a query (N, T, q_size), a key (N, S, k_size), a value (N, S, v_size).
 
         `mask` (broadcasting to (N, heads, T, S), True where a query may look), `lengths` (N,) of
-        the keys and `causal` are those of `hg.ops.attention`.
+        the keys and `causal` are those of `hg.ops.attention`. Raises ArgumentError for a value
+        without key, ShapeError for what does not fit.
         """
         if key is None and value is not None:
             raise ArgumentError(

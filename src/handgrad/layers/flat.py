@@ -56,7 +56,7 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array]) -> FlatArrays:
-        """A new buffer with a copy of these arrays, which have one dtype between them."""
+        """A new buffer with a copy of these arrays. Raises ArgumentError for several dtypes."""
         dtypes = sorted({str(array.dtype) for array in arrays.values()})
         if len(dtypes) > 1:
             raise ArgumentError(f"flat arrays: dtypes are {', '.join(dtypes)}; allowed: one dtype")

@@ -64,7 +64,10 @@ class LearnedPositions(Layer):
         self.weight = initializer((length, features), rng, dtype=dtype)
 
     def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:
-        """`offset` is the place of the first step, for decoding step by step."""
+        """y (N, T, features) of such an x; `offset` is the place of the first step, in decoding.
+
+        Raises ShapeError for another x, ArgumentError for places beyond the table.
+        """
         if len(x.shape) != 3 or x.shape[2] != self.features:
             raise ShapeError(
                 f"LearnedPositions: x has shape {tuple(x.shape)}; allowed: (N, T, {self.features})"

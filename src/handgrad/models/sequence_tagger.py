@@ -26,7 +26,10 @@ CELLS: Final[dict[str, type[Recurrent]]] = {
 def recurrent_layer(
     model: str, cell: str, input_size: int, hidden_size: int, num_layers: int, **settings: Any
 ) -> Recurrent:
-    """The recurrent layer that `cell` names; `model` is who asks, for the errors."""
+    """The recurrent layer that `cell` names; `model` is who asks, for the errors.
+
+    Raises ArgumentError for an unknown cell and for leaky_rnn without alpha.
+    """
     check_choice(model, "cell", cell, tuple(CELLS))
     if cell == "leaky_rnn" and "alpha" not in settings:
         raise ArgumentError(f"{model}: alpha is missing; allowed with cell 'leaky_rnn': 0 to 1")

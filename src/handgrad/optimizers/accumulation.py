@@ -21,7 +21,11 @@ class Accumulation:
         self._examples = 0.0
 
     def add(self, gradients: Mapping[str, Array], examples: float) -> None:
-        """Count in the gradient of a mean over this many examples; the arrays are free again."""
+        """Count in the gradient of a mean over this many examples; the arrays are free again.
+
+        Raises ArgumentError for fewer than 0 and for other names than the parameters', ShapeError
+        for other shapes.
+        """
         if not examples >= 0:
             raise ArgumentError(f"Accumulation.add: examples is {examples}; allowed: 0 or more")
         self._examples += examples

@@ -127,6 +127,7 @@ def build_loss(recipe: Recipe) -> Any:
 
 
 def build_optimizer(recipe: Recipe) -> Optimizer:
+    """The optimizer of a recipe."""
     settings: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in recipe.optimizer.settings.items()
@@ -159,5 +160,6 @@ def build_schedule(recipe: Recipe, lr: float, steps_per_epoch: int) -> Schedule:
 
 
 def build_augmentation(recipe: Recipe) -> training.Augmentation | None:
+    """The augmentation of a recipe's training batches; None without steps."""
     steps = [_AUGMENTATIONS[step.type](**step.settings) for step in recipe.augmentation]
     return training.Compose(steps) if steps else None

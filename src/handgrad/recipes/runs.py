@@ -42,7 +42,10 @@ def read_recipe(folder: Path) -> Recipe:
 
 
 def load_model(folder: Path, recipe: Recipe) -> Layer:
-    """The model of a run with its trained weights."""
+    """The model of a run with its trained weights.
+
+    Raises RunError where these are missing, damaged or another model's.
+    """
     run = Run(folder)
     if not run.model.is_file():
         raise RunError(f"{folder} is not finished; expected {run.model}: {run.resume_command}")

@@ -35,9 +35,11 @@ class Callback:
         """After the last step, before the model is saved."""
 
     def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it, plain JSON values."""
         return {}
 
     def arrays(self) -> dict[str, Array]:
+        """What a checkpoint keeps of it, arrays by name."""
         return {}
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:

@@ -74,7 +74,10 @@ def save_checkpoint(path: Path, arrays: Mapping[str, Array], state: Mapping[str,
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, Any]] | None:
-    """What `save_checkpoint` wrote; None where there is no checkpoint yet."""
+    """What `save_checkpoint` wrote; None where there is no checkpoint yet.
+
+    Raises RunError for a damaged one, or one of another version.
+    """
     if not path.exists():
         return None
     arrays, metadata = load_arrays(path)
@@ -88,7 +91,10 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, Any]] | Non
 
 
 def load_model_arrays(model: Layer, arrays: Mapping[str, Array]) -> None:
-    """Set a model's parameters and buffers from the arrays of a model.safetensors."""
+    """Set a model's parameters and buffers from the arrays of a model.safetensors.
+
+    Raises ArgumentError for one that is missing or unknown, ShapeError for another shape.
+    """
     buffers = {name: array for name, array in arrays.items() if name in model.buffers}
     model.update_parameters({name: a for name, a in arrays.items() if name not in buffers})
     model.update_buffers(buffers)
@@ -110,7 +116,7 @@ def generator_state(generator: np.random.Generator) -> dict[str, Any]:
 
 
 def restore_generator(generator: np.random.Generator, state: Mapping[str, Any]) -> None:
-    """Put a generator back where `generator_state` found it."""
+    """Put a generator back where `generator_state` found it. Raises RunError for another kind."""
     found = generator.bit_generator.state["bit_generator"]
     if found != state["bit_generator"]:
         raise RunError(

@@ -58,6 +58,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
+        """Whether everything was written."""
         return self.summary.exists()
 
     def lock(self) -> None:
@@ -123,9 +124,11 @@ class Run:
         return saved
 
     def save_model(self, arrays: Mapping[str, Array]) -> None:
+        """Write model.safetensors, atomically."""
         save_arrays(self.model, arrays, {"format": "np"})
 
     def save_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write summary.json, atomically; the run is finished then."""
         write_atomically(self.summary, (json.dumps(summary, indent=2) + "\n").encode())
 
     def read_summary(self) -> dict[str, Any]:
@@ -137,6 +140,7 @@ class Run:
         return found
 
     def close(self) -> None:
+        """Give the folder free for other processes."""
         for file in (self._log, self._lock):
             if file is not None:
                 file.close()

@@ -26,10 +26,12 @@ class Sums:
 
     @property
     def mean_loss(self) -> float:
+        """By what the losses' means were taken over; 0 before the first batch."""
         return self.loss / self.weight if self.weight else 0.0
 
     @property
     def accuracy(self) -> float | None:
+        """The share of right predictions; None where none was judged."""
         return self.correct / self.judged if self.judged else None
 
 

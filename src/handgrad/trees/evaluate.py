@@ -148,7 +148,7 @@ def _bind(target: Node, value: Any, names: Environment) -> None:
 
 
 def evaluate(node: Node, names: Environment) -> Any:
-    """The value of an expression where these names are known."""
+    """The value of an expression where these names are known; NameError for one that is not."""
     of = partial(evaluate, names=names)
     match node:
         case nodes.Name(name):

@@ -53,6 +53,7 @@ class Function:
 
     @property
     def signature(self) -> inspect.Signature:
+        """That of the function in Python."""
         return inspect.signature(self.source)
 
 

@@ -22,6 +22,7 @@ class AdditiveTerm:
     expression: Node
 
     def value(self, environment: Any) -> Any:
+        """The term with its sign, where these names are known."""
         value = evaluate(self.expression, environment)
         return value if self.sign > 0 else -value
 
