@@ -11,7 +11,7 @@ import handgrad as hg
 from handgrad.errors import HandgradError
 from handgrad.models.cnn import CNN
 from tests.layers.gradients import check_destinations, check_gradients
-from tests.tolerances import assert_close
+from tests.models.comparing import assert_equals_torch
 
 F64 = np.float64
 PLAIN: dict[str, Any] = {}
@@ -69,18 +69,7 @@ def _in_torch(torch: Any, ours: CNN, batch_norm: bool) -> Any:
 def test_equals_pytorch(batch_norm: bool) -> None:
     torch = pytest.importorskip("torch")
     ours = model(batch_norm=batch_norm, activation="tanh" if batch_norm else "relu")
-    theirs = _in_torch(torch, ours, batch_norm)
-    x = images()
-    y, cache = ours.forward(x, training=True)
-    dy = np.random.default_rng(2).standard_normal(y.shape)
-    dx, gradients = ours.backward(dy, cache)
-    their_x = torch.tensor(x, requires_grad=True)
-    their_y = theirs(their_x)
-    assert_close(y, their_y.detach(), "torch float64", "scores")
-    inputs = [their_x, *theirs.parameters()]
-    expected = torch.autograd.grad(their_y, inputs, torch.tensor(dy))
-    for found, right in zip([dx, *gradients.values()], expected, strict=True):
-        assert_close(found, right, "torch float64", "gradients")
+    assert_equals_torch(torch, ours, _in_torch(torch, ours, batch_norm), images())
 
 
 def test_stages_halve_the_image_and_have_readable_names() -> None:

@@ -11,6 +11,7 @@ import handgrad as hg
 from handgrad.errors import ArgumentError
 from handgrad.models.mlp import MLP
 from tests.layers.gradients import check_destinations, check_gradients
+from tests.models.comparing import assert_equals_torch
 from tests.tolerances import assert_close
 
 F64 = np.float64
@@ -75,18 +76,7 @@ def test_equals_pytorch() -> None:
         linear = torch.nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
         linear.load_state_dict({"weight": torch.tensor(weight), "bias": torch.tensor(bias)})
         modules += [linear, torch.nn.ReLU()]
-    theirs = torch.nn.Sequential(*modules[:-1])
-
-    x, dy = some(7, 5), some(7, 3)
-    y, cache = mlp.forward(x)
-    dx, gradients = mlp.backward(dy, cache)
-    their_x = torch.tensor(x, requires_grad=True)
-    their_y = theirs(their_x)
-    assert_close(y, their_y.detach(), "torch float64", "scores")
-    inputs = [their_x, *theirs.parameters()]
-    expected = torch.autograd.grad(their_y, inputs, torch.tensor(dy))
-    for found, right in zip([dx, *gradients.values()], expected, strict=True):
-        assert_close(found, right, "torch float64", "gradients")
+    assert_equals_torch(torch, mlp, torch.nn.Sequential(*modules[:-1]), some(7, 5))
 
 
 def test_one_layer_is_a_linear_map_and_a_batch_may_be_empty() -> None:

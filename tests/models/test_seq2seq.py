@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.data.tokens import END, PAD, START, UNKNOWN
+from handgrad.data.tokens import END, PAD, START
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.models.decoding import beam, greedy
 from handgrad.models.seq2seq import CELLS, ENCODERS, SCORES, Seq2Seq
 from tests.layers.gradients import check_destinations, check_gradients
+from tests.models.comparing import assert_greedy_is_forward
 from tests.tolerances import assert_close
 
 F64 = np.float64
@@ -274,16 +275,8 @@ def test_beams_of_the_same_sources_share_their_memory() -> None:
 
 
 def test_the_most_probable_tokens_are_those_of_forward() -> None:
-    seq2seq = model()
     sources, source_lengths, _, _ = pairs()
-    found = greedy(seq2seq, sources, source_lengths, longest=6)
-    for n, written in enumerate(found):
-        inputs = np.concatenate([[START], written])[None]
-        logits, _ = seq2seq.forward(sources[n : n + 1], source_lengths[n : n + 1], inputs)
-        logits[..., [PAD, START, UNKNOWN]] = -np.inf
-        best = np.argmax(logits[0], axis=1)
-        np.testing.assert_array_equal(best[: len(written)], written)
-        assert len(written) == 6 or best[-1] == END
+    assert_greedy_is_forward(model(), sources, source_lengths)
 
 
 def test_beams_of_a_batch_are_those_of_each_source() -> None:

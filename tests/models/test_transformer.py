@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.data.tokens import END, PAD, START, UNKNOWN
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.interop.state_dict import from_torch
-from handgrad.models.decoding import greedy
 from handgrad.models.transformer import Transformer
 from handgrad.ops.positional_encoding import table
 from tests.layers.gradients import check_destinations, check_gradients
+from tests.models.comparing import assert_greedy_is_forward
 from tests.tolerances import assert_close
 
 F64 = np.float64
@@ -238,16 +237,8 @@ def test_rows_of_a_state_can_be_chosen() -> None:
 
 
 def test_the_most_probable_tokens_are_those_of_forward() -> None:
-    transformer = model()
     sources, source_lengths, _, _ = pairs()
-    found = greedy(transformer, sources, source_lengths, longest=6)
-    for n, written in enumerate(found):
-        inputs = np.concatenate([[START], written])[None]
-        logits, _ = transformer.forward(sources[n : n + 1], source_lengths[n : n + 1], inputs)
-        logits[..., [PAD, START, UNKNOWN]] = -np.inf
-        best = np.argmax(logits[0], axis=1)
-        np.testing.assert_array_equal(best[: len(written)], written)
-        assert len(written) == 6 or best[-1] == END
+    assert_greedy_is_forward(model(), sources, source_lengths)
 
 
 def test_tables_are_as_large_as_the_sinusoids() -> None:
