@@ -66,7 +66,7 @@ void beside_neighbours() {
             while (!stop) {
             }
         });
-    for (int i = 0; i < 300; i++) fill_and_add(100'000, 10'000);
+    for (int i = 0; i < 40; i++) fill_and_add(100'000, 10'000);
     stop = true;
     for (auto& neighbour : neighbours) neighbour.join();
     cpu_set_t own, other;
