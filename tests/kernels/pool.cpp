@@ -1,12 +1,16 @@
 // The thread pool, to be run under ThreadSanitizer: jobs of many sizes, one after another and from
-// two threads at once, a job inside a job, sleeping workers and callers, another number of threads,
-// a fork.
+// two threads at once, a job inside a job, sleeping workers and callers, busy neighbours, another
+// number of threads, a fork.
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,6 +56,28 @@ void long_waits() {
     }
 }
 
+// Workers that are put aside in the middle of chunks are moved from core to core, and may in the
+// end use all cores that they might use before.
+void beside_neighbours() {
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> neighbours;
+    for (unsigned i = 0; i < std::thread::hardware_concurrency(); i++)
+        neighbours.emplace_back([&] {
+            while (!stop) {
+            }
+        });
+    for (int i = 0; i < 40; i++) fill_and_add(100'000, 10'000);
+    stop = true;
+    for (auto& neighbour : neighbours) neighbour.join();
+    cpu_set_t own, other;
+    sched_getaffinity(0, sizeof own, &own);
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        const int id = std::stoi(task.path().filename());
+        if (sched_getaffinity(id, sizeof other, &other) != 0 || !CPU_EQUAL(&own, &other))
+            std::abort();
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -64,6 +90,7 @@ int main() {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the workers are asleep now
         long_waits();
         many_jobs(10);
+        beside_neighbours();
     }
     if (const pid_t child = fork(); child == 0) {
         many_jobs(100);

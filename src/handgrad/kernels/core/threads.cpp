@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/memory.h"
+#include "core/placement.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -35,16 +36,40 @@ inline void relax() {
 #endif
 }
 
+// Whether done() became true before so long had passed.
+template <class Done>
+bool spin(std::chrono::microseconds length, const Done& done) {
+    const auto deadline = std::chrono::steady_clock::now() + length;
+    do {
+        for (int i = 0; i < 64; i++) {
+            if (done()) return true;
+            relax();
+        }
+    } while (std::chrono::steady_clock::now() < deadline);
+    return false;
+}
+
+struct Worker {
+    pthread_t handle() { return thread.native_handle(); }
+
+    std::thread thread;
+    std::atomic<int> core{-1};  // where it was last seen
+    std::atomic<bool> inside{false};
+    // The caller's alone.
+    long cpu_time = 0;
+    Hold hold;
+};
+
 class Pool {
   public:
-    explicit Pool(int workers) {
-        for (int i = 0; i < workers; i++) threads_.emplace_back([this] { work(); });
+    explicit Pool(int workers) : workers_(static_cast<std::size_t>(workers)) {
+        for (Worker& worker : workers_) worker.thread = std::thread([&] { work(worker); });
     }
 
     ~Pool() {
         stop_ = true;
         announce();
-        for (auto& thread : threads_) thread.join();
+        for (Worker& worker : workers_) worker.thread.join();
     }
 
     void run(long count, long chunk, void (*run)(void*, long, long), void* context) {
@@ -54,7 +79,7 @@ class Pool {
         chunk_ = chunk;
         next_.store(0, std::memory_order_relaxed);
         open_.store(true);
-        announce();
+        announce_apart();
         take_chunks();
         // Whoever enters after this sees a closed job; whoever entered before is waited for.
         open_.store(false);
@@ -62,6 +87,24 @@ class Pool {
     }
 
   private:
+    // Where all cores are busy, the system leaves a worker on the core where it was last, even if
+    // that is the caller's: they would take turns on it while a neighbour has the other.
+    void announce_apart() {
+        const int core = current_core();
+        if (core < 0) return announce();
+        caller_core_.store(core, std::memory_order_relaxed);
+        bool held = false;
+        for (Worker& worker : workers_) {
+            if (worker.core.load(std::memory_order_relaxed) != core) continue;
+            worker.hold.off(worker.handle(), core);
+            worker.core.store(-1, std::memory_order_relaxed);
+            held = true;
+        }
+        announce();
+        if (!held) return;
+        for (Worker& worker : workers_) worker.hold.release(worker.handle());
+    }
+
     void announce() {
         generation_.fetch_add(1);
         if (sleeping_.load() > 0) {
@@ -80,13 +123,16 @@ class Pool {
         inside_job = false;
     }
 
-    void work() {
+    void work(Worker& self) {
         unsigned long seen = 0;
         while (!stop_.load()) {
             await_news(seen);
             seen = generation_.load();
+            self.core.store(current_core(), std::memory_order_relaxed);
+            self.inside.store(true, std::memory_order_relaxed);
             inside_.fetch_add(1);
             if (open_.load()) take_chunks();
+            self.inside.store(false, std::memory_order_relaxed);
             if (inside_.fetch_sub(1) == 1 && waiting_.load()) {
                 std::lock_guard lock(mutex_);
                 left_.notify_one();
@@ -94,33 +140,42 @@ class Pool {
         }
     }
 
-    // A worker that the system has put aside in the middle of a chunk gets a core sooner if this
-    // thread leaves its own.
     void await_workers() {
-        const auto deadline = std::chrono::steady_clock::now() + kSpin;
-        do {
-            for (int i = 0; i < 64; i++) {
-                if (inside_.load() == 0) return;
-                relax();
-            }
-        } while (std::chrono::steady_clock::now() < deadline);
+        const auto left = [&] { return inside_.load() == 0; };
+        if (spin(kSpin / 2, left)) return;
+        for (Worker& worker : workers_) worker.cpu_time = cpu_time(worker.handle());
+        if (spin(kSpin / 2, left)) return;
+        make_room();
         std::unique_lock lock(mutex_);
         waiting_.store(true);
-        left_.wait(lock, [&] { return inside_.load() == 0; });
+        left_.wait(lock, left);
         waiting_.store(false);
     }
 
+    // A worker that the system has put aside in the middle of a chunk gets the core that this
+    // thread is about to leave. The system might move it, but not one that ran a moment ago.
+    void make_room() {
+        const int core = current_core();
+        for (Worker& worker : workers_) {
+            if (!worker.inside.load(std::memory_order_relaxed)) continue;
+            if (worker.core.load(std::memory_order_relaxed) == core) return;
+            const long time = cpu_time(worker.handle());
+            if (time < 0 || time != worker.cpu_time) continue;
+            worker.hold.on(worker.handle(), core);
+            worker.hold.release(worker.handle());
+            worker.core.store(core, std::memory_order_relaxed);
+            return;
+        }
+    }
+
     void await_news(unsigned long seen) {
-        const auto deadline = std::chrono::steady_clock::now() + kSpin;
-        do {
-            for (int i = 0; i < 64; i++) {
-                if (generation_.load(std::memory_order_relaxed) != seen) return;
-                relax();
-            }
-        } while (std::chrono::steady_clock::now() < deadline);
+        const auto news = [&] { return generation_.load() != seen; };
+        // On the caller's core spinning would only keep the caller from making news.
+        const bool beside = current_core() != caller_core_.load(std::memory_order_relaxed);
+        if (beside ? spin(kSpin, news) : news()) return;
         std::unique_lock lock(mutex_);
         sleeping_.fetch_add(1);
-        wake_.wait(lock, [&] { return generation_.load() != seen; });
+        wake_.wait(lock, news);
         sleeping_.fetch_sub(1);
     }
 
@@ -130,6 +185,7 @@ class Pool {
     long chunk_ = 1;
     alignas(64) std::atomic<long> next_{0};
     alignas(64) std::atomic<unsigned long> generation_{0};
+    std::atomic<int> caller_core_{-2};
     std::atomic<bool> open_{false};
     std::atomic<int> inside_{0};
     std::atomic<int> sleeping_{0};
@@ -137,7 +193,7 @@ class Pool {
     std::atomic<bool> waiting_{false};
     std::mutex mutex_;
     std::condition_variable wake_, left_;
-    std::vector<std::thread> threads_;
+    std::vector<Worker> workers_;
 };
 
 int thread_count = 0;
