@@ -262,7 +262,7 @@ def _check_kernel(name: str, refusal: str | None) -> None:
 def implementation(reference: ModuleType, arrays: tuple[Any, ...]) -> ModuleType:
     """For what is no op but has a kernel of its name, such as a model's loop: which one to call.
 
-    `arrays` are those that decide, as they decide for an op; the kernel takes them C-contiguous.
+    `arrays` are those that decide, as they decide for an op; the last axis of each is in one piece.
     """
     stem = reference.__name__.rpartition(".")[2]
     kernel = None if _engine == "reference" else _kernel_of(stem)

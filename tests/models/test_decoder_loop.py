@@ -11,11 +11,15 @@ import handgrad
 from handgrad import kernels
 from handgrad.dispatch import engine, set_engine
 from handgrad.errors import EngineError
-from handgrad.models import decoder_loop
+from handgrad.models import decoder_loop, decoder_scores
 from handgrad.models.attention_decoder import AttentionDecoder
 from handgrad.models.decoder_cells import CELLS
-from handgrad.models.decoder_scores import SCORES
+from handgrad.models.decoder_scores import SCORES, rows
+from tests.kernels.test_recurrence_bf16 import Rounding
+from tests.test_precision import bf16, needs_unit
 from tests.tolerances import assert_close
+
+__all__ = ["bf16"]
 
 if kernels.native is not None:
     from handgrad.kernels import decoder_loop as kernel_loop
@@ -71,9 +75,45 @@ def test_kernel_is_reference(
         assert_close(found[name], value, dtype, name)
 
 
+@needs_unit
 @each_score
 @each_cell
-def test_same_bits_with_1_2_and_4_threads(score: str, cell: str) -> None:
+@pytest.mark.parametrize("sizes", SIZES)
+def test_in_bf16_products_with_the_weights_are_those_of_rounded_operands(
+    score: str,
+    cell: str,
+    sizes: tuple[int, ...],
+    bf16: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of the steps, and the gradients of the weights: the reference makes them of `rows`."""
+    for module in (decoder_loop, decoder_scores):
+        monkeypatch.setattr(module, "rows", lambda x: rows(x).view(Rounding))
+    batch, steps, keys, inputs, memory, hidden = sizes
+    memory = memory if score == "additive" else hidden
+    rng = np.random.default_rng(1)
+    decoder = AttentionDecoder(inputs, memory, hidden, rng=rng, score=score, cell=cell)
+    gates = len(decoder.cell.bias_hh)
+    widths = (batch, steps, gates), (batch, keys, hidden), (batch, keys, gates), (batch, hidden)
+    arrays = [rng.standard_normal(shape, dtype=np.float32) for shape in widths]
+    dy = rng.standard_normal((batch, steps, hidden), dtype=np.float32)
+    y, cache = kernel_loop.forward(decoder.score, decoder.cell, *arrays, None)
+    *found, gradients = kernel_loop.backward(dy, cache)
+    for layer in (decoder.score, decoder.cell):
+        for name in layer.parameter_names:
+            kind = Rounding if name in ("weight_s", "weight_hh") else np.ndarray
+            setattr(layer, name, getattr(layer, name).astype(np.float64).view(kind))
+    exact = [array.astype(np.float64) for array in arrays]
+    expected_y, cache = decoder_loop.forward(decoder.score, decoder.cell, *exact, None)
+    *expected, right = decoder_loop.backward(dy.astype(np.float64), cache)
+    found += [y, *(gradients[name] for name in sorted(right))]
+    expected += [expected_y, *(right[name] for name in sorted(right))]
+    for place, (one, other) in enumerate(zip(found, expected, strict=True)):
+        assert_close(one, np.asarray(other), "bf16 of computed operands", f"result {place}")
+
+
+def same_bits(score: str, cell: str) -> bool:
+    """Whether 1, 2 and 4 threads give the same."""
     before = handgrad.get_threads()
     results = set()
     for number in (1, 2, 4):
@@ -81,7 +121,19 @@ def test_same_bits_with_1_2_and_4_threads(score: str, cell: str) -> None:
         found = run(score, cell, (31, 7, 13, 3, 18, 37), np.float32, ragged=True)
         results.add(tuple(array.tobytes() for array in found.values()))
     handgrad.set_threads(before)
-    assert len(results) == 1
+    return len(results) == 1
+
+
+@each_score
+@each_cell
+def test_same_bits_with_1_2_and_4_threads(score: str, cell: str) -> None:
+    assert same_bits(score, cell)
+
+
+@needs_unit
+@each_score
+def test_same_bits_in_bf16(score: str, bf16: None) -> None:
+    assert same_bits(score, "gru")
 
 
 @pytest.mark.parametrize("missing", [False, True])

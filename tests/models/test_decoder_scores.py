@@ -52,7 +52,9 @@ def test_steps_are_the_op(kind: str) -> None:
     dc = normal(4, BATCH, STEPS, memory)
     expected_c, expected_ds, expected_dh, expected = by_op(kind, score, s, h, dc)
 
-    keys, kept_of_keys = score.keys(h)
+    weight = normal(5, 3, memory)
+    keys, values, kept_of_memory = score.memory(h, weight)
+    assert_close(values, h @ weight.T, "float64", "values")
     dkeys = np.zeros_like(keys)
     dh = np.zeros_like(h)
     kept, dscores, dqueries = [], [], []
@@ -71,9 +73,12 @@ def test_steps_are_the_op(kind: str) -> None:
     dkeys, gradients = score.finish(
         np.stack(dscores), np.stack(dqueries), dkeys, kept, s.transpose(1, 0, 2)
     )
-    dh_scores, of_keys = score.keys_backward(dkeys, kept_of_keys)
+    dvalues = normal(6, BATCH, KEYS, 3)
+    dmemory = np.concatenate((dkeys, dvalues), axis=2)
+    dh_of_memory, dweight, of_keys = score.memory_backward(dmemory, kept_of_memory)
     gradients |= of_keys
-    assert_close(dh + dh_scores, expected_dh, "float64", "dh")
+    assert_close(dh + dh_of_memory, expected_dh + dvalues @ weight, "float64", "dh")
+    assert_close(dweight, np.einsum("nsg,nsc->gc", dvalues, h), "float64", "dweight")
     assert gradients.keys() == score.parameters.keys()
     for name, gradient in gradients.items():
         assert_close(gradient, expected[name], "float64", name)
@@ -82,7 +87,7 @@ def test_steps_are_the_op(kind: str) -> None:
 def test_cosine_with_a_state_of_zeros_is_0() -> None:
     score = make("cosine")
     h = normal(3, BATCH, KEYS, 6)
-    keys, _ = score.keys(h)
+    keys, _, _ = score.memory(h, np.empty((0, 6)))
     scores, _ = score.step(np.zeros((BATCH, 6)), keys)
     np.testing.assert_array_equal(scores, 0.0)
 

@@ -44,62 +44,95 @@ void for_groups(long batch, const Body& body) {
     });
 }
 
-// The keys (N, S, A) of a group of sequences, as the score wants them.
-template <class T, class Score>
-std::array<Keys<T>, kTileRows> prepare(const Score& score, In<T> keys, const std::int64_t* lengths,
-                                       long first, int rows, T* powers) {
-    const long count = keys.shape(1), size = count * keys.shape(2);
-    std::array<Keys<T>, kTileRows> prepared;
-    for (int r = 0; r < rows; r++) {
-        const long n = first + r;
-        prepared[r] =
-            score.prepare(keys.data() + n * size, lengths ? lengths[n] : count, powers + n * size);
-    }
-    return prepared;
-}
-
+// What a group of sequences looks at in every step: the first values (N, S, G), and the keys
+// (N, S, A) as the score wants them.
 template <class T>
-void decoder_forward(In<T> keys, In<T> values, In<T> weight, In<T> bias, std::optional<In<T>> v,
-                     In<T> s0, std::optional<Indices> lengths, Out<T> a, Out<T> step, Out<T> alpha,
-                     Out<T> y, int score_code, int cell_code) {
+class Seen {
+  public:
+    template <class Score>
+    Seen(const Score& score, const StridedIn<T>& keys, const StridedIn<T>& values,
+         const std::int64_t* lengths, long first, int rows)
+        : count_(keys.shape(1)),
+          pitch_(apart<T>(values.shape(2))),
+          values_(rows * count_ * pitch_),
+          powers_(score.kHasQuery ? rows * count_ * apart<T>(keys.shape(2)) : 0) {
+        const long width = apart<T>(keys.shape(2));
+        for (int r = 0; r < rows; r++) {
+            const long n = first + r, have = lengths ? lengths[n] : count_;
+            keys_[r] = score.prepare({keys.data() + n * keys.stride(0), keys.stride(1)}, have,
+                                     {powers_.data() + r * count_ * width, width});
+            for (long i = 0; i < have; i++)
+                copy_values(values_.data() + (r * count_ + i) * pitch_,
+                            values.data() + n * values.stride(0) + i * values.stride(1),
+                            values.shape(2));
+        }
+    }
+
+    const Keys<T>& keys(long r) const { return keys_[r]; }
+    Rows<const T> values(long r) const { return {values_.data() + r * count_ * pitch_, pitch_}; }
+
+  private:
+    std::array<Keys<T>, kTileRows> keys_;
+    long count_, pitch_;
+    Temporary<T> values_, powers_;
+};
+
+// y (N, T, H), and what backward needs of every step, time first: the states from s_0 on, the
+// products, the weights, and what the cell keeps of the inputs. The sum of a cell that keeps
+// nothing stands where its state will.
+template <class T>
+void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<T> weight,
+                     In<T> bias, std::optional<In<T>> v, In<T> s0, std::optional<Indices> lengths,
+                     Out<T> states, Out<T> step, Out<T> alpha, std::optional<Out<T>> kept, Out<T> y,
+                     int score_code, int cell_code) {
     const long batch = y.shape(0), steps = y.shape(1), hidden = y.shape(2);
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
     const long width = weight.shape(0);
     nb::gil_scoped_release release;
-    const PackedMatrix<T> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
-    const Temporary<T> powers(v ? batch * count * compared : 0);
-    auto run = [&](auto score, auto cell) {
+    auto run = [&]<class Entry>(auto score, auto cell) {
+        const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
-            const auto prepared =
-                prepare(score, keys, data_or_null(lengths), first, rows, powers.data());
+            const Registers<Entry> registers;
+            const Seen<T> seen(score, keys, values, data_or_null(lengths), first, rows);
+            copy_values(states.data() + first * hidden, s0.data() + first * hidden, rows * hidden);
             for (long j = 0; j < steps; j++) {
-                const StridedPack<T> before =
-                    j == 0 ? StridedPack<T>{s0.data(), hidden, 1}
-                           : StridedPack<T>{y.data() + (j - 1) * hidden, steps * hidden, 1};
-                packed.multiply_rows(first, rows, before,
-                                     ActivateTile<T>{0, 0, step.data() + j * width, nullptr,
-                                                     steps * width, bias.data()});
+                const T* before = states.data() + j * batch * hidden;
+                T* products = step.data() + j * batch * width;
+                packed.multiply_rows(
+                    first, rows, StridedPack<T>{before, hidden, 1},
+                    ActivateTile<T>{0, 0, products, nullptr, width, bias.data(), nullptr});
                 for (long n = first; n < first + rows; n++) {
-                    const long at = n * steps + j;
-                    const Keys<T>& seen = prepared[n - first];
-                    const long have = seen.count;
-                    const T* s = before.data + n * before.lane_stride;
-                    const T* from_s = step.data() + at * width;
+                    const long at = j * batch + n;
+                    const Keys<T>& compare = seen.keys(n - first);
+                    const long have = compare.count;
+                    const T* s = before + n * hidden;
+                    const T* from_s = products + n * width;
                     T* weights = alpha.data() + at * count;
-                    T* inputs = a.data() + at * gates;
-                    score.forward(from_s, s, seen, weights);
+                    T* s_new = states.data() + (at + batch) * hidden;
+                    T* inputs = kept ? kept->data() + at * gates : s_new;
+                    score.forward(from_s, s, compare, weights);
                     softmax(weights, have);
                     std::fill(weights + have, weights + count, T(0));
-                    add_rows(weights, values.data() + n * count * gates, have, gates, inputs);
-                    cell.forward(hidden, inputs, from_s + (width - gates), s,
-                                 y.data() + at * hidden);
+                    add_rows(a.data() + n * a.stride(0) + j * a.stride(1), weights,
+                             seen.values(n - first), have, gates, inputs);
+                    cell.forward(hidden, inputs, from_s + (width - gates), s, s_new);
+                    copy_values(y.data() + (n * steps + j) * hidden, s_new, hidden);
                 }
             }
         });
     };
-    with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-        with_cell<T>(cell_code, [&](auto cell) { run(score, cell); });
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>([&]<class Entry>() {
+        with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
+            with_cell<T>(cell_code,
+                         [&](auto cell) { run.template operator()<Entry>(score, cell); });
+        });
     });
+}
+
+// y += x.
+template <class T>
+void add_to(T* y, const T* x, long count) {
+    for_lanes<T>(0, count, [=](auto lanes) { lanes.store(y, lanes.load(y) + lanes.load(x)); });
 }
 
 // A finish that adds the tile to a row-major matrix.
@@ -109,63 +142,75 @@ struct AddTile {
     long stride;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
-        for (int i = 0; i < rows; i++) {
-            T* target = data + (row + i) * stride + column;
-            const T* values = tile + i * width;
-            for_lanes<T>(0, columns, [=](auto lanes) {
-                lanes.store(target, lanes.load(target) + lanes.load(values));
-            });
-        }
+        for (int i = 0; i < rows; i++)
+            add_to(data + (row + i) * stride + column, tile + i * width, columns);
     }
 };
 
-// From the last step to the first; ds0 carries the gradient of the state from step to step.
+// target = factor · the sum of `count` rows.
 template <class T>
-void decoder_backward(In<T> dy, In<T> keys, In<T> values, In<T> weight, std::optional<In<T>> v,
-                      In<T> s0, std::optional<Indices> lengths, In<T> a, In<T> step, In<T> alpha,
-                      In<T> y, Out<T> da, Out<T> dstep, Out<T> dkeys, Out<T> dvalues, Out<T> ds0,
-                      std::optional<Out<T>> dv, int score_code, int cell_code) {
-    const long batch = y.shape(0), steps = y.shape(1), hidden = y.shape(2);
+void sum_rows(const T* rows, long count, long width, T factor, T* target) {
+    map<T>(width, [=](auto lanes) {
+        Vec<T> sum{};
+        for (long n = 0; n < count; n++) sum += lanes.load(rows + n * width);
+        lanes.store(target, factor * sum);
+    });
+}
+
+// From the last step to the first; ds0 carries the gradient of the state from step to step. dstep
+// is as step, time first. The gradients of keys and values stand side by side in dmemory
+// (N, S, A + G), those of b_ih and b_hh one below the other in dbias (2, G).
+template <class T>
+void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> weight,
+                      std::optional<In<T>> v, std::optional<Indices> lengths, In<T> states,
+                      In<T> step, In<T> alpha, std::optional<In<T>> kept, Out<T> da, Out<T> dstep,
+                      Out<T> dmemory, Out<T> ds0, Out<T> dbias, std::optional<Out<T>> dv,
+                      int score_code, int cell_code) {
+    const long batch = dy.shape(0), steps = dy.shape(1), hidden = dy.shape(2);
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
-    const long width = weight.shape(0);
+    const long width = weight.shape(0), pitch = compared + gates;
     nb::gil_scoped_release release;
-    const PackedMatrix<T> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
-    const Temporary<T> powers(v ? batch * count * compared : 0);
-    const Temporary<T> dscores(batch * steps * count);
-    const Temporary<T> dv_parts(dv ? batch * compared : 0);
-    auto run = [&](auto score, auto cell) {
+    const Temporary<T> dscores(steps * batch * count);
+    const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
+    auto run = [&]<class Entry>(auto score, auto cell) {
+        const PackedMatrix<Entry> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
         for_groups(batch, [&](long first, int rows) {
-            const long end = first + rows;
-            const auto prepared =
-                prepare(score, keys, data_or_null(lengths), first, rows, powers.data());
-            std::fill(ds0.data() + first * hidden, ds0.data() + end * hidden, T(0));
-            if (dv) {
-                std::fill(dv_parts.data() + first * compared, dv_parts.data() + end * compared,
-                          T(0));
-                std::fill(dkeys.data() + first * count * compared,
-                          dkeys.data() + end * count * compared, T(0));
-            }
+            const Registers<Entry> registers;
+            const long end = first + rows, of_keys = apart<T>(compared);
+            const Seen<T> seen(score, keys, values, data_or_null(lengths), first, rows);
+            const Temporary<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
+            const auto dkeys_of = [&](long n) {
+                return Rows<T>{dkeys.data() + (n - first) * count * of_keys, of_keys};
+            };
+            if (score.kHasQuery) std::fill_n(dkeys.data(), rows * count * of_keys, T(0));
+            const auto clear = [=](T* values, long each) {
+                std::fill(values + first * each, values + end * each, T(0));
+            };
+            clear(ds0.data(), hidden);
+            clear(dv_parts.data(), compared);
+            clear(dbias_parts.data(), 2 * gates);
             for (long j = steps - 1; j >= 0; j--) {
                 for (long n = first; n < end; n++) {
-                    const long at = n * steps + j;
-                    const Keys<T>& seen = prepared[n - first];
-                    const long have = seen.count;
-                    const T* s = y.data() + at * hidden;
-                    const T* before = j == 0 ? s0.data() + n * hidden : s - hidden;
+                    const long at = j * batch + n;
+                    const Keys<T>& compare = seen.keys(n - first);
+                    const long have = compare.count;
+                    const T* s = states.data() + at * hidden;
                     const T* from_s = step.data() + at * width;
                     const T* weights = alpha.data() + at * count;
-                    const T* given = dy.data() + at * hidden;
+                    const T* given = dy.data() + (n * steps + j) * hidden;
                     T* ds = ds0.data() + n * hidden;
-                    T* dinputs = da.data() + at * gates;
+                    T* dinputs = da.data() + (n * steps + j) * gates;
                     T* dfrom_s = dstep.data() + at * width;
+                    T* dgates = dfrom_s + (width - gates);
+                    T* dbias_n = dbias_parts.data() + n * 2 * gates;
                     T* dscore = dscores.data() + at * count;
-                    for_lanes<T>(0, hidden, [=](auto lanes) {
-                        lanes.store(ds, lanes.load(ds) + lanes.load(given));
-                    });
-                    cell.backward(hidden, a.data() + at * gates, from_s + (width - gates), before,
-                                  s, ds, dinputs, dfrom_s + (width - gates));
-                    row_products(values.data() + n * count * gates, dinputs, have, gates, T(1),
-                                 dscore);
+                    add_to(ds, given, hidden);
+                    cell.backward(hidden, kept ? kept->data() + at * gates : nullptr,
+                                  from_s + (width - gates), s, s + batch * hidden, ds, dinputs,
+                                  dgates);
+                    add_to(dbias_n, dinputs, gates);
+                    add_to(dbias_n + gates, dgates, gates);
+                    row_products(seen.values(n - first), dinputs, have, gates, T(1), dscore);
                     const T expected = sum<T>(0, have, [=](auto lanes) {
                         return Vec<T>(lanes.load(weights) * lanes.load(dscore));
                     });
@@ -173,63 +218,53 @@ void decoder_backward(In<T> dy, In<T> keys, In<T> values, In<T> weight, std::opt
                         lanes.store(dscore, lanes.load(weights) * (lanes.load(dscore) - expected));
                     });
                     std::fill(dscore + have, dscore + count, T(0));
-                    score.backward(from_s, before, seen, dscore, dfrom_s, ds,
-                                   dkeys.data() + n * count * compared,
+                    score.backward(from_s, s, compare, dscore, dfrom_s, ds, dkeys_of(n),
                                    dv_parts.data() + n * compared);
                 }
                 packed.multiply_rows(first, rows,
-                                     StridedPack<T>{dstep.data() + j * width, steps * width, 1},
+                                     StridedPack<T>{dstep.data() + j * batch * width, width, 1},
                                      AddTile<T>{ds0.data(), hidden});
             }
-        });
-        // What only sums over time is a product of its own for every sequence.
-        parallel_for(batch, 1, [&](long begin, long end) {
-            for (long n = begin; n < end; n++) {
-                multiply_here<T>(count, gates, steps,
-                                 StridedPack<T>{alpha.data() + n * steps * count, 1, count},
-                                 StridedPack<T>{da.data() + n * steps * gates, 1, gates},
-                                 WriteTile<T>{dvalues.data() + n * count * gates, gates});
-                T* dkeys_n = dkeys.data() + n * count * compared;
-                if (score.kHasQuery) {
+            // What only sums over time is a product of its own for every sequence.
+            for (long n = first; n < end; n++) {
+                T* dmemory_n = dmemory.data() + n * count * pitch;
+                const auto over_time = [=](const T* a, const StridedPack<T>& b, long columns,
+                                           T* c) {
+                    multiply_here<T>(count, columns, steps, StridedPack<T>{a, 1, batch * count}, b,
+                                     WriteTile<T>{c, pitch});
+                };
+                over_time(alpha.data() + n * count, {da.data() + n * steps * gates, 1, gates},
+                          gates, dmemory_n + compared);
+                if (!score.kHasQuery)
+                    over_time(dscores.data() + n * count,
+                              {states.data() + n * hidden, 1, batch * hidden}, hidden, dmemory_n);
+                else
                     for (long i = 0; i < count; i++)
-                        for_lanes<T>(0, compared, [=, row = dkeys_n + i * compared](auto lanes) {
-                            lanes.store(row, lanes.load(row) * lanes.load(score.v));
+                        for_lanes<T>(0, compared, [=, row = dkeys_of(n)[i]](auto lanes) {
+                            lanes.store(dmemory_n + i * pitch,
+                                        T(4) * lanes.load(row) * lanes.load(score.v));
                         });
-                } else if (steps > 0) {
-                    const T* dscore = dscores.data() + n * steps * count;
-                    multiply_here<T>(count, hidden, steps - 1,
-                                     StridedPack<T>{dscore + count, 1, count},
-                                     StridedPack<T>{y.data() + n * steps * hidden, 1, hidden},
-                                     WriteTile<T>{dkeys_n, compared});
-                    for (long i = 0; i < count; i++)
-                        add_rows(dscore + i, s0.data() + n * hidden, 1, hidden,
-                                 dkeys_n + i * compared);
-                } else {
-                    std::fill_n(dkeys_n, count * compared, T(0));
-                }
             }
         });
     };
-    with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-        with_cell<T>(cell_code, [&](auto cell) { run(score, cell); });
-    });
-    if (dv)
-        map<T>(compared, [=, parts = dv_parts.data(), target = dv->data()](auto lanes) {
-            Vec<T> sum{};
-            for (long n = 0; n < batch; n++) sum += lanes.load(parts + n * compared);
-            lanes.store(target, sum);
+    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>([&]<class Entry>() {
+        with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
+            with_cell<T>(cell_code,
+                         [&](auto cell) { run.template operator()<Entry>(score, cell); });
         });
+    });
+    sum_rows(dbias_parts.data(), batch, 2 * gates, T(1), dbias.data());
+    if (dv) sum_rows(dv_parts.data(), batch, compared, T(-2), dv->data());
 }
 
 template <class T>
 void bind(nb::module_& m) {
-    m.def("decoder_loop_forward", &decoder_forward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().none(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg());
-    m.def("decoder_loop_backward", &decoder_backward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().none(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
-          nb::arg());
+    const nb::arg given;
+    const auto maybe = nb::arg().none();
+    m.def("decoder_loop_forward", &decoder_forward<T>, given, given, given, given, given, maybe,
+          given, maybe, given, given, given, maybe, given, given, given);
+    m.def("decoder_loop_backward", &decoder_backward<T>, given, given, given, given, maybe, maybe,
+          given, given, given, maybe, given, given, given, given, given, maybe, given, given);
 }
 
 const Registrar registrar([](nb::module_& m) {

@@ -20,73 +20,69 @@ _CELLS: Final = ("sigmoid", "tanh", "gru")
 
 
 class Cache(NamedTuple):
-    """The inputs, and of every step its product, weights and state, (N, T, ...).
+    """The inputs, and of every step, time first, what backward needs.
 
-    weight is [W_s; W_hh], bias [0; b_hh], and step their product with s_{j−1}, all without the part
-    of W_s where the score has none; a holds the gates where the cell has some. tanh of the additive
-    score is computed again: it would be N · T · S · A values.
+    states (T + 1, N, H) from s_0 on, and alpha (T, N, S). weight is [W_s; W_hh], and step
+    (T, N, ...) its product with s_{j−1}, without the part of W_s where the score has none; gates
+    are those of a cell that has some. tanh of the additive score is computed again: it would be
+    N · T · S · A values.
     """
 
     keys: Array
     values: Array
     lengths: Array | None
     weight: Array
-    bias: Array
     v: Array | None
-    s0: Array
-    a: Array
+    states: Array
     step: Array
-    weights: Array
-    y: Array
+    alpha: Array
+    gates: Array | None
     codes: tuple[int, int]
-
-    @property
-    def alpha(self) -> Array:
-        """The weights as the reference keeps them, (T, N, S)."""
-        return self.weights.transpose(1, 0, 2)
 
 
 def forward(
     score: Any, cell: Any, a: Array, keys: Array, values: Array, s0: Array, lengths: Array | None
 ) -> tuple[Array, Cache]:
+    """As the reference; a, keys and values may be views whose last axis is in one piece."""
     batch, steps, gates = a.shape
+    hidden = s0.shape[1]
     weight, bias, v = cell.weight_hh, cell.bias_hh, None
     if score.kind == "additive":
         v = score.v
         size = len(v) + gates
-        weight = np.concatenate(
-            (score.weight_s, weight), out=empty((size, s0.shape[1]), s0.dtype), axis=0
-        )
+        weight = np.concatenate((score.weight_s, weight), out=empty((size, hidden), a.dtype))
         bias = np.concatenate((np.zeros_like(v), bias))
-    inputs = empty(a.shape, a.dtype)
-    inputs[...] = a
-    step = empty((batch, steps, len(bias)), a.dtype)
-    weights = empty((batch, steps, keys.shape[1]), a.dtype)
-    y = empty((batch, steps, s0.shape[1]), a.dtype)
+    states = empty((steps + 1, batch, hidden), a.dtype)
+    step = empty((steps, batch, len(bias)), a.dtype)
+    alpha = empty((steps, batch, keys.shape[1]), a.dtype)
+    kept = empty((steps, batch, gates), a.dtype) if gates > hidden else None
+    y = empty((batch, steps, hidden), a.dtype)
     codes = _SCORES.index(score.kind), _CELLS.index(cell.kind)
     if lengths is not None:
         lengths = indices(lengths)
-    _forward(keys, values, weight, bias, v, s0, lengths, inputs, step, weights, y, *codes)
-    return y, Cache(keys, values, lengths, weight, bias, v, s0, inputs, step, weights, y, codes)
+    _forward(a, keys, values, weight, bias, v, s0, lengths, states, step, alpha, kept, y, *codes)
+    return y, Cache(keys, values, lengths, weight, v, states, step, alpha, kept, codes)
 
 
-def backward(dy: Array, cache: Cache) -> tuple[Array, Array, Array, Array, dict[str, Array]]:
-    keys, values, lengths, weight, bias, v, s0, a, step, weights, y, codes = cache
-    da, dstep, dkeys, dvalues, ds0 = (empty(x.shape, x.dtype) for x in (a, step, keys, values, s0))
-    dv = None if v is None else empty(v.shape, v.dtype)
+def backward(dy: Array, cache: Cache) -> tuple[Array, Array, Array, dict[str, Array]]:
+    keys, values, lengths, weight, v, states, step, alpha, gates, codes = cache
+    batch, count, size = values.shape
+    dtype = dy.dtype
+    da = empty((*dy.shape[:2], size), dtype)
+    dstep = empty(step.shape, dtype)
+    dmemory = empty((batch, count, keys.shape[2] + size), dtype)
+    ds0 = empty(states.shape[1:], dtype)
+    dbias = empty((2, size), dtype)
+    dv = None if v is None else empty(v.shape, dtype)
     _backward(
-        *(dy, keys, values, weight, v, s0, lengths, a, step, weights, y),
-        *(da, dstep, dkeys, dvalues, ds0, dv, *codes),
+        *(dy, keys, values, weight, v, lengths, states, step, alpha, gates),
+        *(da, dstep, dmemory, ds0, dbias, dv, *codes),
     )
-    before = empty(y.shape, y.dtype)
-    before[:, :1] = s0[:, None]
-    before[:, 1:] = y[:, :-1]
-    product = dense.Cache(before, weight, bias, step, 0, 0.0)
-    _, dweight, dbias = dense.backward(dstep, product, out=(SKIP, None, None))
+    product = dense.Cache(states[:-1], weight, None, step, 0, 0.0)
+    _, dweight, _ = dense.backward(dstep, product, out=(SKIP, None, None))
     assert dweight is not None
-    assert dbias is not None
-    size = 0 if v is None else len(v)
-    found = {"cell.weight_hh": dweight[size:], "cell.bias_hh": dbias[size:]}
+    found = {"cell.bias_ih": dbias[0], "cell.bias_hh": dbias[1]}
+    found["cell.weight_hh"] = dweight[-size:]
     if dv is not None:
-        found |= {"score.weight_s": dweight[:size], "score.v": dv}
-    return da, dkeys, dvalues, ds0, found
+        found |= {"score.weight_s": dweight[:-size], "score.v": dv}
+    return da, dmemory, ds0, found

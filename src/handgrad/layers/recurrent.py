@@ -14,6 +14,8 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.kernels.columns import columns, side_by_side
+from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape
 from handgrad.ops import dropout as dropout_op
 
@@ -152,7 +154,7 @@ class Recurrent(Layer):
                 outputs.append(y)
                 finals.append(final if isinstance(final, tuple) else (final,))
                 caches_of_layer.append(cache)
-            x = outputs[0] if self.directions == 1 else xp.concat(outputs, axis=-1)
+            x = outputs[0] if self.directions == 1 else side_by_side(outputs)
             caches.append(tuple(caches_of_layer))
         stacked = tuple(xp.stack(parts, axis=0) for parts in zip(*finals, strict=True))
         return (x, self._as_state(stacked)), Cache(tuple(caches), tuple(dropouts))
@@ -177,12 +179,13 @@ class Recurrent(Layer):
         found: dict[str, Array | None] = {}
         for layer in reversed(range(self.num_layers)):
             wants_dx = input_gradient or layer > 0
+            size = self.output_size
             dxs = []
             for direction in range(self.directions):
                 number = layer * self.directions + direction
                 names = self._names(layer, direction)
-                start = direction * self.output_size
-                dy_here = dx[:, :, start : start + self.output_size]
+                start = direction * size
+                dy_here = dx if self.directions == 1 else columns(dx, start, start + size)
                 places = [None if gradients is None else gradients.get(name) for name in names]
                 dx_here, *rest = self.op.backward(
                     (dy_here, self._as_state(dfinals[number])),
@@ -193,7 +196,7 @@ class Recurrent(Layer):
                 dinitial[number] = rest[len(names) :]
                 found.update(zip(names, rest[: len(names)], strict=True))
             if wants_dx:
-                dx = dxs[0] if self.directions == 1 else dxs[0] + dxs[1]
+                dx = dxs[0] if self.directions == 1 else add(*dxs)
             if cache.dropouts[layer] is not None:
                 dx = dropout_op.backward(dx, cache.dropouts[layer])
         dstate0 = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import implementation
+from handgrad.dispatch import SKIP, implementation
 from handgrad.errors import ShapeError
 from handgrad.layers.base import Layer, Shape
 from handgrad.models import decoder_loop
@@ -40,15 +40,14 @@ class Memory(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """h, and the caches of the inputs' part, of keys, values and steps.
+    """h, and the caches of the inputs' part, of keys and values, and of the steps.
 
     `run` is the module whose forward made `steps`: models.decoder_loop or its kernel.
     """
 
     h: Array
     inputs: Any
-    keys: Any
-    values: Any
+    memory: Any
     run: ModuleType
     steps: Any
 
@@ -96,7 +95,7 @@ class AttentionDecoder(Layer):
 
     def remember(self, h: Float[Array, "N S C"], lengths: Int[Array, "N"] | None = None) -> Memory:
         """What is needed of the encoder's states at every step, made once."""
-        memory, _, _ = self._remember(h, lengths)
+        memory, _ = self._remember(h, lengths)
         return memory
 
     def step(
@@ -117,10 +116,10 @@ class AttentionDecoder(Layer):
         training: bool = False,
     ) -> tuple[Float[Array, "N T H"], Cache]:
         self._check(e=e, h=h, s0=s0)
-        memory, of_keys, of_values = self._remember(h, lengths)
+        memory, of_memory = self._remember(h, lengths)
         a, inputs = self._inputs_part(e)
         y, steps, run = self._run(a, s0, memory)
-        return y, Cache(h, inputs, of_keys, of_values, run, steps)
+        return y, Cache(h, inputs, of_memory, run, steps)
 
     def backward(
         self,
@@ -134,10 +133,9 @@ class AttentionDecoder(Layer):
 
         dW_ih = [dW_c dW_e] with dW_c = Σ dm_i h_iᵀ, m_i = W_c h_i.
         """
-        da, dkeys, dvalues, ds0, found = cache.run.backward(np.ascontiguousarray(dy), cache.steps)
-        de, dweight_e, found["cell.bias_ih"] = linear.backward(da, cache.inputs)
-        dh, dweight_c, _ = linear.backward(dvalues, cache.values)
-        dh_of_keys, of_keys = self.score.keys_backward(dkeys, cache.keys)
+        da, dmemory, ds0, found = cache.run.backward(np.ascontiguousarray(dy), cache.steps)
+        de, dweight_e = self._inputs_backward(da, cache.inputs)
+        dh, dweight_c, of_keys = self.score.memory_backward(dmemory, cache.memory)
         found |= {f"score.{name}": gradient for name, gradient in of_keys.items()}
         found["cell.weight_ih"] = np.concatenate((dweight_c, dweight_e), axis=1)
         if gradients is None:
@@ -147,17 +145,15 @@ class AttentionDecoder(Layer):
                 gradients[name][...] = gradient
         if not input_gradient:
             return None, gradients
-        dh += dh_of_keys
         return (de, dh, ds0), gradients
 
-    def _remember(self, h: Array, lengths: Array | None) -> tuple[Memory, Any, Any]:
-        """The memory, and the caches of its keys and values."""
+    def _remember(self, h: Array, lengths: Array | None) -> tuple[Memory, Any]:
+        """The memory, and its cache."""
         if lengths is not None:
             check_lengths("AttentionDecoder", lengths, h.shape[0])
             check_length_values("AttentionDecoder", lengths, h.shape[1])
-        keys, of_keys = self.score.keys(h)
-        values, of_values = linear.forward(h, self._weight_c)
-        return Memory(keys, values, lengths), of_keys, of_values
+        keys, values, kept = self.score.memory(h, self._weight_c)
+        return Memory(keys, values, lengths), kept
 
     def _run(self, a: Array, s0: Array, memory: Memory) -> tuple[Array, Any, ModuleType]:
         """The states of all steps, what their backward needs, and the module that has it."""
@@ -178,8 +174,23 @@ class AttentionDecoder(Layer):
         """The columns of W_ih for the inputs."""
         return self.cell.weight_ih[:, self.sizes["h"] :]
 
-    def _inputs_part(self, e: Float[Array, "*batch E"]) -> tuple[Float[Array, "*batch G"], Any]:
-        return linear.forward(e, self._weight_e, self.cell.bias_ih)
+    def _inputs_part(self, e: Float[Array, "N T E"]) -> tuple[Float[Array, "N T G"], Any]:
+        """W_e e + b_ih, and its cache. Without inputs that is b_ih for all steps, as a view."""
+        bias = self.cell.bias_ih
+        if self.sizes["e"] == 0:
+            return np.broadcast_to(bias, (*e.shape[:2], len(bias))), None
+        return linear.forward(e, self._weight_e, bias)
+
+    def _inputs_backward(
+        self, da: Float[Array, "N T G"], cache: Any
+    ) -> tuple[Float[Array, "N T E"], Float[Array, "G E"]]:
+        """de and dW_e; the steps have the gradient of b_ih."""
+        if cache is None:
+            return np.empty((*da.shape[:2], 0), da.dtype), np.empty((da.shape[2], 0), da.dtype)
+        de, dweight_e, _ = linear.backward(  # type: ignore[call-arg]
+            da, cache, out=(None, None, SKIP)
+        )
+        return de, dweight_e
 
     def _check(self, e: Array, h: Array, s0: Array) -> None:
         batch = h.shape[0]

@@ -71,12 +71,11 @@ def backward(
     dy: Float[Array, "N T H"], cache: Cache
 ) -> tuple[
     Float[Array, "N T G"],
-    Float[Array, "N S A"],
-    Float[Array, "N S G"],
+    Float[Array, "N S A+G"],
     Float[Array, "N H"],
     dict[str, Array],
 ]:
-    """(da, dkeys, dvalues, ds0), and the gradients of the parameters that steps use.
+    """(da, [dkeys dvalues], ds0), and the gradients of the parameters that steps use.
 
     From the last step to the first, through the cell to a_j, through α_j to the scores:
     ds_{j−1} = dy_{j−1} + what comes through the cell of step j and through its scores.
@@ -102,6 +101,7 @@ def backward(
     found = {f"score.{name}": gradient for name, gradient in of_score.items()}
     found["cell.weight_hh"] = rows(das_state).T @ rows(before)
     found["cell.bias_hh"] = np.sum(rows(das_state), axis=0)
+    found["cell.bias_ih"] = np.sum(rows(das_input), axis=0)
     dvalues = sum_over_time(alpha, das_input)
     da = np.ascontiguousarray(das_input.transpose(1, 0, 2))
-    return da, dkeys, dvalues, ds0, found
+    return da, np.concatenate((dkeys, dvalues), axis=2), ds0, found

@@ -29,9 +29,11 @@ _EPS: Final = 1e-8
 
 
 class Score(Layer):
-    """How well a decoder's state s fits each of the encoder's states h_i: keys, then steps.
+    """How well a decoder's state s fits each of the encoder's states h_i: memory, then steps.
 
-    `keys` prepares h once, and `keys_backward` gives dh and the gradients of the parameters used.
+    `memory` prepares h once: the keys that s is compared with, and the values h Wᵀ of a weight that
+    it is given. `memory_backward` takes both gradients side by side and gives dh, dW and the
+    gradients of the parameters used.
     `step` gives the scores of a step and what its backward needs, kept. `step_backward` gives ds
     and dquery, the gradient of what is compared with the keys. `finish` makes of all steps dkeys
     and the gradients of the other parameters; its `dkeys` begins at 0 and is for what a score can
@@ -40,12 +42,14 @@ class Score(Layer):
 
     kind: str
 
-    def keys(self, h: Float[Array, "N S C"]) -> tuple[Float[Array, "N S A"], Any]:
+    def memory(
+        self, h: Float[Array, "N S C"], weight: Float[Array, "G C"]
+    ) -> tuple[Float[Array, "N S A"], Float[Array, "N S G"], Any]:
         raise NotImplementedError
 
-    def keys_backward(
-        self, dkeys: Float[Array, "N S A"], kept: Any
-    ) -> tuple[Float[Array, "N S C"], dict[str, Array]]:
+    def memory_backward(
+        self, dmemory: Float[Array, "N S A+G"], kept: Any
+    ) -> tuple[Float[Array, "N S C"], Float[Array, "G C"], dict[str, Array]]:
         raise NotImplementedError
 
     def step(self, s: Float[Array, "N H"], keys: Array) -> tuple[Float[Array, "N S"], Any]:
@@ -84,13 +88,17 @@ class AdditiveScore(Score):
         self.weight_h = np.ascontiguousarray(weight[:, hidden:])
         self.v = initializers.uniform((hidden,), rng, bound=1 / math.sqrt(hidden), dtype=dtype)
 
-    def keys(self, h: Array) -> tuple[Array, Any]:
-        return linear.forward(h, self.weight_h)
+    def memory(self, h: Array, weight: Array) -> tuple[Array, Array, Any]:
+        """Keys and values are one product, with one weight below the other."""
+        both, kept = linear.forward(h, np.concatenate((self.weight_h, weight), axis=0))
+        size = len(self.weight_h)
+        return both[:, :, :size], both[:, :, size:], kept
 
-    def keys_backward(self, dkeys: Array, kept: Any) -> tuple[Array, dict[str, Array]]:
-        """dh = W_hᵀ dkeys,  dW_h = Σ dkey hᵀ."""
-        dh, dweight_h, _ = linear.backward(dkeys, kept)
-        return dh, {"weight_h": dweight_h}
+    def memory_backward(self, dmemory: Array, kept: Any) -> tuple[Array, Array, dict[str, Array]]:
+        """dh = W_hᵀ dkeys + Wᵀ dvalues,  dW_h = Σ dkey hᵀ,  dW = Σ dvalue hᵀ."""
+        dh, dweight, _ = linear.backward(dmemory, kept)
+        size = len(self.weight_h)
+        return dh, dweight[size:], {"weight_h": dweight[:size]}
 
     def step(self, s: Array, keys: Array) -> tuple[Array, Array]:
         u = keys + (s @ self.weight_s.T)[:, None, :]
@@ -140,18 +148,19 @@ class CosineScore(Score):
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def keys(self, h: Array) -> tuple[Array, tuple[Array, Array]]:
+    def memory(self, h: Array, weight: Array) -> tuple[Array, Array, Any]:
         inv_h = _inverse_length(h)
         h_hat = h * inv_h
-        return h_hat, (h_hat, inv_h)
+        values, kept = linear.forward(h, weight)
+        return h_hat, values, (h_hat, inv_h, kept)
 
-    def keys_backward(
-        self, dkeys: Array, kept: tuple[Array, Array]
-    ) -> tuple[Array, dict[str, Array]]:
-        """dh = (dĥ − ĥ Σ dĥ ĥ)/|h|."""
-        h_hat, inv_h = kept
-        along = np.sum(dkeys * h_hat, axis=-1, keepdims=True)
-        return (dkeys - h_hat * along) * inv_h, {}
+    def memory_backward(self, dmemory: Array, kept: Any) -> tuple[Array, Array, dict[str, Array]]:
+        """dh = (dĥ − ĥ Σ dĥ ĥ)/|h| + Wᵀ dvalues."""
+        h_hat, inv_h, of_values = kept
+        dh_hat = dmemory[:, :, : self.size]
+        along = np.sum(dh_hat * h_hat, axis=-1, keepdims=True)
+        dh, dweight, _ = linear.backward(dmemory[:, :, self.size :], of_values)
+        return dh + (dh_hat - h_hat * along) * inv_h, dweight, {}
 
     def step(self, s: Array, keys: Array) -> tuple[Array, tuple[Array, Array]]:
         inv_s = _inverse_length(s)
@@ -188,11 +197,14 @@ class DotScore(Score):
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def keys(self, h: Array) -> tuple[Array, None]:
-        return h * (1.0 / math.sqrt(self.size)), None
+    def memory(self, h: Array, weight: Array) -> tuple[Array, Array, Any]:
+        values, kept = linear.forward(h, weight)
+        return h * (1.0 / math.sqrt(self.size)), values, kept
 
-    def keys_backward(self, dkeys: Array, kept: None) -> tuple[Array, dict[str, Array]]:
-        return dkeys * (1.0 / math.sqrt(self.size)), {}
+    def memory_backward(self, dmemory: Array, kept: Any) -> tuple[Array, Array, dict[str, Array]]:
+        """dh = dkeys/√d + Wᵀ dvalues."""
+        dh, dweight, _ = linear.backward(dmemory[:, :, self.size :], kept)
+        return dh + dmemory[:, :, : self.size] * (1.0 / math.sqrt(self.size)), dweight, {}
 
     def step(self, s: Array, keys: Array) -> tuple[Array, None]:
         score = products(keys, s)

@@ -1,8 +1,9 @@
 // The cells of models/decoder_cells.py: from one state of a decoder to the next.
 //
 // a holds the inputs' part of a step, W_ih x + b_ih, and b the state's, W_hh s_{j−1} + b_hh.
-// forward leaves in a what backward needs beside b and s. backward writes the gradients of a and b,
-// and in `ds`, which comes as the gradient of s_j, what of it goes to s_{j−1} without W_hh.
+// forward leaves in a what backward needs beside b and s: of a cell of one gate nothing, and a may
+// stand where s will. backward writes the gradients of a and b, and in `ds`, which comes as the
+// gradient of s_j, what of it goes to s_{j−1} without W_hh.
 #pragma once
 
 #include "core/activation.h"

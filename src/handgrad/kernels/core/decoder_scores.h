@@ -13,49 +13,72 @@
 
 namespace handgrad {
 
-// y += Σ_i a_i x_i over the rows of x: four vectors of a row at a time, as each of their sums waits
-// for itself, and what is left of a row by single ones.
+// A matrix whose rows are in one piece and `pitch` apart.
 template <class T>
-void add_rows(const T* a, const T* x, long count, long width, T* y) {
+struct Rows {
+    T* data;
+    long pitch;
+    T* operator[](long i) const { return data + i * pitch; }
+};
+
+// y = start + Σ_i a_i x_i over the rows of x: four vectors of a row at a time, as each of their
+// sums waits for itself, and what is left of a row by single ones.
+template <class T>
+void add_rows(const T* start, const T* a, Rows<const T> x, long count, long width, T* y) {
     constexpr int n = kLanes<T>;
     long at = 0;
     for (; at + 4 * n <= width; at += 4 * n) {
         Vec<T> sums[4];
-        for (int v = 0; v < 4; v++) sums[v] = load(y + at + v * n);
+        for (int v = 0; v < 4; v++) sums[v] = load(start + at + v * n);
         for (long i = 0; i < count; i++)
-            for (int v = 0; v < 4; v++) sums[v] += a[i] * load(x + i * width + at + v * n);
+            for (int v = 0; v < 4; v++) sums[v] += a[i] * load(x[i] + at + v * n);
         for (int v = 0; v < 4; v++) store(y + at + v * n, sums[v]);
     }
     for_lanes<T>(at, width, [=](auto lanes) {
-        Vec<T> sum = lanes.load(y);
-        for (long i = 0; i < count; i++) sum += a[i] * lanes.load(x + i * width);
+        Vec<T> sum = lanes.load(start);
+        for (long i = 0; i < count; i++) sum += a[i] * lanes.load(x[i]);
         lanes.store(y, sum);
     });
 }
 
-// y_i = scale · x_i·q for every row of x.
+// y_i = scale · x_i·q for every row of x: four rows at a time, as each of their sums waits for
+// itself.
 template <class T>
-void row_products(const T* x, const T* q, long count, long width, T scale, T* y) {
-    for (long i = 0; i < count; i++)
-        y[i] = scale * sum<T>(0, width, [=](auto lanes) {
-                   return Vec<T>(lanes.load(x + i * width) * lanes.load(q));
-               });
+void row_products(Rows<const T> x, const T* q, long count, long width, T scale, T* y) {
+    const auto some = [=]<long kRows>(long i, std::integral_constant<long, kRows>) {
+        Vec<T> sums[kRows] = {};
+        for_lanes<T>(0, width, [&](auto lanes) {
+            const Vec<T> q_here = lanes.load(q);
+            for (long r = 0; r < kRows; r++) sums[r] += lanes.load(x[i + r]) * q_here;
+        });
+        for (long r = 0; r < kRows; r++) y[i + r] = scale * lane_sum(sums[r]);
+    };
+    long i = 0;
+    for (; i + 4 <= count; i += 4) some(i, std::integral_constant<long, 4>{});
+    for (; i < count; i++) some(i, std::integral_constant<long, 1>{});
 }
 
-// The first `count` keys of a sequence, one below the other, and for an additive score e^{2k} or
-// null.
+// Rows that are gone through again and again lie this far apart: no power of two, which the
+// first-level cache would put on top of one another.
+template <class T>
+long apart(long width) {
+    return (width + kLanes<T> - 1) / kLanes<T> * kLanes<T> + kLanes<T>;
+}
+
+// The first `count` keys of a sequence, and for an additive score e^{2k} of each, or null.
 template <class T>
 struct Keys {
-    const T* rows;
+    Rows<const T> rows;
     long count;
-    const T* powers;
+    Rows<const T> powers;
 };
 
-// score_i = v·u_i,  u_i = tanh(k_i + query) = 1 − 2/(1 + e^{2 k_i} e^{2 query}): the powers of the
-// keys are made once and those of a query once for all keys, so that a pair costs a product and a
-// reciprocal instead of a tanh: two fifths of its time. Its error is that of tanh near 1, at any u.
-// Beyond kNear, where a product of powers might be too large or 0 · ∞, it is tanh.
-// u, one value for every pair and every unit, is computed again in backward: to write it and to
+// score_i = v·u_i,  u_i = tanh(k_i + query) = 1 − 2 r_i,  r_i = 1/(1 + e^{2 k_i} e^{2 query}): the
+// powers of the keys are made once and those of a query once for all keys, so that a pair costs a
+// product and a reciprocal instead of a tanh: two fifths of its time. Its error is that of tanh
+// near 1, at any u. Beyond kNear, where a product of powers might be too large or 0 · ∞, it is
+// tanh.
+// r, one value for every pair and every unit, is computed again in backward: to write it and to
 // read it back would take as long.
 template <class T>
 struct AdditiveScore {
@@ -64,39 +87,64 @@ struct AdditiveScore {
     long size;
     const T* v;
 
-    Keys<T> prepare(const T* keys, long count, T* powers) const {
-        return {keys, count, write_powers(keys, count * size, powers) ? powers : nullptr};
+    Keys<T> prepare(Rows<const T> keys, long count, Rows<T> powers) const {
+        for (long i = 0; i < count; i++)
+            if (!write_powers(keys[i], size, powers[i])) return {keys, count, {nullptr, 0}};
+        return {keys, count, {powers.data, powers.pitch}};
     }
 
+    // Without what all scores have in common, Σ v, which their softmax does not see.
     void forward(const T* query, const T*, const Keys<T>& keys, T* scores) const {
-        with_u(query, keys, [&](auto u) {
+        with_r(query, keys, [&](auto r) {
             for (long i = 0; i < keys.count; i++)
-                scores[i] = sum<T>(0, size,
-                                   [&](auto lanes) { return Vec<T>(lanes.load(v) * u(lanes, i)); });
+                scores[i] = T(-2) * sum<T>(0, size, [&](auto lanes) {
+                                return Vec<T>(lanes.load(v) * r(lanes, i));
+                            });
         });
     }
 
-    // da_i = dscore_i (1 − u_i²),  dkeys += da,  dquery = v Σ_i da_i,  dv += Σ_i dscore_i u_i;
-    // dkeys is without its factor v, which is the same for all steps and comes last.
+    // da_i = dscore_i v (1 − u_i²) = 4 v dscore_i (r_i − r_i²),  dkeys += da,  dquery = Σ_i da_i,
+    // dv += Σ_i dscore_i u_i = −2 Σ_i dscore_i r_i, as the dscores of a step sum to 0; dkeys and dv
+    // are without their factors 4 v and −2, which are the same for all steps and come last.
     void backward(const T* query, const T*, const Keys<T>& keys, T* dscores, T* dquery, T*,
-                  T* dkeys, T* dv) const {
-        with_u(query, keys, [&](auto u) {
-            for_lanes<T>(0, size, [&](auto lanes) {
-                Vec<T> sum{}, sum_v = lanes.load(dv);
-                for (long i = 0; i < keys.count; i++) {
-                    const Vec<T> u_i = u(lanes, i);
-                    const Vec<T> da = dscores[i] * (T(1) - u_i * u_i);
-                    lanes.store(dkeys + i * size, lanes.load(dkeys + i * size) + da);
-                    sum += da;
-                    sum_v += dscores[i] * u_i;
-                }
-                lanes.store(dquery, lanes.load(v) * sum);
-                lanes.store(dv, sum_v);
+                  Rows<T> dkeys, T* dv) const {
+        constexpr int n = kLanes<T>, kWide = 4;
+        with_r(query, keys, [&](auto r) {
+            long at = 0;
+            for (; at + kWide * n <= size; at += kWide * n)
+                add_units<kWide>(AllLanes<T>{at}, r, keys.count, dscores, dquery, dkeys, dv);
+            for_lanes<T>(at, size, [&](auto lanes) {
+                add_units<1>(lanes, r, keys.count, dscores, dquery, dkeys, dv);
             });
         });
     }
 
   private:
+    // backward for the units of some vectors that stand side by side.
+    template <int Vectors, class Lanes, class R>
+    void add_units(Lanes first, const R& r, long count, const T* dscores, T* dquery, Rows<T> dkeys,
+                   T* dv) const {
+        const auto lanes = [=](int k) {
+            Lanes next = first;
+            next.at += k * kLanes<T>;
+            return next;
+        };
+        Vec<T> sums[Vectors] = {}, sums_v[Vectors];
+        for (int k = 0; k < Vectors; k++) sums_v[k] = lanes(k).load(dv);
+        for (long i = 0; i < count; i++)
+            for (int k = 0; k < Vectors; k++) {
+                const Vec<T> r_i = r(lanes(k), i);
+                const Vec<T> slope = r_i - r_i * r_i;
+                lanes(k).store(dkeys[i], lanes(k).load(dkeys[i]) + dscores[i] * slope);
+                sums[k] += dscores[i] * slope;
+                sums_v[k] += dscores[i] * r_i;
+            }
+        for (int k = 0; k < Vectors; k++) {
+            lanes(k).store(dquery, T(4) * lanes(k).load(v) * sums[k]);
+            lanes(k).store(dv, sums_v[k]);
+        }
+    }
+
     // powers = e^{2x}; false, and nothing written, where an x is beyond kNear or NaN.
     static bool write_powers(const T* x, long count, T* powers) {
         Vec<T> beyond{};
@@ -104,24 +152,25 @@ struct AdditiveScore {
             beyond = absolute(lanes.load(x)) <= kNear ? beyond : splat(T(1));
         });
         if (lane_max(beyond) != T(0)) return false;
-        for_lanes<T>(0, count,
-                     [=](auto lanes) { lanes.store(powers, exp(Vec<T>(T(2) * lanes.load(x)))); });
+        for_lanes<T>(0, count, [=](auto lanes) {
+            lanes.store(powers, exp_weight(Vec<T>(T(2) * lanes.load(x))));
+        });
         return true;
     }
 
-    // Calls use(u) with u(lanes, i), the lanes of u_i.
+    // Calls use(r) with r(lanes, i), the lanes of r_i.
     template <class Use>
-    void with_u(const T* query, const Keys<T>& keys, const Use& use) const {
-        const long width = size;
-        T* power = scratch<T>(Scratch::kRow, width);
-        if (keys.powers != nullptr && write_powers(query, width, power))
+    void with_r(const T* query, const Keys<T>& keys, const Use& use) const {
+        T* power = scratch<T>(Scratch::kRow, size);
+        if (keys.powers.data != nullptr && write_powers(query, size, power))
             use([=, powers = keys.powers](auto lanes, long i) {
-                const Vec<T> product = lanes.load(powers + i * width) * lanes.load(power);
-                return Vec<T>(T(1) - T(2) * reciprocal(Vec<T>(T(1) + product)));
+                const Vec<T> product = lanes.load(powers[i]) * lanes.load(power);
+                return reciprocal(Vec<T>(T(1) + product));
             });
         else
             use([=, rows = keys.rows](auto lanes, long i) {
-                return tanh(Vec<T>(lanes.load(rows + i * width) + lanes.load(query)));
+                const Vec<T> u = tanh(Vec<T>(lanes.load(rows[i]) + lanes.load(query)));
+                return Vec<T>((T(1) - u) * T(0.5));
             });
     }
 };
@@ -134,22 +183,25 @@ struct ProductScore {
     long size;
     const T* v;
 
-    Keys<T> prepare(const T* keys, long count, T*) const { return {keys, count, nullptr}; }
+    Keys<T> prepare(Rows<const T> keys, long count, Rows<T>) const {
+        return {keys, count, {nullptr, 0}};
+    }
 
     void forward(const T*, const T* s, const Keys<T>& keys, T* scores) const {
         row_products(keys.rows, s, keys.count, size, inverse_length(s), scores);
     }
 
     // dŝ = Σ_i dscore_i k_i,  ds = (dŝ − ŝ Σ dŝ ŝ)/|s|.
-    void backward(const T*, const T* s, const Keys<T>& keys, T* dscores, T*, T* ds, T*, T*) const {
+    void backward(const T*, const T* s, const Keys<T>& keys, T* dscores, T*, T* ds, Rows<T>,
+                  T*) const {
         if (!kCosine) {
-            add_rows(dscores, keys.rows, keys.count, size, ds);
+            add_rows(ds, dscores, keys.rows, keys.count, size, ds);
             return;
         }
         const T scale = inverse_length(s);
         T* ds_hat = scratch<T>(Scratch::kRow, size);
         std::fill_n(ds_hat, size, T(0));
-        add_rows(dscores, keys.rows, keys.count, size, ds_hat);
+        add_rows(ds_hat, dscores, keys.rows, keys.count, size, ds_hat);
         const T along = scale * scale * sum<T>(0, size, [=](auto lanes) {
                             return Vec<T>(lanes.load(ds_hat) * lanes.load(s));
                         });

@@ -122,26 +122,32 @@ inline V minimum(V a, V b) {
     return a < b ? a : b;
 }
 
+namespace detail {
+// Lane i is lane i + By of v, counted round.
+template <int By, class V, std::size_t... I>
+inline V rotate(V v, std::index_sequence<I...>) {
+    return __builtin_shufflevector(v, v, ((I + By) % sizeof...(I))...);
+}
+// The lower half of the lanes with the upper one, again and again until one is left.
+template <int Half, class V, class Combine>
+inline Lane<V> fold(V v, const Combine& combine) {
+    if constexpr (Half == 0)
+        return v[0];
+    else
+        return fold<Half / 2>(
+            combine(v, rotate<Half>(v, std::make_index_sequence<kLanes<Lane<V>>>{})), combine);
+}
+}  // namespace detail
+
 // Sum and maximum over the lanes, in one fixed order.
 template <class V>
 inline Lane<V> lane_sum(V v) {
-    constexpr int n = kLanes<Lane<V>>;
-    Lane<V> parts[n];
-    std::memcpy(parts, &v, sizeof v);
-    for (int half = n / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) parts[i] += parts[i + half];
-    return parts[0];
+    return detail::fold<kLanes<Lane<V>> / 2>(v, [](V a, V b) { return V(a + b); });
 }
 
 template <class V>
 inline Lane<V> lane_max(V v) {
-    constexpr int n = kLanes<Lane<V>>;
-    Lane<V> parts[n];
-    std::memcpy(parts, &v, sizeof v);
-    for (int half = n / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            parts[i] = parts[i] > parts[i + half] ? parts[i] : parts[i + half];
-    return parts[0];
+    return detail::fold<kLanes<Lane<V>> / 2>(v, [](V a, V b) { return maximum(a, b); });
 }
 
 // 0, 1, 2, ...

@@ -1,0 +1,34 @@
+// Columns of a matrix, copied from one to another whose rows lie elsewhere.
+#include "core/binding.h"
+#include "core/gil.h"
+#include "core/rows.h"
+
+namespace handgrad {
+namespace {
+
+// y = x, both (N, T, D) with a last axis in one piece.
+template <class T>
+void copy_columns(StridedIn<T> x, StridedOut<T> y) {
+    const long steps = x.shape(1), width = x.shape(2), rows = x.shape(0) * steps;
+    const WithoutGil unlocked(rows * width);
+    parallel_for(rows, rows_per_chunk(width), [&](long begin, long end) {
+        for (long row = begin; row < end; row++) {
+            const long n = row / steps, t = row % steps;
+            copy_values(y.data() + n * y.stride(0) + t * y.stride(1),
+                        x.data() + n * x.stride(0) + t * x.stride(1), width);
+        }
+    });
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("copy_columns", &copy_columns<T>);
+}
+
+const Registrar registrar([](nb::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+});
+
+}  // namespace
+}  // namespace handgrad
