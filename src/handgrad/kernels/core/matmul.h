@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "core/memory.h"
 #include "core/pack.h"
@@ -62,25 +63,38 @@ struct Steps {
           size(((depth + count - 1) / count + multiple - 1) / multiple * multiple) {}
 };
 
+// Rows of A lie as far apart as is said when they are multiplied.
+constexpr int kAnyPitch = -1;
+
 // tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
 // Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
-// that far apart, which the compiler has to know, as no machine has registers for so many pointers.
+// that far apart, or `pitch` with kAnyPitch. No machine has registers for so many pointers: the
+// compiler knows the distances, or every fifth row has a pointer and the others are found from it.
+// What lies `ahead` of these rows is sent for meanwhile, unless that is 0.
 template <class T, int Rows, int Vectors, int Pitch = 0>
-void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate) {
+void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate,
+                   long pitch = Pitch, long ahead = 0) {
     constexpr int width = Vectors * kLanes<T>;
     Vec<T> sums[Rows][Vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
-    for (long p = 0; p < depth; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
+    const long to_next = Pitch == 0 ? 1 : Pitch == kAnyPitch ? pitch : Pitch;
+    const T* a_at[] = {panel_a, panel_a + 5 * to_next, panel_a + 10 * to_next};
+    for (long p = 0; p < depth; p++, panel_b += width) {
         Vec<T> b[Vectors];
         for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const Vec<T> a = splat(panel_a[Pitch == 0 ? i : i * Pitch]);
+            const Vec<T> a = splat(a_at[i / 5][i % 5 * to_next]);
             for (int v = 0; v < Vectors; v++) sums[i][v] += a * b[v];
         }
+        if (Pitch == kAnyPitch && ahead != 0 && p % (64 / long(sizeof(T))) == 0)
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; i++)
+                __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + ahead, 0, 2);
+        for (const T*& a : a_at) a += Pitch == 0 ? Rows : 1;
     }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
@@ -90,14 +104,14 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
 // The register tile for this many rows and for a panel of this width.
 template <int Pitch = 0, class T>
 void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
-                   bool accumulate) {
-    using Product = void (*)(long, const T*, const T*, T*, bool);
+                   bool accumulate, long pitch = Pitch, long ahead = 0) {
+    using Product = void (*)(long, const T*, const T*, T*, bool, long, long);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
         return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
             multiply_tile<T, I + 1, 1, Pitch>, multiply_tile<T, I + 1, 2, Pitch>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
     products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
-        depth, panel_a, panel_b, tile, accumulate);
+        depth, panel_a, panel_b, tile, accumulate, pitch, ahead);
 }
 
 // Operands are packed in strips of lanes. Rows of A: tiles that differ by one row at most.
@@ -193,9 +207,19 @@ struct Shared {
     typename SumOf<T>::type* sums;
 };
 
-// These steps of one block of C, on the calling thread. What is not packed already is packed here:
-// all of the block's A; of B a few panels at a time, which then meet every tile of A. T is what
-// panels hold; its register tile is the multiply_tile for pointers to it.
+// A left operand whose terms lie side by side is read by the register tile where it is: to pack it
+// takes a tenth as long as a product with 384 columns. Pairs are rounded first, and so are packed.
+template <class T, class PackA>
+constexpr bool kMayLieInPlace = std::is_same_v<PackA, StridedPack<T>>;
+template <class T, class PackA>
+bool lies_in_place(const PackA& pack_a) {
+    if constexpr (kMayLieInPlace<T, PackA>) return pack_a.term_stride == 1;
+    return false;
+}
+
+// These steps of one block of C, on the calling thread. What is not packed already, and has to be,
+// is packed here: all of the block's A; of B a few panels at a time, which then meet every tile of
+// A. T is what panels hold; its register tile is the multiply_tile for pointers to it.
 template <class T, class PackA, class PackB, class Finish>
 void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, const PackA& pack_a,
                     const PackB& pack_b, const Finish& finish, const Shared<T>& shared) {
@@ -203,10 +227,11 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
     const long strip_b = (shared.b == nullptr ? 1 : steps.count()) * cut.size_b;
     const long group = cut.group_of(panels.count());
     T* own_b = shared.b == nullptr ? scratch<T>(Scratch::kPanelB, group * cut.size_b) : nullptr;
+    const bool in_place = lies_in_place<T>(pack_a);
     const T* panels_a = shared.a;
     if (shared.a != nullptr) {
         panels_a += tiles.begin * strip_a;
-    } else {
+    } else if (!in_place) {
         T* own_a = scratch<T>(Scratch::kPanelA, tiles.count() * strip_a);
         pack_strips(cut, cut.tiles, tiles, steps, pack_a, own_a, cut.size_a);
         panels_a = own_a;
@@ -232,13 +257,24 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                     auto* sum = shared.sums != nullptr
                                     ? shared.sums + (t * cut.panels.count + q) * size_c
                                     : own_sums + own * size_c;
-                    multiply_tile(
-                        cut.tiles.rows_of(t), cut.panels.width(q), cut.terms(s),
-                        panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a,
-                        panels_b + (q - first) * strip_b, sum, s > 0);
+                    const int rows = cut.tiles.rows_of(t), width = cut.panels.width(q);
+                    const T* panel_b = panels_b + (q - first) * strip_b;
+                    const long terms = cut.terms(s);
+                    if constexpr (kMayLieInPlace<T, PackA>) {
+                        if (in_place)
+                            multiply_tile<kAnyPitch>(
+                                rows, width, terms, pack_a.at(cut.tiles.at(t), s * cut.steps.size),
+                                panel_b, sum, s > 0, pack_a.lane_stride,
+                                q == panels.begin ? rows * pack_a.lane_stride : 0);
+                    }
+                    if (!in_place)
+                        multiply_tile(
+                            rows, width, terms,
+                            panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a,
+                            panel_b, sum, s > 0);
                     if (s == cut.steps.count - 1)
-                        finish(cut.tiles.at(t), cut.tiles.rows_of(t), cut.panels.at(q),
-                               cut.panels.lanes(q), sum, cut.panels.width(q));
+                        finish(cut.tiles.at(t), rows, cut.panels.at(q), cut.panels.lanes(q), sum,
+                               width);
                 }
         }
     }
@@ -264,7 +300,7 @@ struct Blocks {
     long down = 1, across = 1;
     bool share_a = false, share_b = false;
 
-    explicit Blocks(const Cut<T>& cut)
+    Blocks(const Cut<T>& cut, bool a_in_place)
         : steps(std::min(cut.steps.count, kMostSteps)),
           tiles_(cut.tiles.count),
           panels_(cut.panels.count) {
@@ -286,7 +322,7 @@ struct Blocks {
             rows = (cut.tiles.rows + down - 1) / down;
             columns = (cut.panels.columns + across - 1) / across;
         }
-        share_a = large && across > 1;
+        share_a = large && across > 1 && !a_in_place;
         const long most = std::max(kMostValues / (steps * cut.size_a + 1), 1L);
         while (!share_a && tiles_ > down * most) down *= 2;
         down = std::min(down, tiles_);
@@ -339,7 +375,7 @@ void multiply(long rows, long columns, long depth, const PackA& pack_a, const Pa
               const Finish& finish) {
     if (rows == 0 || columns == 0) return;
     const Cut<T> cut(rows, columns, depth);
-    const Blocks<T> blocks(cut);
+    const Blocks<T> blocks(cut, lies_in_place<T>(pack_a));
     const auto run = [&](Range steps, const Shared<T>& shared) {
         parallel_for(blocks.down * blocks.across, 1, [&](long begin, long end) {
             for (long b = begin; b < end; b++) {
