@@ -291,9 +291,9 @@ void multiply_here(long rows, long columns, long depth, const PackA& pack_a, con
 
 // How C is cut into blocks, enough of them to share out evenly. A large C is cut along its longer
 // side: a thread packs its piece of that operand where it is going to use it, and the other operand
-// is packed once for all blocks. A small C is cut as square as it can be, and every block packs
-// what it needs. Of a very long sum a few steps are taken at a time, so that no operand is packed
-// as a whole.
+// is packed once for all blocks. Where A lies in place it is cut along its columns, and nobody
+// waits for anybody. A small C is cut as square as it can be, and every block packs what it needs.
+// Of a very long sum a few steps are taken at a time, so that no operand is packed as a whole.
 template <class T>
 struct Blocks {
     long steps;  // of one block
@@ -311,7 +311,9 @@ struct Blocks {
         const long wanted = threads == 1 && !large ? 1 : 2 * threads;
         const long narrowest = (large ? 1 : 2) * kTileColumns<T>;
         while (down * across < wanted) {
-            if (columns > narrowest && (large ? wide : columns >= rows))
+            const bool by_columns =
+                large ? wide || (a_in_place && columns >= kWideEnough) : columns >= rows;
+            if (columns > narrowest && by_columns)
                 across *= 2;
             else if (rows > 2 * kTileRows)
                 down *= 2;
@@ -322,9 +324,10 @@ struct Blocks {
             rows = (cut.tiles.rows + down - 1) / down;
             columns = (cut.panels.columns + across - 1) / across;
         }
-        share_a = large && across > 1 && !a_in_place;
+        const bool all_want_a = large && across > 1;
+        share_a = all_want_a && !a_in_place;
         const long most = std::max(kMostValues / (steps * cut.size_a + 1), 1L);
-        while (!share_a && tiles_ > down * most) down *= 2;
+        while (!all_want_a && tiles_ > down * most) down *= 2;
         down = std::min(down, tiles_);
         across = std::min(across, panels_);
         share_b = large && down > 1;
@@ -338,6 +341,8 @@ struct Blocks {
     static constexpr long kMostSteps = 4;
     // What a block packs of A should find room in the second-level cache.
     static constexpr long kMostValues = 1 << 18;
+    // Columns that are worth reading an A that is not packed for each half of them.
+    static constexpr long kWideEnough = 6 * kTileColumns<T>;
     long tiles_, panels_;
 
     static Range part(long all, long i, long parts) {
