@@ -29,6 +29,7 @@
 #include "core/memory.h"
 #include "core/pack.h"
 #include "core/threads.h"
+#include "core/writer.h"
 
 namespace handgrad {
 
@@ -66,14 +67,18 @@ struct Steps {
 // Rows of A lie as far apart as is said when they are multiplied.
 constexpr int kAnyPitch = -1;
 
+// Terms of a tile's sum from one thing that is done on the way to the next.
+constexpr int kTermsTogether = 8;
+
 // tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
 // Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
 // that far apart, or `pitch` with kAnyPitch. No machine has registers for so many pointers: the
 // compiler knows the distances, or every fifth row has a pointer and the others are found from it.
-// What lies `ahead` of these rows is sent for meanwhile, unless that is 0.
+// On the way, what lies `ahead` of these rows is sent for, unless that is 0, and what the writer
+// has, if there is one, is written.
 template <class T, int Rows, int Vectors, int Pitch = 0>
 void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate,
-                   long pitch = Pitch, long ahead = 0) {
+                   long pitch, long ahead, Writer<T>* writer) {
     constexpr int width = Vectors * kLanes<T>;
     Vec<T> sums[Rows][Vectors];
 #pragma GCC unroll 16
@@ -82,7 +87,7 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
     const long to_next = Pitch == 0 ? 1 : Pitch == kAnyPitch ? pitch : Pitch;
     const T* a_at[] = {panel_a, panel_a + 5 * to_next, panel_a + 10 * to_next};
-    for (long p = 0; p < depth; p++, panel_b += width) {
+    const auto add_term = [&] {
         Vec<T> b[Vectors];
         for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
 #pragma GCC unroll 16
@@ -90,12 +95,20 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
             const Vec<T> a = splat(a_at[i / 5][i % 5 * to_next]);
             for (int v = 0; v < Vectors; v++) sums[i][v] += a * b[v];
         }
+        for (const T*& a : a_at) a += Pitch == 0 ? Rows : 1;
+        panel_b += width;
+    };
+    long p = 0;
+    for (; p + kTermsTogether <= depth; p += kTermsTogether) {
         if (Pitch == kAnyPitch && ahead != 0 && p % (64 / long(sizeof(T))) == 0)
 #pragma GCC unroll 16
             for (int i = 0; i < Rows; i++)
                 __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + ahead, 0, 2);
-        for (const T*& a : a_at) a += Pitch == 0 ? Rows : 1;
+#pragma GCC unroll 8
+        for (int i = 0; i < kTermsTogether; i++) add_term();
+        if (writer != nullptr) writer->write_row();
     }
+    for (; p < depth; p++) add_term();
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++) store(tile + i * width + v * kLanes<T>, sums[i][v]);
@@ -104,14 +117,15 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
 // The register tile for this many rows and for a panel of this width.
 template <int Pitch = 0, class T>
 void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
-                   bool accumulate, long pitch = Pitch, long ahead = 0) {
-    using Product = void (*)(long, const T*, const T*, T*, bool, long, long);
+                   bool accumulate, long pitch = Pitch, long ahead = 0,
+                   Writer<T>* writer = nullptr) {
+    using Product = void (*)(long, const T*, const T*, T*, bool, long, long, Writer<T>*);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
         return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
             multiply_tile<T, I + 1, 1, Pitch>, multiply_tile<T, I + 1, 2, Pitch>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
     products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
-        depth, panel_a, panel_b, tile, accumulate, pitch, ahead);
+        depth, panel_a, panel_b, tile, accumulate, pitch, ahead, writer);
 }
 
 // Operands are packed in strips of lanes. Rows of A: tiles that differ by one row at most.
@@ -217,6 +231,13 @@ bool lies_in_place(const PackA& pack_a) {
     return false;
 }
 
+// Whether a finish can leave the writing of a tile to the product of the next one, which the
+// register tile of pairs does not do.
+template <class Finish, class T>
+constexpr bool kWritesLater =
+    std::is_floating_point_v<T> &&
+    std::is_invocable_v<const Finish&, long, int, long, int, T*, int, Writer<T>&>;
+
 // These steps of one block of C, on the calling thread. What is not packed already, and has to be,
 // is packed here: all of the block's A; of B a few panels at a time, which then meet every tile of
 // A. T is what panels hold; its register tile is the multiply_tile for pointers to it.
@@ -236,13 +257,16 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
         pack_strips(cut, cut.tiles, tiles, steps, pack_a, own_a, cut.size_a);
         panels_a = own_a;
     }
-    // With one step a tile is finished at once; with several its sum waits for the next step.
+    // With one step a tile is finished at once, and the next one has another place, while this one
+    // may still have to be written; with several its sum waits for the next step.
     constexpr long size_c = kTileRows * kTileColumns<T>;
     const bool once = cut.steps.count == 1;
-    auto* own_sums = shared.sums != nullptr
-                         ? nullptr
-                         : scratch<typename SumOf<T>::type>(
-                               Scratch::kSums, (once ? 1 : tiles.count() * group) * size_c);
+    using Sum = typename SumOf<T>::type;
+    Sum* own_sums = shared.sums != nullptr
+                        ? nullptr
+                        : scratch<Sum>(Scratch::kSums, (once ? 2 : tiles.count() * group) * size_c);
+    Writer<Sum> writer;
+    int turn = 0;
     for (long first = panels.begin; first < panels.end; first += group) {
         const Range some{first, std::min(first + group, panels.end)};
         for (long s = steps.begin; s < steps.end; s++) {
@@ -253,10 +277,10 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                                     : shared.b + first * strip_b + (s - steps.begin) * cut.size_b;
             for (long t = tiles.begin; t < tiles.end; t++)
                 for (long q = some.begin; q < some.end; q++) {
-                    const long own = once ? 0 : (t - tiles.begin) * group + q - first;
-                    auto* sum = shared.sums != nullptr
-                                    ? shared.sums + (t * cut.panels.count + q) * size_c
-                                    : own_sums + own * size_c;
+                    const long own = once ? turn ^= 1 : (t - tiles.begin) * group + q - first;
+                    Sum* sum = shared.sums != nullptr
+                                   ? shared.sums + (t * cut.panels.count + q) * size_c
+                                   : own_sums + own * size_c;
                     const int rows = cut.tiles.rows_of(t), width = cut.panels.width(q);
                     const T* panel_b = panels_b + (q - first) * strip_b;
                     const long terms = cut.terms(s);
@@ -265,18 +289,26 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                             multiply_tile<kAnyPitch>(
                                 rows, width, terms, pack_a.at(cut.tiles.at(t), s * cut.steps.size),
                                 panel_b, sum, s > 0, pack_a.lane_stride,
-                                q == panels.begin ? rows * pack_a.lane_stride : 0);
+                                q == panels.begin ? rows * pack_a.lane_stride : 0, &writer);
                     }
-                    if (!in_place)
-                        multiply_tile(
-                            rows, width, terms,
-                            panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a,
-                            panel_b, sum, s > 0);
-                    if (s == cut.steps.count - 1)
-                        finish(cut.tiles.at(t), rows, cut.panels.at(q), cut.panels.lanes(q), sum,
-                               width);
+                    if (!in_place) {
+                        const T* panel_a =
+                            panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a;
+                        if constexpr (std::is_floating_point_v<T>)
+                            multiply_tile(rows, width, terms, panel_a, panel_b, sum, s > 0, 0, 0,
+                                          &writer);
+                        else
+                            multiply_tile(rows, width, terms, panel_a, panel_b, sum, s > 0);
+                    }
+                    if (s < cut.steps.count - 1) continue;
+                    const long row = cut.tiles.at(t), column = cut.panels.at(q);
+                    if constexpr (kWritesLater<Finish, T>)
+                        finish(row, rows, column, cut.panels.lanes(q), sum, width, writer);
+                    else
+                        finish(row, rows, column, cut.panels.lanes(q), sum, width);
                 }
         }
+        writer.write_all();
     }
 }
 
@@ -424,7 +456,7 @@ void put(T* target, Vec<T> v, int have, bool large) {
         store(target, v);
 }
 
-// A finish that writes the tile to a row-major matrix.
+// A finish that writes the tile to a row-major matrix, a large one later, if there is a writer.
 template <class T>
 struct WriteTile {
     T* data;
@@ -439,6 +471,13 @@ struct WriteTile {
                 put(target + c, v, std::min(kLanes<T>, columns - c), large);
             }
         }
+    }
+    void operator()(long row, int rows, long column, int columns, const T* tile, int width,
+                    Writer<T>& writer) const {
+        if (large && columns == width)
+            writer.take(tile, rows, width, data + row * stride + column, stride);
+        else
+            (*this)(row, rows, column, columns, tile, width);
     }
 };
 
