@@ -20,17 +20,35 @@ struct ActivateTile {
     bool large = false;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
+        finish(row, rows, column, columns, tile, width,
+               [&](long at, Vec<T> h, int have, long) { put(y + at, h, have, large); });
+    }
+    // Where something is saved, writing it leaves no time for more.
+    void operator()(long row, int rows, long column, int columns, T* tile, int width,
+                    Writer<T>& writer) const {
+        if (!large || columns != width || saved != nullptr)
+            return (*this)(row, rows, column, columns, tile, width);
+        finish(row, rows, column, columns, tile, width,
+               [&](long, Vec<T> h, int, long place) { store(tile + place, h); });
+        writer.take(tile, rows, width, y + row * stride + column, stride);
+    }
+
+  private:
+    // Calls write(place in y, value, lanes, place in the tile) for every vector.
+    template <class Write>
+    void finish(long row, int rows, long column, int columns, const T* tile, int width,
+                const Write& write) const {
         with_activation<T>(activation, slope, [&](auto f) {
             for (int c = 0; c < columns; c += kLanes<T>) {
                 const int have = std::min(kLanes<T>, columns - c);
                 Vec<T> b{};
                 if (bias != nullptr) b = load_some(bias + column + c, have);
                 for (int i = 0; i < rows; i++) {
-                    const Vec<T> a = load(tile + i * width + c) + b;
+                    const long place = i * width + c;
+                    const Vec<T> a = load(tile + place) + b;
                     const long at = (row + i) * stride + column + c;
                     const Vec<T> h = f.value(a);
-                    put(y + at, plus == nullptr ? h : Vec<T>(get(plus + at, have) + h), have,
-                        large);
+                    write(at, plus == nullptr ? h : Vec<T>(get(plus + at, have) + h), have, place);
                     if (plus != nullptr) __builtin_prefetch(plus + at + width);
                     if (saved != nullptr) put(saved + at, f.kFromOutput ? h : a, have, large);
                 }
@@ -38,7 +56,6 @@ struct ActivateTile {
         });
     }
 
-  private:
     static Vec<T> get(const T* source, int have) {
         return have == kLanes<T> ? load(source) : load_some(source, have);
     }

@@ -24,10 +24,12 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "core/memory.h"
 #include "core/pack.h"
 #include "core/threads.h"
+#include "core/writer.h"
 
 namespace handgrad {
 
@@ -62,26 +64,51 @@ struct Steps {
           size(((depth + count - 1) / count + multiple - 1) / multiple * multiple) {}
 };
 
+// Rows of A lie as far apart as is said when they are multiplied.
+constexpr int kAnyPitch = -1;
+
+// Terms of a tile's sum from one thing that is done on the way to the next.
+constexpr int kTermsTogether = 8;
+
 // tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
 // Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
-// that far apart, which the compiler has to know, as no machine has registers for so many pointers.
+// that far apart, or `pitch` with kAnyPitch. No machine has registers for so many pointers: the
+// compiler knows the distances, or every fifth row has a pointer and the others are found from it.
+// On the way, what lies `ahead` of these rows is sent for, unless that is 0, and what the writer
+// has, if there is one, is written.
 template <class T, int Rows, int Vectors, int Pitch = 0>
-void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate) {
+void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate,
+                   long pitch, long ahead, Writer<T>* writer) {
     constexpr int width = Vectors * kLanes<T>;
     Vec<T> sums[Rows][Vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
-    for (long p = 0; p < depth; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
+    const long to_next = Pitch == 0 ? 1 : Pitch == kAnyPitch ? pitch : Pitch;
+    const T* a_at[] = {panel_a, panel_a + 5 * to_next, panel_a + 10 * to_next};
+    const auto add_term = [&] {
         Vec<T> b[Vectors];
         for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const Vec<T> a = splat(panel_a[Pitch == 0 ? i : i * Pitch]);
+            const Vec<T> a = splat(a_at[i / 5][i % 5 * to_next]);
             for (int v = 0; v < Vectors; v++) sums[i][v] += a * b[v];
         }
+        for (const T*& a : a_at) a += Pitch == 0 ? Rows : 1;
+        panel_b += width;
+    };
+    long p = 0;
+    for (; p + kTermsTogether <= depth; p += kTermsTogether) {
+        if (Pitch == kAnyPitch && ahead != 0 && p % (64 / long(sizeof(T))) == 0)
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; i++)
+                __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + ahead, 0, 2);
+#pragma GCC unroll 8
+        for (int i = 0; i < kTermsTogether; i++) add_term();
+        if (writer != nullptr) writer->write_row();
     }
+    for (; p < depth; p++) add_term();
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++) store(tile + i * width + v * kLanes<T>, sums[i][v]);
@@ -90,14 +117,15 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
 // The register tile for this many rows and for a panel of this width.
 template <int Pitch = 0, class T>
 void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
-                   bool accumulate) {
-    using Product = void (*)(long, const T*, const T*, T*, bool);
+                   bool accumulate, long pitch = Pitch, long ahead = 0,
+                   Writer<T>* writer = nullptr) {
+    using Product = void (*)(long, const T*, const T*, T*, bool, long, long, Writer<T>*);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
         return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
             multiply_tile<T, I + 1, 1, Pitch>, multiply_tile<T, I + 1, 2, Pitch>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
     products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
-        depth, panel_a, panel_b, tile, accumulate);
+        depth, panel_a, panel_b, tile, accumulate, pitch, ahead, writer);
 }
 
 // Operands are packed in strips of lanes. Rows of A: tiles that differ by one row at most.
@@ -193,9 +221,26 @@ struct Shared {
     typename SumOf<T>::type* sums;
 };
 
-// These steps of one block of C, on the calling thread. What is not packed already is packed here:
-// all of the block's A; of B a few panels at a time, which then meet every tile of A. T is what
-// panels hold; its register tile is the multiply_tile for pointers to it.
+// A left operand whose terms lie side by side is read by the register tile where it is: to pack it
+// takes a tenth as long as a product with 384 columns. Pairs are rounded first, and so are packed.
+template <class T, class PackA>
+constexpr bool kMayLieInPlace = std::is_same_v<PackA, StridedPack<T>>;
+template <class T, class PackA>
+bool lies_in_place(const PackA& pack_a) {
+    if constexpr (kMayLieInPlace<T, PackA>) return pack_a.term_stride == 1;
+    return false;
+}
+
+// Whether a finish can leave the writing of a tile to the product of the next one, which the
+// register tile of pairs does not do.
+template <class Finish, class T>
+constexpr bool kWritesLater =
+    std::is_floating_point_v<T> &&
+    std::is_invocable_v<const Finish&, long, int, long, int, T*, int, Writer<T>&>;
+
+// These steps of one block of C, on the calling thread. What is not packed already, and has to be,
+// is packed here: all of the block's A; of B a few panels at a time, which then meet every tile of
+// A. T is what panels hold; its register tile is the multiply_tile for pointers to it.
 template <class T, class PackA, class PackB, class Finish>
 void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, const PackA& pack_a,
                     const PackB& pack_b, const Finish& finish, const Shared<T>& shared) {
@@ -203,21 +248,25 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
     const long strip_b = (shared.b == nullptr ? 1 : steps.count()) * cut.size_b;
     const long group = cut.group_of(panels.count());
     T* own_b = shared.b == nullptr ? scratch<T>(Scratch::kPanelB, group * cut.size_b) : nullptr;
+    const bool in_place = lies_in_place<T>(pack_a);
     const T* panels_a = shared.a;
     if (shared.a != nullptr) {
         panels_a += tiles.begin * strip_a;
-    } else {
+    } else if (!in_place) {
         T* own_a = scratch<T>(Scratch::kPanelA, tiles.count() * strip_a);
         pack_strips(cut, cut.tiles, tiles, steps, pack_a, own_a, cut.size_a);
         panels_a = own_a;
     }
-    // With one step a tile is finished at once; with several its sum waits for the next step.
+    // With one step a tile is finished at once, and the next one has another place, while this one
+    // may still have to be written; with several its sum waits for the next step.
     constexpr long size_c = kTileRows * kTileColumns<T>;
     const bool once = cut.steps.count == 1;
-    auto* own_sums = shared.sums != nullptr
-                         ? nullptr
-                         : scratch<typename SumOf<T>::type>(
-                               Scratch::kSums, (once ? 1 : tiles.count() * group) * size_c);
+    using Sum = typename SumOf<T>::type;
+    Sum* own_sums = shared.sums != nullptr
+                        ? nullptr
+                        : scratch<Sum>(Scratch::kSums, (once ? 2 : tiles.count() * group) * size_c);
+    Writer<Sum> writer;
+    int turn = 0;
     for (long first = panels.begin; first < panels.end; first += group) {
         const Range some{first, std::min(first + group, panels.end)};
         for (long s = steps.begin; s < steps.end; s++) {
@@ -228,19 +277,38 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                                     : shared.b + first * strip_b + (s - steps.begin) * cut.size_b;
             for (long t = tiles.begin; t < tiles.end; t++)
                 for (long q = some.begin; q < some.end; q++) {
-                    const long own = once ? 0 : (t - tiles.begin) * group + q - first;
-                    auto* sum = shared.sums != nullptr
-                                    ? shared.sums + (t * cut.panels.count + q) * size_c
-                                    : own_sums + own * size_c;
-                    multiply_tile(
-                        cut.tiles.rows_of(t), cut.panels.width(q), cut.terms(s),
-                        panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a,
-                        panels_b + (q - first) * strip_b, sum, s > 0);
-                    if (s == cut.steps.count - 1)
-                        finish(cut.tiles.at(t), cut.tiles.rows_of(t), cut.panels.at(q),
-                               cut.panels.lanes(q), sum, cut.panels.width(q));
+                    const long own = once ? turn ^= 1 : (t - tiles.begin) * group + q - first;
+                    Sum* sum = shared.sums != nullptr
+                                   ? shared.sums + (t * cut.panels.count + q) * size_c
+                                   : own_sums + own * size_c;
+                    const int rows = cut.tiles.rows_of(t), width = cut.panels.width(q);
+                    const T* panel_b = panels_b + (q - first) * strip_b;
+                    const long terms = cut.terms(s);
+                    if constexpr (kMayLieInPlace<T, PackA>) {
+                        if (in_place)
+                            multiply_tile<kAnyPitch>(
+                                rows, width, terms, pack_a.at(cut.tiles.at(t), s * cut.steps.size),
+                                panel_b, sum, s > 0, pack_a.lane_stride,
+                                q == panels.begin ? rows * pack_a.lane_stride : 0, &writer);
+                    }
+                    if (!in_place) {
+                        const T* panel_a =
+                            panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a;
+                        if constexpr (std::is_floating_point_v<T>)
+                            multiply_tile(rows, width, terms, panel_a, panel_b, sum, s > 0, 0, 0,
+                                          &writer);
+                        else
+                            multiply_tile(rows, width, terms, panel_a, panel_b, sum, s > 0);
+                    }
+                    if (s < cut.steps.count - 1) continue;
+                    const long row = cut.tiles.at(t), column = cut.panels.at(q);
+                    if constexpr (kWritesLater<Finish, T>)
+                        finish(row, rows, column, cut.panels.lanes(q), sum, width, writer);
+                    else
+                        finish(row, rows, column, cut.panels.lanes(q), sum, width);
                 }
         }
+        writer.write_all();
     }
 }
 
@@ -255,16 +323,16 @@ void multiply_here(long rows, long columns, long depth, const PackA& pack_a, con
 
 // How C is cut into blocks, enough of them to share out evenly. A large C is cut along its longer
 // side: a thread packs its piece of that operand where it is going to use it, and the other operand
-// is packed once for all blocks. A small C is cut as square as it can be, and every block packs
-// what it needs. Of a very long sum a few steps are taken at a time, so that no operand is packed
-// as a whole.
+// is packed once for all blocks. Where A lies in place it is cut along its columns, and nobody
+// waits for anybody. A small C is cut as square as it can be, and every block packs what it needs.
+// Of a very long sum a few steps are taken at a time, so that no operand is packed as a whole.
 template <class T>
 struct Blocks {
     long steps;  // of one block
     long down = 1, across = 1;
     bool share_a = false, share_b = false;
 
-    explicit Blocks(const Cut<T>& cut)
+    Blocks(const Cut<T>& cut, bool a_in_place)
         : steps(std::min(cut.steps.count, kMostSteps)),
           tiles_(cut.tiles.count),
           panels_(cut.panels.count) {
@@ -275,7 +343,9 @@ struct Blocks {
         const long wanted = threads == 1 && !large ? 1 : 2 * threads;
         const long narrowest = (large ? 1 : 2) * kTileColumns<T>;
         while (down * across < wanted) {
-            if (columns > narrowest && (large ? wide : columns >= rows))
+            const bool by_columns =
+                large ? wide || (a_in_place && columns >= kWideEnough) : columns >= rows;
+            if (columns > narrowest && by_columns)
                 across *= 2;
             else if (rows > 2 * kTileRows)
                 down *= 2;
@@ -286,9 +356,10 @@ struct Blocks {
             rows = (cut.tiles.rows + down - 1) / down;
             columns = (cut.panels.columns + across - 1) / across;
         }
-        share_a = large && across > 1;
+        const bool all_want_a = large && across > 1;
+        share_a = all_want_a && !a_in_place;
         const long most = std::max(kMostValues / (steps * cut.size_a + 1), 1L);
-        while (!share_a && tiles_ > down * most) down *= 2;
+        while (!all_want_a && tiles_ > down * most) down *= 2;
         down = std::min(down, tiles_);
         across = std::min(across, panels_);
         share_b = large && down > 1;
@@ -302,6 +373,8 @@ struct Blocks {
     static constexpr long kMostSteps = 4;
     // What a block packs of A should find room in the second-level cache.
     static constexpr long kMostValues = 1 << 18;
+    // Columns that are worth reading an A that is not packed for each half of them.
+    static constexpr long kWideEnough = 6 * kTileColumns<T>;
     long tiles_, panels_;
 
     static Range part(long all, long i, long parts) {
@@ -339,7 +412,7 @@ void multiply(long rows, long columns, long depth, const PackA& pack_a, const Pa
               const Finish& finish) {
     if (rows == 0 || columns == 0) return;
     const Cut<T> cut(rows, columns, depth);
-    const Blocks<T> blocks(cut);
+    const Blocks<T> blocks(cut, lies_in_place<T>(pack_a));
     const auto run = [&](Range steps, const Shared<T>& shared) {
         parallel_for(blocks.down * blocks.across, 1, [&](long begin, long end) {
             for (long b = begin; b < end; b++) {
@@ -383,7 +456,7 @@ void put(T* target, Vec<T> v, int have, bool large) {
         store(target, v);
 }
 
-// A finish that writes the tile to a row-major matrix.
+// A finish that writes the tile to a row-major matrix, a large one later, if there is a writer.
 template <class T>
 struct WriteTile {
     T* data;
@@ -398,6 +471,13 @@ struct WriteTile {
                 put(target + c, v, std::min(kLanes<T>, columns - c), large);
             }
         }
+    }
+    void operator()(long row, int rows, long column, int columns, const T* tile, int width,
+                    Writer<T>& writer) const {
+        if (large && columns == width)
+            writer.take(tile, rows, width, data + row * stride + column, stride);
+        else
+            (*this)(row, rows, column, columns, tile, width);
     }
 };
 

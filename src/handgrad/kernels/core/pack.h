@@ -36,11 +36,14 @@ struct StridedPack {
     long term_stride;
 
     bool lanes_adjacent() const { return lane_stride == 1; }
+    const T* at(long lane, long term) const {
+        return data + lane * lane_stride + term * term_stride;
+    }
 
     // panel[p · width + l] = value (first + l, term + p) for l < lanes; zero for lanes <= l <
     // width.
     void operator()(T* panel, int width, long first, int lanes, long term, long depth) const {
-        const T* source = data + first * lane_stride + term * term_stride;
+        const T* source = at(first, term);
         if (lane_stride == 1) {
             copy_rows(panel, width, source, lanes, depth);
         } else if (term_stride == 1) {

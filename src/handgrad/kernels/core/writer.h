@@ -1,0 +1,44 @@
+// A result on its way to memory while the next one is computed.
+#pragma once
+
+#include "core/simd.h"
+
+namespace handgrad {
+
+// The last tile of a large matrix, which is streamed past the caches. With all its rows at once the
+// core waits for memory, and so does what it reads from the caches; a row every few terms of the
+// next tile's sum goes by unnoticed.
+template <class T>
+class Writer {
+  public:
+    // A row-major tile, `width` wide, and where in a matrix with this stride it goes. It has to
+    // stay as it is until all of it is written.
+    void take(const T* tile, int rows, int width, T* target, long stride) {
+        write_all();
+        row_ = tile;
+        end_ = tile + rows * width;
+        width_ = width;
+        target_ = target;
+        stride_ = stride;
+    }
+
+    void write_row() {
+        if (row_ == end_) return;
+        for (int c = 0; c < width_; c += kLanes<T>) stream(target_ + c, load(row_ + c));
+        row_ += width_;
+        target_ += stride_;
+    }
+
+    void write_all() {
+        while (row_ != end_) write_row();
+    }
+
+  private:
+    const T* row_ = nullptr;
+    const T* end_ = nullptr;
+    int width_ = 0;
+    T* target_ = nullptr;
+    long stride_ = 0;
+};
+
+}  // namespace handgrad
