@@ -75,8 +75,6 @@ struct Operand {
     static const V* for_taps(const Frame& frame, const V* image) { return framed(frame, image); }
     // For a sum over places.
     static const V* for_places(const Frame& frame, const V* image) { return framed(frame, image); }
-    // Values of a panel for a row of so many places.
-    static long terms(long columns) { return columns; }
     // The panel of `lanes` lanes from `lane` on, its terms the places; `matrix` has the values.
     static void pack_places(V* packed, const Places& places, int width,
                             const StridedPack<V>& matrix, long lane, int lanes) {
@@ -109,7 +107,6 @@ struct Operand<Pair> {
         round_values(halves, framed(frame, image), frame.values());
         return halves;
     }
-    static long terms(long columns) { return (columns + 1) / 2; }
     // Every row of places starts a new pair; an even one does so by itself.
     static void pack_places(Pair* packed, const Places& places, int width,
                             const StridedPack<float>& matrix, long lane, int lanes) {

@@ -5,9 +5,7 @@
 
 namespace handgrad {
 
-// Sums for one image and group after another, kept as tiles of taps × filters, the taps in the
-// order of tap_sum.h: most tiles have taps of one row, and rows of places that do not meet the
-// image there are left out.
+// Sums for one image and group after another, kept as tiles of taps × filters.
 template <class V>
 class KernelGradient {
   public:
@@ -15,19 +13,17 @@ class KernelGradient {
 
     explicit KernelGradient(const Convolution& conv)
         : conv_(conv), frame_(frame_of(conv)), sums_{conv.group_filters(), conv.taps()} {
-        for (long m = 0; m < conv.kernel_h; m++)
-            for (long c = 0; c < conv.group_channels(); c++)
-                for (long n = 0; n < conv.kernel_w; n++)
-                    offsets_.push_back(m * conv.dilation_h * row_step() +
-                                       c * frame_.channel_step() + frame_.at(n * conv.dilation_w));
+        for (long c = 0; c < conv.group_channels(); c++)
+            for (const Tap& tap : taps_of(conv))
+                offsets_.push_back(c * frame_.channel_step() + tap.row * row_step() +
+                                   frame_.at(tap.column));
     }
 
     // What one group takes.
     long values() const { return sums_.size(); }
     long at(long channel, long tap, long filter) const {
         const long q = filter / sums_.kWidth;
-        const long row = tap / conv_.kernel_w * conv_.group_channels() + channel;
-        return sums_.at(q) + (row * conv_.kernel_w + tap % conv_.kernel_w) * sums_.width_of(q) +
+        return sums_.at(q) + (channel * conv_.kernel_size() + tap) * sums_.width_of(q) +
                filter % sums_.kWidth;
     }
 
@@ -42,32 +38,14 @@ class KernelGradient {
             const int width = sums_.width_of(q);
             Operand<V>::pack_places(packed, places, width, {dz, conv_.positions(), 1},
                                     q * sums_.kWidth, sums_.lanes_of(q));
-            for (long t = 0; t < conv_.taps(); t += most) {
-                const long some = std::min(most, conv_.taps() - t);
-                const Range met = places_met(t, t + some - 1);
-                correlate_tile(static_cast<int>(some), width,
-                               {met.count(), places.columns, places.row_step},
-                               values + met.begin * places.row_step, offsets_.data() + t,
-                               packed + met.begin * Operand<V>::terms(conv_.out_w) * width,
-                               sums + sums_.at(q) + t * width);
-            }
+            for (long t = 0; t < conv_.taps(); t += most)
+                correlate_tile(static_cast<int>(std::min(most, conv_.taps() - t)), width, places,
+                               values, offsets_.data() + t, packed, sums + sums_.at(q) + t * width);
         }
     }
 
   private:
     long row_step() const { return frame_.row_step(conv_.group_channels()); }
-
-    // The rows of places where any of the taps from one to another meets the image.
-    Range places_met(long first, long last) const {
-        const long row_taps = conv_.group_channels() * conv_.kernel_w;
-        const auto row = [&](long place, long tap) {
-            return place * conv_.stride_h + tap / row_taps * conv_.dilation_h;
-        };
-        Range met{0, conv_.out_h};
-        while (met.count() > 0 && row(met.begin, last) < frame_.top) met.begin++;
-        while (met.count() > 0 && row(met.end - 1, first) >= frame_.top + frame_.height) met.end--;
-        return met;
-    }
 
     Convolution conv_;
     Frame frame_;
