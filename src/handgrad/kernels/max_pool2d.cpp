@@ -45,6 +45,28 @@ void pool_row(const Pooling& pool, long j, const T* image, T* best, Place<T>* wi
     }
 }
 
+// The same where windows are two columns wide and side by side: a row of the image is read once.
+template <class T>
+void pool_row_in_twos(const Pooling& pool, long j, const T* image, T* best, Place<T>* winner,
+                      Vec<Place<T>> numbers) {
+    for (long k = 0; k < pool.out_w; k += kLanes<T>) {
+        const long count = std::min<long>(kLanes<T>, pool.out_w - k);
+        Best<T> so_far;
+        for (long m = 0; m < pool.kernel_h; m++) {
+            const long at = (j * pool.stride_h + m) * pool.width + 2 * k;
+            const auto [left, right] = load_in_turns(image + at, count);
+            const Vec<Place<T>> here = static_cast<Place<T>>(at) + Place<T>(2) * numbers;
+            if (m == 0)
+                so_far = {left, here};
+            else
+                so_far.take(left, here);
+            so_far.take(right, here + Place<T>(1));
+        }
+        store_some(best + k, so_far.value, count);
+        store_some(winner + k, so_far.place, count);
+    }
+}
+
 // The same where padding lies beside the image: a tap at a time for the outputs it meets.
 template <class T>
 void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Place<T>* winner,
@@ -78,7 +100,9 @@ void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const std::vect
             const T* image = x.data() + plane * pool.values();
             T* best = y.data() + row * pool.out_w;
             Place<T>* places = winner.data() + row * pool.out_w;
-            const auto row_of = pool.pad_w == 0 ? pool_row<T> : pool_padded_row<T>;
+            const auto row_of = pool.in_twos()    ? pool_row_in_twos<T>
+                                : pool.pad_w == 0 ? pool_row<T>
+                                                  : pool_padded_row<T>;
             row_of(pool, j, image, best, places, numbers);
         }
     });

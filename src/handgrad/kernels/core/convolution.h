@@ -23,7 +23,7 @@
 namespace handgrad {
 
 // Writes a row of places to an image whose channels are the lanes: places x, x + step, ... of row
-// y.
+// y, and of the rows after it where these are joined.
 template <class T>
 struct WriteLanes {
     T* image;
@@ -54,11 +54,12 @@ class Forward {
                 conv.kernel_size(), conv.kernel_values(), conv.taps(), conv.kernel_size()},
                taps_of(conv)) {}
 
-    // finish(row, first filter, sums) with each row of places of one image and group.
+    // finish(row, first filter, sums) with the sums of one image and group from this row of places
+    // on.
     template <class Finish>
     void run(const T* image, long group, const Finish& finish) const {
         sum_.run(Operand<V>::for_taps(frame_, image), group, conv_.out_h, conv_.out_w,
-                 conv_.stride_h, finish);
+                 conv_.stride_h, true, finish);
     }
 
   private:
@@ -107,9 +108,11 @@ class InputGradient {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
             const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
             if (rows <= 0 || columns <= 0) continue;
-            part.sum.run(values, group, rows, columns, 1, [&](long j, long lane, const auto& row) {
-                write(part.y + j * conv_.stride_h, part.x, conv_.stride_w, lane, row);
-            });
+            const bool joined = conv_.stride_h == 1 && conv_.stride_w == 1;
+            part.sum.run(values, group, rows, columns, 1, joined,
+                         [&](long j, long lane, const auto& row) {
+                             write(part.y + j * conv_.stride_h, part.x, conv_.stride_w, lane, row);
+                         });
         }
     }
 

@@ -59,7 +59,7 @@ class TapSum<AmxPair> {
 
     // Tiles are taken in twos, where need be of two rows of places.
     template <class Finish>
-    void run(const Pair* image, long group, long rows, long columns, long step,
+    void run(const Pair* image, long group, long rows, long columns, long step, bool,
              const Finish& finish) const {
         const long pieces = (columns + 15) / 16, together = 1 + pieces % 2;
         const long lane_step = together * pieces * 16;

@@ -10,9 +10,10 @@
 namespace handgrad {
 
 // An image of some channels with zeros around it: `top` rows before, `left` columns before, and as
-// many after as make up `rows` and `columns`. What lies beyond these is cut off. A row holds the
-// columns 0, step, 2 · step, ... side by side, then 1, 1 + step, ...: whoever moves by `step`
-// columns finds neighbours.
+// many after as make up `rows` and `columns`. What lies beyond these is cut off. A row holds all
+// channels one after the other, as a sum over taps runs through one row of all channels before it
+// comes to the next; of each channel it holds the columns 0, step, 2 · step, ... side by side, then
+// 1, 1 + step, ...: whoever moves by `step` columns finds neighbours.
 struct Frame {
     long channels, height, width, top, left, rows, columns, step;
 
@@ -21,10 +22,16 @@ struct Frame {
     }
     long run() const { return (columns + step - 1) / step; }
     long framed_width() const { return step * run(); }
-    long pitch() const { return in_place() ? width : framed_width(); }
-    long plane() const { return in_place() ? height * width : rows * pitch(); }
+    // How far apart two channels lie, and two rows of so many channels.
+    long channel_step() const { return in_place() ? height * width : framed_width(); }
+    long row_step(long planes) const { return in_place() ? width : planes * framed_width(); }
+    long values() const {
+        return in_place() ? channels * height * width : rows * row_step(channels);
+    }
     // Where a column lies in its row.
     long at(long column) const { return column % step * run() + column / step; }
+    // Whether any of the image is in this row.
+    bool inside(long row) const { return row >= top && row < top + height; }
 };
 
 // One value of a plane of a kernel, and how far from a place it meets the framed image.
@@ -36,29 +43,28 @@ struct Tap {
 template <class T>
 const T* framed(const Frame& frame, const T* image) {
     if (frame.in_place()) return image;
-    T* target = scratch<T>(Scratch::kImage, frame.channels * frame.plane());
+    T* target = scratch<T>(Scratch::kImage, frame.values());
     const long above = std::min(frame.top, frame.rows), left = std::min(frame.left, frame.columns);
     const long high = std::clamp(frame.rows - above, 0L, frame.height);
     const long wide = std::clamp(frame.columns - left, 0L, frame.width);
-    const long step = frame.step, run = frame.run();
-    const long above_values = above * frame.pitch(), inside = high * frame.pitch();
-    for (long c = 0; c < frame.channels; c++, target += frame.plane()) {
-        std::fill_n(target, above_values, T(0));
+    const long step = frame.step, run = frame.run(), row_step = frame.row_step(frame.channels);
+    T* inside = target + above * row_step;
+    std::fill(target, inside, T(0));
+    std::fill(inside + high * row_step, target + frame.values(), T(0));
+    for (long c = 0; c < frame.channels; c++)
         for (long first = 0; first < step; first++) {
             const long before = std::max(left - first + step - 1, 0L) / step;
             const long x = first + before * step - left;
             const long count = std::max(wide - x + step - 1, 0L) / step;
-            T* row = target + above_values + first * run;
-            for (long i = 0; i < high; i++, row += frame.pitch()) {
+            T* row = inside + c * frame.channel_step() + first * run;
+            for (long i = 0; i < high; i++, row += row_step) {
                 for (long k = 0; k < before; k++) row[k] = T(0);
                 copy_strided(row + before, image + (c * frame.height + i) * frame.width + x, step,
                              count);
                 for (long k = before + count; k < run; k++) row[k] = T(0);
             }
         }
-        std::fill_n(target + above_values + inside, frame.plane() - above_values - inside, T(0));
-    }
-    return target - frame.channels * frame.plane();
+    return target;
 }
 
 // How the operands of a product lie in a framed image. V is the type of a panel's values.
@@ -87,14 +93,18 @@ template <>
 struct Operand<Pair> {
     static long planes(long channels) { return (channels + 1) / 2; }
     static const Pair* for_taps(const Frame& frame, const float* image) {
-        Pair* pairs = scratch<Pair>(Scratch::kPanelA, planes(frame.channels) * frame.plane());
-        round_panel(pairs, framed(frame, image), frame.plane(), frame.channels);
+        const long rows = frame.in_place() ? 1 : frame.rows, channels = frame.channels;
+        const long row = planes(channels) * frame.channel_step();
+        const float* values = framed(frame, image);
+        Pair* pairs = scratch<Pair>(Scratch::kPanelA, rows * row);
+        for (long i = 0; i < rows; i++)
+            round_panel(pairs + i * row, values + i * channels * frame.channel_step(),
+                        frame.channel_step(), channels);
         return pairs;
     }
     static const Half* for_places(const Frame& frame, const float* image) {
-        const long count = frame.channels * frame.plane();
-        Half* halves = scratch<Half>(Scratch::kPanelA, count);
-        round_values(halves, framed(frame, image), count);
+        Half* halves = scratch<Half>(Scratch::kPanelA, frame.values());
+        round_values(halves, framed(frame, image), frame.values());
         return halves;
     }
     // Every row of places starts a new pair; an even one does so by itself.

@@ -15,7 +15,7 @@ class KernelGradient {
         : conv_(conv), frame_(frame_of(conv)), sums_{conv.group_filters(), conv.taps()} {
         for (long c = 0; c < conv.group_channels(); c++)
             for (const Tap& tap : taps_of(conv))
-                offsets_.push_back(c * frame_.plane() + tap.row * frame_.pitch() +
+                offsets_.push_back(c * frame_.channel_step() + tap.row * row_step() +
                                    frame_.at(tap.column));
     }
 
@@ -30,7 +30,7 @@ class KernelGradient {
     // sums += patchesᵀ · dz for one image and group.
     void add(const T* image, const T* dz, T* sums) const {
         const auto* values = Operand<V>::for_places(frame_, image);
-        const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * frame_.pitch()};
+        const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * row_step()};
         const long tiles = (conv_.taps() + kTileRows - 1) / kTileRows;
         const long most = (conv_.taps() + tiles - 1) / tiles;
         V* packed = scratch<V>(Scratch::kPanelB, conv_.positions() * sums_.kWidth);
@@ -45,6 +45,8 @@ class KernelGradient {
     }
 
   private:
+    long row_step() const { return frame_.row_step(conv_.group_channels()); }
+
     Convolution conv_;
     Frame frame_;
     Panels<T> sums_;

@@ -195,7 +195,24 @@ inline Vec<T> load_strided(const T* p, long stride, long count) {
     return v;
 }
 
-// The first `count` lanes of a and b in turns: a0, b0, a1, b1, ...
+namespace detail {
+template <int First, class T, std::size_t... I>
+inline Vec<T> in_turn(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
+    return __builtin_shufflevector(low, high, (First + 2 * static_cast<int>(I))...);
+}
+}  // namespace detail
+
+// `count` lanes of a and b that lie in turns: a0, b0, a1, b1, ...
+template <class T>
+inline std::pair<Vec<T>, Vec<T>> load_in_turns(const T* p, long count) {
+    constexpr long n = kLanes<T>;
+    constexpr auto lanes = std::make_index_sequence<n>{};
+    const Vec<T> low = 2 * count >= n ? load(p) : load_some(p, 2 * count);
+    const Vec<T> high = count == n ? load(p + n) : load_some(p + n, std::max(2 * count - n, 0L));
+    return {detail::in_turn<0, T>(low, high, lanes), detail::in_turn<1, T>(low, high, lanes)};
+}
+
+// The first `count` lanes of a and b in turns.
 template <class T>
 inline void store_in_turns(T* p, Vec<T> a, Vec<T> b, long count) {
     constexpr long n = kLanes<T>;

@@ -57,20 +57,27 @@ struct LanesTogether {
 };
 
 // The sum over these taps and all channels, every lane of a kernel at once. V is what panels hold.
+// Its terms go through the taps row by row, in each row through the channels: rows of taps that
+// meet none of the image at some place are left out there.
 template <class V>
 class TapSum {
   public:
     using T = typename SumOf<V>::type;
 
     TapSum(const Frame& frame, const Kernels<T>& kernels, const std::vector<Tap>& taps)
-        : row_pitch_(frame.pitch()),
-          panels_{kernels.lanes,
-                  Operand<V>::planes(kernels.channels) * static_cast<long>(taps.size())},
+        : frame_(frame),
+          planes_(Operand<V>::planes(kernels.channels)),
+          panels_{kernels.lanes, planes_ * static_cast<long>(taps.size())},
           packed_(kernels.groups * panels_.size()) {
-        for (long c = 0; c < Operand<V>::planes(kernels.channels); c++)
-            for (const Tap& tap : taps)
-                offsets_.push_back(c * frame.plane() + tap.row * frame.pitch() +
-                                   frame.at(tap.column));
+        for (const Tap& tap : taps)
+            if (rows_.empty() || tap.row != rows_.back()) rows_.push_back(tap.row);
+        const auto across = static_cast<long>(taps.size() / std::max<std::size_t>(rows_.size(), 1));
+        row_terms_ = planes_ * across;
+        for (const long row : rows_)
+            for (long c = 0; c < planes_; c++)
+                for (long n = 0; n < across; n++)
+                    offsets_.push_back(row * frame.row_step(planes_) + c * frame.channel_step() +
+                                       frame.at(taps[n].column));
         parallel_for(kernels.groups * panels_.count(), 1, [&](long begin, long end) {
             for (long i = begin; i < end; i++)
                 pack(kernels, taps, i / panels_.count(), i % panels_.count());
@@ -78,60 +85,88 @@ class TapSum {
     }
 
     // At rows × columns places, `step` rows of the framed image apart: finish(row, first lane,
-    // sums) with the sums of each row of places.
+    // sums) with the sums of each row of places, or of a few rows where they can be `joined` into
+    // one: whole vectors of places are transposed and written faster.
     template <class Finish>
-    void run(const V* image, long group, long rows, long columns, long step,
+    void run(const V* image, long group, long rows, long columns, long step, bool joined,
              const Finish& finish) const {
         const V* kernel = packed_.data() + group * panels_.size();
         const long pieces = std::max((columns + kTileRows - 1) / kTileRows, 1L);
-        T* values = scratch<T>(Scratch::kSums, columns * kTileColumns<T>);
-        for (long q = 0; q < panels_.count(); q++)
-            for (long j = 0; j < rows; j++) {
-                const int width = panels_.width_of(q);
-                for (long piece = 0; piece < pieces; piece++) {
-                    const long k = piece * columns / pieces;
-                    const int places = static_cast<int>((piece + 1) * columns / pieces - k);
-                    gather_tile(places, width, panels_.terms, image + j * step * row_pitch_ + k,
-                                offsets_.data(), kernel + panels_.at(q), values + k * width);
+        const long together = joined && columns <= kJoinedColumns ? kJoinedRows : 1;
+        T* values = scratch<T>(Scratch::kSums, together * columns * kTileColumns<T>);
+        for (long q = 0; q < panels_.count(); q++) {
+            const int width = panels_.width_of(q);
+            for (long first = 0; first < rows; first += together) {
+                const long some = std::min(together, rows - first);
+                for (long j = first; j < first + some; j++) {
+                    const Range met = rows_met(j * step);
+                    const long skipped = met.begin * row_terms_;
+                    for (long piece = 0; piece < pieces; piece++) {
+                        const long k = piece * columns / pieces;
+                        const int places = static_cast<int>((piece + 1) * columns / pieces - k);
+                        gather_tile(places, width, met.count() * row_terms_,
+                                    image + j * step * frame_.row_step(planes_) + k,
+                                    offsets_.data() + skipped,
+                                    kernel + panels_.at(q) + skipped * width,
+                                    values + ((j - first) * columns + k) * width);
+                    }
                 }
-                finish(j, q * kTileColumns<T>,
-                       LanesTogether<T>{values, panels_.lanes_of(q), width, columns});
+                finish(first, q * kTileColumns<T>,
+                       LanesTogether<T>{values, panels_.lanes_of(q), width, some * columns});
             }
+        }
     }
 
   private:
-    // A panel, channel by channel the values of the taps.
+    static constexpr long kJoinedRows = 4, kJoinedColumns = 64;
+
+    // The rows of taps that meet the image from this row of the frame on.
+    Range rows_met(long row) const {
+        Range met{0, static_cast<long>(rows_.size())};
+        while (met.count() > 0 && !frame_.inside(row + rows_[met.begin])) met.begin++;
+        while (met.count() > 0 && !frame_.inside(row + rows_[met.end - 1])) met.end--;
+        return met;
+    }
+
+    // A panel: first channel by channel the values of all taps, then these in the order of terms.
     void pack(const Kernels<T>& kernels, const std::vector<Tap>& taps, long group, long q) {
         const long count = static_cast<long>(taps.size()), first = q * panels_.kWidth;
         const int width = panels_.width_of(q), lanes = panels_.lanes_of(q);
         const bool all = count == kernels.size;
         // Planes that follow each other are one long row.
         const long together = all && kernels.channel_stride == count ? kernels.channels : 1;
-        Operand<V>::pack_planes(
-            packed_.data() + group * panels_.size() + panels_.at(q), kernels.channels,
-            count * width, [&](T* values) {
-                for (long c = 0; c < kernels.channels; c += together) {
-                    const T* plane =
-                        kernels.data + group * kernels.group_stride + c * kernels.channel_stride;
-                    if (all)
-                        StridedPack<T>{plane, kernels.lane_stride, 1}(values, width, first, lanes,
-                                                                      0, together * count);
-                    else
-                        for (long t = 0; t < count; t++)
-                            for (int l = 0; l < width; l++)
-                                values[t * width + l] =
-                                    l < lanes
-                                        ? plane[(first + l) * kernels.lane_stride + taps[t].index]
-                                        : T(0);
-                    values += together * count * width;
-                }
+        T* planes = scratch<T>(Scratch::kPanelA, kernels.channels * count * width);
+        for (long c = 0; c < kernels.channels; c += together) {
+            const T* plane =
+                kernels.data + group * kernels.group_stride + c * kernels.channel_stride;
+            T* values = planes + c * count * width;
+            if (all)
+                StridedPack<T>{plane, kernels.lane_stride, 1}(values, width, first, lanes, 0,
+                                                              together * count);
+            else
+                for (long t = 0; t < count; t++)
+                    for (int l = 0; l < width; l++)
+                        values[t * width + l] =
+                            l < lanes ? plane[(first + l) * kernels.lane_stride + taps[t].index]
+                                      : T(0);
+        }
+        V* packed = packed_.data() + group * panels_.size() + panels_.at(q);
+        const long across = row_terms_ / std::max(planes_, 1L) * width;
+        for (std::size_t row = 0; row < rows_.size(); row++, packed += row_terms_ * width)
+            Operand<V>::pack_planes(packed, kernels.channels, across, [&](T* values) {
+                for (long c = 0; c < kernels.channels; c++)
+                    std::copy_n(planes + c * count * width + static_cast<long>(row) * across,
+                                across, values + c * across);
             });
     }
 
-    long row_pitch_;
+    Frame frame_;
+    long planes_;  // of the image
     Panels<V> panels_;
     Temporary<V> packed_;
-    std::vector<long> offsets_;  // of each plane and tap, in the framed image
+    std::vector<long> rows_;     // of taps, in the framed image
+    long row_terms_;             // of each of them
+    std::vector<long> offsets_;  // of each term, in the framed image
 };
 
 }  // namespace handgrad
