@@ -65,6 +65,7 @@ struct Steps {
 // tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
 // Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
 // that far apart, which the compiler has to know, as no machine has registers for so many pointers.
+// Such a product meets its panel of B for few rows, so the panel is sent for as it goes.
 template <class T, int Rows, int Vectors, int Pitch = 0>
 void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate) {
     constexpr int width = Vectors * kLanes<T>;
@@ -73,9 +74,14 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
+    constexpr long kAhead = 16 * width;
+#pragma GCC unroll 2
     for (long p = 0; p < depth; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
         Vec<T> b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
+        for (int v = 0; v < Vectors; v++) {
+            b[v] = load(panel_b + v * kLanes<T>);
+            if (Pitch != 0) __builtin_prefetch(panel_b + v * kLanes<T> + kAhead);
+        }
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
             const Vec<T> a = splat(panel_a[Pitch == 0 ? i : i * Pitch]);
