@@ -215,7 +215,8 @@ class OperandTiles {
     // Rows lie far apart: nothing but this tells the machine which comes next.
     void send_for(long row) const {
         for (const Operand<T>& operand : operands_)
-            for (long c = 0; c < operand.width; c += 64 / static_cast<long>(sizeof(T)))
+            for (long c = 0; operand.rows[row] != nullptr && c < operand.width;
+                 c += 64 / static_cast<long>(sizeof(T)))
                 __builtin_prefetch(operand.rows[row] + c);
     }
 
