@@ -17,24 +17,23 @@ struct GruCell {
     static constexpr bool kDirect = true;
 
     const Inputs<T>& in;
-    T* gates;  // (rows, 4H): r, z, n, u
+    Kept<T> gates;  // (rows, 4H): r, z, n, u
 
     template <class Lanes>
     Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a) const {
         const Vec<T> r = sigmoid(a[0]), z = sigmoid(a[1]), u = a[3];
         const Vec<T> n = tanh(Vec<T>(a[2] + r * u));
-        T* row = gates + at.row * 4 * in.hidden;
-        lanes.store(row, r);
-        lanes.store(row + in.hidden, z);
-        lanes.store(row + 2 * in.hidden, n);
-        lanes.store(row + 3 * in.hidden, u);
+        gates.set(at.row, 0, lanes, r);
+        gates.set(at.row, in.hidden, lanes, z);
+        gates.set(at.row, 2 * in.hidden, lanes, n);
+        gates.set(at.row, 3 * in.hidden, lanes, u);
         return (T(1) - z) * n + z * load_or_zero<T>(lanes, in.h_before(at));
     }
 
     template <class Lanes>
     Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 4>& da,
                   T*) const {
-        const T* row = gates + at.row * 4 * in.hidden;
+        const T* row = gates.at(at.row);
         const Vec<T> r = lanes.load(row), z = lanes.load(row + in.hidden);
         const Vec<T> n = lanes.load(row + 2 * in.hidden), u = lanes.load(row + 3 * in.hidden);
         const Vec<T> h_before = load_or_zero<T>(lanes, in.h_before(at));
@@ -54,7 +53,8 @@ void gru_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>>
     const Inputs<T> in(3, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0, y.data());
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    run_forward<T>(in, sequences, GruCell<T>{in, gates.data()}, h_n.data());
+    const Kept<T> kept(gates.data(), sequences.rows(), 4 * in.hidden);
+    run_forward<T>(in, sequences, GruCell<T>{in, kept}, h_n.data());
 }
 
 template <class T>
@@ -67,7 +67,8 @@ void gru_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0, {});
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const GruCell<T> cell{in, const_cast<T*>(gates.data())};
+    const Kept<T> kept(const_cast<T*>(gates.data()), sequences.rows(), 4 * in.hidden);
+    const GruCell<T> cell{in, kept};
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
 }
 

@@ -15,19 +15,19 @@ struct LeakyCell {
 
     const Inputs<T>& in;
     const T* alpha;  // (H,)
-    T* g;            // (rows, H)
+    Kept<T> g;       // (rows, H)
 
     template <class Lanes>
     Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 1>& a) const {
         const Vec<T> rate = lanes.load(alpha), g_here = tanh(a[0]);
-        lanes.store(g + at.row * in.hidden, g_here);
+        g.set(at.row, 0, lanes, g_here);
         return rate * load_or_zero<T>(lanes, in.h_before(at)) + (T(1) - rate) * g_here;
     }
 
     template <class Lanes>
     Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
                   T*) const {
-        const Vec<T> rate = lanes.load(alpha), g_here = lanes.load(g + at.row * in.hidden);
+        const Vec<T> rate = lanes.load(alpha), g_here = lanes.load(g.at(at.row));
         da[0] = (T(1) - rate) * dh * (T(1) - g_here * g_here);
         return rate * dh;
     }
@@ -40,7 +40,8 @@ void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
     const Inputs<T> in(1, x, weight_ih, {}, {}, bias_ih, {}, h0, y.data());
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    run_forward<T>(in, sequences, LeakyCell<T>{in, alpha.data(), g.data()}, h_n.data());
+    const Kept<T> kept(g.data(), sequences.rows(), in.hidden);
+    run_forward<T>(in, sequences, LeakyCell<T>{in, alpha.data(), kept}, h_n.data());
 }
 
 template <class T>
@@ -53,7 +54,8 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
     const Gradients<T> out(dx, dweight_ih, {}, dbias_ih, {}, {}, dh0, {});
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const LeakyCell<T> cell{in, alpha.data(), const_cast<T*>(g.data())};
+    const Kept<T> kept(const_cast<T*>(g.data()), sequences.rows(), in.hidden);
+    const LeakyCell<T> cell{in, alpha.data(), kept};
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
 }
 

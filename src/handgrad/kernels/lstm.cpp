@@ -16,8 +16,8 @@ struct LstmCell {
     static constexpr bool kDirect = false;
 
     long hidden;
-    T* gates;  // (rows, 4H)
-    T* c;      // (rows, H)
+    Kept<T> gates;  // (rows, 4H)
+    T* c;           // (rows, H)
     const T* c0;
 
     template <class Lanes>
@@ -25,11 +25,10 @@ struct LstmCell {
         const Vec<T> i = sigmoid(a[0]), f = sigmoid(a[1]), g = tanh(a[2]), o = sigmoid(a[3]);
         const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c, c0, hidden));
         const Vec<T> c_here = f * c_before + i * g;
-        T* row = gates + at.row * 4 * hidden;
-        lanes.store(row, i);
-        lanes.store(row + hidden, f);
-        lanes.store(row + 2 * hidden, g);
-        lanes.store(row + 3 * hidden, o);
+        gates.set(at.row, 0, lanes, i);
+        gates.set(at.row, hidden, lanes, f);
+        gates.set(at.row, 2 * hidden, lanes, g);
+        gates.set(at.row, 3 * hidden, lanes, o);
         lanes.store(c + at.row * hidden, c_here);
         return o * tanh(c_here);
     }
@@ -37,7 +36,7 @@ struct LstmCell {
     template <class Lanes>
     Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dm, Vec<T>& dc, std::array<Vec<T>, 4>& da,
                   T* m) const {
-        const T* row = gates + at.row * 4 * hidden;
+        const T* row = gates.at(at.row);
         const Vec<T> i = lanes.load(row), f = lanes.load(row + hidden);
         const Vec<T> g = lanes.load(row + 2 * hidden), o = lanes.load(row + 3 * hidden);
         const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c, c0, hidden));
@@ -61,7 +60,8 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, y.data());
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const LstmCell<T> cell{in.hidden, gates.data(), c.data(), data_or_null(c0)};
+    const Kept<T> kept(gates.data(), sequences.rows(), 4 * in.hidden);
+    const LstmCell<T> cell{in.hidden, kept, c.data(), data_or_null(c0)};
     run_forward<T>(in, sequences, cell, h_n.data());
     for (long rank = 0; rank < sequences.batch(); rank++) {
         const long t = sequences.last(rank);
@@ -84,8 +84,8 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr, dh0, dc0);
     const nb::gil_scoped_release release;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const LstmCell<T> cell{in.hidden, const_cast<T*>(gates.data()), const_cast<T*>(c.data()),
-                           data_or_null(c0)};
+    const Kept<T> kept(const_cast<T*>(gates.data()), sequences.rows(), 4 * in.hidden);
+    const LstmCell<T> cell{in.hidden, kept, const_cast<T*>(c.data()), data_or_null(c0)};
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), data_or_null(dc_n), out);
 }
 

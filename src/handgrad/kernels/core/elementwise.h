@@ -23,6 +23,7 @@ struct AllLanes {
     long at;
     Vec<T> load(const T* p, T = T(0)) const { return handgrad::load(p + at); }
     void store(T* p, Vec<T> v) const { handgrad::store(p + at, v); }
+    void stream(T* p, Vec<T> v) const { handgrad::stream(p + at, v); }
     Vec<T> only(Vec<T> v) const { return v; }
 };
 
@@ -32,6 +33,7 @@ struct SomeLanes {
     // `fill` takes the place of what is not there.
     Vec<T> load(const T* p, T fill = T(0)) const { return load_some(p + at, count, fill); }
     void store(T* p, Vec<T> v) const { store_some(p + at, v, count); }
+    void stream(T* p, Vec<T> v) const { store(p, v); }
     // The lanes that count, and 0 in the others.
     Vec<T> only(Vec<T> v) const { return lane_numbers<T>() < T(count) ? v : Vec<T>{}; }
 };

@@ -74,6 +74,7 @@ constexpr int kTermsTogether = 8;
 // Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
 // that far apart, or `pitch` with kAnyPitch. No machine has registers for so many pointers: the
 // compiler knows the distances, or every fifth row has a pointer and the others are found from it.
+// A product with a Pitch of its own meets its panel of B for few rows, and sends for it as it goes.
 // On the way, what lies `ahead` of these rows is sent for, unless that is 0, and what the writer
 // has, if there is one, is written.
 template <class T, int Rows, int Vectors, int Pitch = 0>
@@ -87,9 +88,13 @@ void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool
             sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
     const long to_next = Pitch == 0 ? 1 : Pitch == kAnyPitch ? pitch : Pitch;
     const T* a_at[] = {panel_a, panel_a + 5 * to_next, panel_a + 10 * to_next};
+    constexpr long kPanelAhead = 16 * width;
     const auto add_term = [&] {
         Vec<T> b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = load(panel_b + v * kLanes<T>);
+        for (int v = 0; v < Vectors; v++) {
+            b[v] = load(panel_b + v * kLanes<T>);
+            if (Pitch > 0) __builtin_prefetch(panel_b + v * kLanes<T> + kPanelAhead);
+        }
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
             const Vec<T> a = splat(a_at[i / 5][i % 5 * to_next]);

@@ -73,6 +73,21 @@ inline V power_of_two(V n) {
     return (V)((Bits<V>)biased << Format<T>::kMantissaBits);
 }
 
+// x · 2^n for whole n, where the result may be denormal, 0 or ∞. In two factors, as 2^n may be out
+// of range where the result is not.
+template <class V>
+inline V times_power_of_two(V x, V n) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(Lane<V>) == 4)
+        return _mm512_scalef_ps(x, n);
+    else
+        return _mm512_scalef_pd(x, n);
+#else
+    const V half = nearest(V(n * Lane<V>(0.5)));
+    return x * power_of_two(half) * power_of_two(V(n - half));
+#endif
+}
+
 // c[0] + c[1] x + c[2] x² + ...
 template <class V, std::size_t N>
 inline V polynomial(const std::array<Lane<V>, N>& c, V x) {
@@ -133,10 +148,7 @@ inline V exp(V x) {
     // In this order of arguments a comparison with NaN gives NaN.
     x = maximum(splat(F::kExpLow), minimum(splat(F::kExpHigh), x));
     const detail::ReducedPower<V> power(x);
-    // Two factors, as 2^n may be out of range where the result is not.
-    const V half = detail::nearest(power.n * T(0.5));
-    return (T(1) + power.rest_minus_one) * detail::power_of_two(half) *
-           detail::power_of_two(power.n - half);
+    return detail::times_power_of_two(V(T(1) + power.rest_minus_one), power.n);
 }
 
 // exp for what stands in a softmax, x up to 0 but for rounding: 0 where exp would be denormal,

@@ -54,6 +54,26 @@ const T* kept_before(const StepRow& at, const T* kept, const T* initial, long wi
     return initial == nullptr ? nullptr : initial + at.sequence * width;
 }
 
+// What a step keeps for backward and nobody reads before: (rows, width), streamed if it is large.
+template <class T>
+class Kept {
+  public:
+    Kept(T* values, long rows, long width)
+        : values_(values), width_(width), large_(outgrows_caches<T>(rows * width)) {}
+
+    T* at(long row) const { return values_ + row * width_; }
+    template <class Lanes>
+    void set(long row, long column, Lanes lanes, Vec<T> v) const {
+        T* target = at(row) + column;
+        large_ ? lanes.stream(target, v) : lanes.store(target, v);
+    }
+
+  private:
+    T* values_;
+    long width_;
+    bool large_;
+};
+
 template <class T, class Lanes>
 Vec<T> load_or_zero(Lanes lanes, const T* row) {
     return row == nullptr ? Vec<T>{} : lanes.load(row);
