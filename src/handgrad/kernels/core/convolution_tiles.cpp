@@ -7,6 +7,7 @@ template <class T, int Rows, int Vectors>
 void gather(long terms, const T* image, const long* offsets, const T* panel, T* tile) {
     constexpr int n = kLanes<T>;
     Vec<T> sums[Rows][Vectors] = {};
+#pragma GCC unroll 4
     for (long t = 0; t < terms; t++, panel += Vectors * n) {
         const T* a = image + offsets[t];
         Vec<T> b[Vectors];
@@ -35,6 +36,7 @@ void correlate(const Places& places, const T* image, const long* offsets, const 
     for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
     const long columns = places.columns, row_step = places.row_step;
     for (long j = 0; j < places.rows; j++, image += row_step) {
+#pragma GCC unroll 4
         for (const T *a = image, *end = a + columns; a < end; a++, panel += Vectors * n) {
             Vec<T> b[Vectors];
             for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
