@@ -8,6 +8,7 @@ unit that `hg.matmul` multiplies with (`bf16_unit`: amx or avx512_bf16).
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -35,7 +36,12 @@ def highest(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 0.5
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peak", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("seconds", type=float, nargs="?", default=0.5, help="for each precision")
+    seconds = parser.parse_args().seconds
+    if not seconds > 0:
+        parser.error(f"seconds is {seconds:g}; allowed: more than 0")
     from handgrad import kernels
 
     native = kernels.native

@@ -23,20 +23,15 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <type_traits>
 
 #include "core/memory.h"
 #include "core/pack.h"
+#include "core/register_tile.h"
 #include "core/threads.h"
-#include "core/writer.h"
 
 namespace handgrad {
 
-constexpr int kTileRows = kVectorRegisters == 32 ? 14 : 6;
-constexpr int kTileVectors = 2;
-template <class T>
-constexpr int kTileColumns = kTileVectors * kLanes<T>;
 constexpr long kDepth = 1024;
 // What the panels of B that are packed or met together may take of the second-level cache.
 constexpr long kGroupBytes = 512 << 10;
@@ -51,11 +46,6 @@ struct SumOf {
 template <class T>
 constexpr long kMostDepth = kDepth;
 
-// How far apart rows lie that are multiplied where they are, for sums of at most kRowDepth values:
-// no power of two, which the cache would put on top of one another.
-constexpr long kRowDepth = 256;
-constexpr int kRowPitch = kRowDepth + 16;
-
 // The sum is cut into equal steps of at most kDepth terms.
 struct Steps {
     long count, size;
@@ -63,75 +53,6 @@ struct Steps {
         : count(std::max((depth + most - 1) / most, 1L)),
           size(((depth + count - 1) / count + multiple - 1) / multiple * multiple) {}
 };
-
-// Rows of A lie as far apart as is said when they are multiplied.
-constexpr int kAnyPitch = -1;
-
-// Terms of a tile's sum from one thing that is done on the way to the next.
-constexpr int kTermsTogether = 8;
-
-// tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
-// Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
-// that far apart, or `pitch` with kAnyPitch. No machine has registers for so many pointers: the
-// compiler knows the distances, or every fifth row has a pointer and the others are found from it.
-// A product with a Pitch of its own meets its panel of B for few rows, and sends for it as it goes.
-// On the way, what lies `ahead` of these rows is sent for, unless that is 0, and what the writer
-// has, if there is one, is written.
-template <class T, int Rows, int Vectors, int Pitch = 0>
-void multiply_tile(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate,
-                   long pitch, long ahead, Writer<T>* writer) {
-    constexpr int width = Vectors * kLanes<T>;
-    Vec<T> sums[Rows][Vectors];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++)
-            sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
-    const long to_next = Pitch == 0 ? 1 : Pitch == kAnyPitch ? pitch : Pitch;
-    const T* a_at[] = {panel_a, panel_a + 5 * to_next, panel_a + 10 * to_next};
-    constexpr long kPanelAhead = 16 * width;
-    const auto add_term = [&] {
-        Vec<T> b[Vectors];
-        for (int v = 0; v < Vectors; v++) {
-            b[v] = load(panel_b + v * kLanes<T>);
-            if (Pitch > 0) __builtin_prefetch(panel_b + v * kLanes<T> + kPanelAhead);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) {
-            const Vec<T> a = splat(a_at[i / 5][i % 5 * to_next]);
-            for (int v = 0; v < Vectors; v++) sums[i][v] += a * b[v];
-        }
-        for (const T*& a : a_at) a += Pitch == 0 ? Rows : 1;
-        panel_b += width;
-    };
-    long p = 0;
-    for (; p + kTermsTogether <= depth; p += kTermsTogether) {
-        if (Pitch == kAnyPitch && ahead != 0 && p % (64 / long(sizeof(T))) == 0)
-#pragma GCC unroll 16
-            for (int i = 0; i < Rows; i++)
-                __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + ahead, 0, 2);
-#pragma GCC unroll 8
-        for (int i = 0; i < kTermsTogether; i++) add_term();
-        if (writer != nullptr) writer->write_row();
-    }
-    for (; p < depth; p++) add_term();
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++) store(tile + i * width + v * kLanes<T>, sums[i][v]);
-}
-
-// The register tile for this many rows and for a panel of this width.
-template <int Pitch = 0, class T>
-void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
-                   bool accumulate, long pitch = Pitch, long ahead = 0,
-                   Writer<T>* writer = nullptr) {
-    using Product = void (*)(long, const T*, const T*, T*, bool, long, long, Writer<T>*);
-    static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
-        return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
-            multiply_tile<T, I + 1, 1, Pitch>, multiply_tile<T, I + 1, 2, Pitch>}...};
-    }(std::make_integer_sequence<int, kTileRows>{});
-    products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
-        depth, panel_a, panel_b, tile, accumulate, pitch, ahead, writer);
-}
 
 // Operands are packed in strips of lanes. Rows of A: tiles that differ by one row at most.
 struct RowTiles {

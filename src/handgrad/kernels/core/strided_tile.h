@@ -4,6 +4,8 @@
 // at compile time. A right operand is read a vector at a time: rows of whole vectors serve.
 #pragma once
 
+#include <array>
+
 #include "core/matmul.h"
 
 namespace handgrad {

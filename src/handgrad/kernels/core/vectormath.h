@@ -79,9 +79,9 @@ template <class V>
 inline V times_power_of_two(V x, V n) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(Lane<V>) == 4)
-        return _mm512_scalef_ps(x, n);
+        return _mm512_maskz_scalef_ps(0xffff, x, n);
     else
-        return _mm512_scalef_pd(x, n);
+        return _mm512_maskz_scalef_pd(0xff, x, n);
 #else
     const V half = nearest(V(n * Lane<V>(0.5)));
     return x * power_of_two(half) * power_of_two(V(n - half));
@@ -175,7 +175,7 @@ template <class V>
 inline V reciprocal(V x) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(Lane<V>) == 4) {
-        const V estimate = _mm512_rcp14_ps(x);
+        const V estimate = _mm512_maskz_rcp14_ps(0xffff, x);
         return estimate + estimate * (1.0f - estimate * x);
     }
 #endif

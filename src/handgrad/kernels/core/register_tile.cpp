@@ -1,0 +1,84 @@
+#include "core/register_tile.h"
+
+#include <array>
+#include <utility>
+
+namespace handgrad {
+namespace {
+
+// Terms of a sum that are added in one turn of its loop, and those from one row that is written on
+// the way to the next.
+constexpr int kTermsTogether = 4;
+constexpr int kTermsPerRow = 8;
+
+template <class T, int Rows, int Vectors, int Pitch>
+void multiply(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate, long pitch,
+              long ahead, Writer<T>* writer) {
+    constexpr int width = Vectors * kLanes<T>;
+    Vec<T> sums[Rows][Vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++)
+            sums[i][v] = accumulate ? load(tile + i * width + v * kLanes<T>) : Vec<T>{};
+    const long to_next = Pitch == 0 ? 1 : Pitch == kAnyPitch ? pitch : Pitch;
+    const T* a_at[] = {panel_a, panel_a + 5 * to_next, panel_a + 10 * to_next};
+    constexpr long kPanelAhead = 16 * width;
+    const auto add_term = [&] {
+        Vec<T> b[Vectors];
+        for (int v = 0; v < Vectors; v++) {
+            b[v] = load(panel_b + v * kLanes<T>);
+            if (Pitch > 0) __builtin_prefetch(panel_b + v * kLanes<T> + kPanelAhead);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; i++) {
+            const Vec<T> a = splat(a_at[i / 5][i % 5 * to_next]);
+            for (int v = 0; v < Vectors; v++) sums[i][v] += a * b[v];
+        }
+        for (const T*& a : a_at) a += Pitch == 0 ? Rows : 1;
+        panel_b += width;
+    };
+    long p = 0;
+    for (; p + kTermsTogether <= depth; p += kTermsTogether) {
+        if (Pitch == kAnyPitch && ahead != 0 && p % (64 / long(sizeof(T))) == 0)
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; i++)
+                __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + ahead, 0, 2);
+#pragma GCC unroll 4
+        for (int i = 0; i < kTermsTogether; i++) add_term();
+        if (writer != nullptr && p % kTermsPerRow == 0) writer->write_row();
+    }
+    for (; p < depth; p++) add_term();
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; i++)
+        for (int v = 0; v < Vectors; v++) store(tile + i * width + v * kLanes<T>, sums[i][v]);
+}
+
+}  // namespace
+
+template <int Pitch, class T>
+void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
+                   bool accumulate, long pitch, long ahead, Writer<T>* writer) {
+    using Product = void (*)(long, const T*, const T*, T*, bool, long, long, Writer<T>*);
+    static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
+        return std::array<std::array<Product, 2>, sizeof...(I)>{
+            std::array<Product, 2>{multiply<T, I + 1, 1, Pitch>, multiply<T, I + 1, 2, Pitch>}...};
+    }(std::make_integer_sequence<int, kTileRows>{});
+    products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
+        depth, panel_a, panel_b, tile, accumulate, pitch, ahead, writer);
+}
+
+// Every pitch that is multiplied with.
+template void multiply_tile<0>(int, int, long, const float*, const float*, float*, bool, long, long,
+                               Writer<float>*);
+template void multiply_tile<kRowPitch>(int, int, long, const float*, const float*, float*, bool,
+                                       long, long, Writer<float>*);
+template void multiply_tile<kAnyPitch>(int, int, long, const float*, const float*, float*, bool,
+                                       long, long, Writer<float>*);
+template void multiply_tile<0>(int, int, long, const double*, const double*, double*, bool, long,
+                               long, Writer<double>*);
+template void multiply_tile<kRowPitch>(int, int, long, const double*, const double*, double*, bool,
+                                       long, long, Writer<double>*);
+template void multiply_tile<kAnyPitch>(int, int, long, const double*, const double*, double*, bool,
+                                       long, long, Writer<double>*);
+
+}  // namespace handgrad

@@ -1,0 +1,37 @@
+// The register tile of the product: a few rows by two vectors of columns, summed up in registers.
+#pragma once
+
+#include "core/simd.h"
+#include "core/writer.h"
+
+namespace handgrad {
+
+constexpr int kTileRows = kVectorRegisters == 32 ? 14 : 6;
+constexpr int kTileVectors = 2;
+template <class T>
+constexpr int kTileColumns = kTileVectors * kLanes<T>;
+
+// How far apart rows lie that are multiplied where they are, for sums of at most kRowDepth values:
+// no power of two, which the cache would put on top of one another.
+constexpr long kRowDepth = 256;
+constexpr int kRowPitch = kRowDepth + 16;
+
+// Rows of A lie as far apart as is said when they are multiplied.
+constexpr int kAnyPitch = -1;
+
+// The register tile for so many rows and a panel of this width, compiled once for float and double
+// and each of these pitches.
+//
+// tile (+)= Aᵀ-panel × B-panel: panel_a holds Rows values for each of `depth` terms, panel_b
+// Vectors · kLanes; the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie
+// that far apart, or `pitch` with kAnyPitch. No machine has registers for so many pointers: the
+// compiler knows the distances, or every fifth row has a pointer and the others are found from it.
+// A product with a Pitch of its own meets its panel of B for few rows, and sends for it as it goes.
+// On the way, what lies `ahead` of these rows is sent for, unless that is 0, and what the writer
+// has, if there is one, is written.
+template <int Pitch = 0, class T>
+void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
+                   bool accumulate, long pitch = Pitch, long ahead = 0,
+                   Writer<T>* writer = nullptr);
+
+}  // namespace handgrad
