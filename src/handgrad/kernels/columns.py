@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-import numpy as np
 from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
-from handgrad.dispatch import get_engine
 from handgrad.kernels import native
-
-#: Below so many values NumPy's own copy is as quick.
-_WORTH_IT: Final = 20000
+from handgrad.kernels.large import is_large
 
 
 def side_by_side(parts: Sequence[Array]) -> Array:
     """Arrays (N, T, ·) one after the other along the last axis."""
     first = parts[0]
-    if native is None or not all(_plain(part, first) for part in parts):
+    if not all(_plain(part, first) for part in parts):
         return array_namespace(*parts).concat(list(parts), axis=-1)
+    assert native is not None
     joined = native.empty((*first.shape[:2], sum(part.shape[2] for part in parts)), first.dtype)
     start = 0
     for part in parts:
@@ -33,8 +29,9 @@ def side_by_side(parts: Sequence[Array]) -> Array:
 def columns(x: Array, start: int, end: int) -> Array:
     """x[:, :, start:end] of an array (N, T, ·), where it is large in one piece."""
     some = x[:, :, start:end]
-    if native is None or not _plain(some, x):
+    if not _plain(some, x):
         return some
+    assert native is not None
     copied = native.empty(some.shape, some.dtype)
     native.copy_columns(some, copied)
     return copied
@@ -42,12 +39,4 @@ def columns(x: Array, start: int, end: int) -> Array:
 
 def _plain(array: Array, first: Array) -> bool:
     """Whether it is a large array of floats whose last axis is in one piece, as the first one."""
-    return (
-        type(array) is np.ndarray
-        and get_engine() != "reference"
-        and array.size >= _WORTH_IT
-        and array.dtype in (np.float32, np.float64)
-        and array.dtype == first.dtype
-        and array.flags.aligned
-        and array.strides[2] == array.itemsize
-    )
+    return is_large(array, first.dtype) and bool(array.strides[2] == array.itemsize)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-import numpy as np
-
 from handgrad.arrays import Array
-from handgrad.dispatch import get_engine
 from handgrad.kernels import native
-
-#: Below so many values NumPy's own sum is as quick.
-_WORTH_IT: Final = 20000
+from handgrad.kernels.large import is_large
 
 
 def add(a: Array, b: Array) -> Array:
     """The sum of two arrays of one shape; the bits are those of `+`."""
-    on_kernels = native is not None and get_engine() != "reference"
-    if on_kernels and _plain(a, a) and _plain(b, a):
+    if _plain(a, a) and _plain(b, a):
         assert native is not None
         y = native.empty_like(a)
         native.add_arrays(a, b, y)
@@ -28,11 +20,7 @@ def add(a: Array, b: Array) -> Array:
 def _plain(array: Array, first: Array) -> bool:
     """Whether it is a large C-contiguous array of floats, as the first one is."""
     return (
-        type(array) is np.ndarray
-        and array.size >= _WORTH_IT
-        and array.dtype in (np.float32, np.float64)
+        is_large(array, first.dtype)
         and array.flags.c_contiguous
-        and array.flags.aligned
-        and array.dtype == first.dtype
-        and array.shape == first.shape
+        and bool(array.shape == first.shape)
     )

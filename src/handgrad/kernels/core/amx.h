@@ -15,6 +15,12 @@ namespace handgrad {
 // Whether this CPU has AMX with bfloat16 and the system hands it out.
 bool amx_granted();
 
+// Pairs are AMX's where that is the unit.
+template <class Entry>
+bool on_amx() {
+    return std::is_same_v<Entry, Pair> && bf16_unit() == Bf16Unit::kAmx;
+}
+
 // What follows is there where kBf16Compiled is true.
 
 // Terms that one instruction takes.

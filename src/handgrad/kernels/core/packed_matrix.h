@@ -53,13 +53,11 @@ class PackedMatrix {
     int lanes(long q) const { return static_cast<int>(std::min(kWidth, columns_ - q * kWidth)); }
     int width(long q) const { return lanes(q) <= kLanes<T> ? kLanes<T> : static_cast<int>(kWidth); }
 
-    // Pairs are AMX's where that is the unit.
     static constexpr bool kPairs = kBf16Compiled && std::is_same_v<Entry, Pair>;
-    static bool on_amx() { return kPairs && bf16_unit() == Bf16Unit::kAmx; }
 
     void pack_left(Entry* left, long row, int rows, const StridedPack<T>& matrix) const {
         if constexpr (kPairs)
-            if (on_amx()) {
+            if (on_amx<Entry>()) {
                 const T* values = matrix.data + row * matrix.lane_stride;
                 for (long p = 0; p < depth_; p += kAmxTerms)
                     round_left(left + p / 2 * kAmxSide, values + p, matrix.lane_stride, rows,
@@ -71,7 +69,7 @@ class PackedMatrix {
 
     void multiply(int rows, int width, const Entry* left, const Entry* panel, T* tile) const {
         if constexpr (kPairs)
-            if (on_amx())
+            if (on_amx<Entry>())
                 return handgrad::multiply_rows(rows, width, entries(),
                                                {left, kAmxPairs, kAmxSide * kAmxPairs}, panel,
                                                width, tile, width, false);

@@ -16,12 +16,6 @@ namespace handgrad::recurrence {
 template <class Entry>
 using Number = typename SumOf<Entry>::type;
 
-// Pairs are AMX's where that is the unit.
-template <class Entry>
-bool on_amx() {
-    return std::is_same_v<Entry, Pair> && bf16_unit() == Bf16Unit::kAmx;
-}
-
 // The most rows of a register tile.
 template <class Entry>
 int tile_rows() {
