@@ -61,7 +61,7 @@ bool has_whole_rows(PyArrayObject* array) {
 
 // Whether arguments of an op can go to its kernel as they are: C-contiguous arrays, those of floats
 // all of one type, and beside them values of `plain` types. Where `views` are taken, their last
-// axis has to be in one piece. dispatch.py asks at every call.
+// axis has to be in one piece. handgrad.dispatch asks at every call.
 class Fitting {
   public:
     Fitting(nb::handle plain, bool views) : plain_(plain), views_(views) {}

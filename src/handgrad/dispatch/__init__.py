@@ -1,0 +1,41 @@
+"""How an op runs: the settings, and the one place that decides between reference and kernel."""
+
+from handgrad.dispatch.operation import (
+    SKIP,
+    KernelCache,
+    addend,
+    implementation,
+    operation,
+    part_of_backward,
+    takes_plus,
+)
+from handgrad.dispatch.settings import (
+    ENGINES,
+    PRECISIONS,
+    check_precision,
+    engine,
+    get_engine,
+    get_precision,
+    precision,
+    set_engine,
+    set_precision,
+)
+
+__all__ = [
+    "ENGINES",
+    "PRECISIONS",
+    "SKIP",
+    "KernelCache",
+    "addend",
+    "check_precision",
+    "engine",
+    "get_engine",
+    "get_precision",
+    "implementation",
+    "operation",
+    "part_of_backward",
+    "precision",
+    "set_engine",
+    "set_precision",
+    "takes_plus",
+]
