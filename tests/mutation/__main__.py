@@ -3,9 +3,9 @@
     python -m tests.mutation --count 300 --seed 0 [--part ops] [--build]
 
 Each mutant is one changed operator, sign, index or constant in a copy of the sources. The tests
-that belong to its file run on it, and the whole suite where these pass; a mutant that no test notices is
-printed. Those of C++ are drawn with --build, which needs CMake, Ninja, ccache and a compiler. Exit
-code 1 where more than one in a hundred survived.
+that belong to its file run on it, and the whole suite where these pass. A mutant that no test
+notices is printed. Those of C++ are drawn with --build, which needs CMake, Ninja, ccache and a
+compiler. Exit code 1 where more than one in a hundred survived.
 """
 
 from __future__ import annotations
