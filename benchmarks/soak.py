@@ -3,9 +3,10 @@
     python -m benchmarks.soak [--minutes 120] [--neighbours 2] [--limit 1500]
 
 In turn dense networks, a convolutional one, LSTMs, also over batches of new shapes, and a sequence
-to sequence model with attention train for a few steps each, and a whole `hg.Trainer` run. Every round
-is timed and its resident memory read. Exits with 1 where memory grew by more than 2 % from the
-first quarter of the rounds to the last one, or the median round became more than 5 % slower.
+to sequence model with attention train for a few steps each, then an `hg.Trainer` from start to
+end. Every round is timed and its resident memory read. Exits with 1 where memory grew by more than
+2 % from the first quarter of the rounds to the last one, or the median round became more than 5 %
+slower.
 """
 
 from __future__ import annotations

@@ -118,8 +118,9 @@ class Optimizer:
         The gradients count times `scale`, such as the factor of clipping, and stay as they are.
         Two FlatArrays of one layout are updated in a single sweep over their buffers, other
         mappings array by array. Parameters and slots that become subnormal become 0: without
-        gradients moments decay to such numbers, with which processors compute slowly. Raises ArgumentError or ShapeError where a gradient is missing,
-        unknown or of another shape than its parameter.
+        gradients moments decay to such numbers, with which processors compute slowly. Raises
+        ArgumentError or ShapeError where a gradient is missing, unknown or of another shape than
+        its parameter.
         """
         sweeps = self._sweeps_over(parameters, gradients)
         self.steps += 1
