@@ -24,7 +24,6 @@ from handgrad.ops import OPS
 _SIZES: Final = (0, 0, 0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 65)
 _ANNOTATION: Final = re.compile(r"\[\s*Array,\s*['\"]([^'\"]*)['\"]\s*\]")
 
-#: Ops that are calls of the matrix product or of sweeps over time cost more; so they are no oftener.
 NAMES: Final = tuple(OPS)
 
 
