@@ -158,12 +158,13 @@ def sprinkle(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if way == 0:
             return np.full_like(values, _SPECIAL[int(rng.integers(len(_SPECIAL)))])
         if way == 1:
-            return np.rint(values)
+            return np.asarray(np.rint(values))
         if way == 2:
             factor = 10.0 ** float(rng.integers(-42, 39))
-            return (values * factor).astype(values.dtype)
+            return np.asarray(values * factor).astype(values.dtype)
         if way == 3:
-            return (values * 10.0 ** rng.uniform(-4, 4, values.shape)).astype(values.dtype)
+            scaled = values * 10.0 ** rng.uniform(-4, 4, values.shape)
+            return np.asarray(scaled).astype(values.dtype)
         found = values.copy()
         flat = found.reshape(-1)
         count = 1 if way < 6 else max(1, values.size // 3)
@@ -266,7 +267,7 @@ _JUNK: Final[tuple[str, ...]] = (
     "np.zeros(2, [('a', 'f4')])",
     "np.zeros((0, 3), 'f4')",
     "np.broadcast_to(np.float32(1), (2**40, 2**20))",
-    "np.broadcast_to(np.float32(1), (2**31, 2**31))",
+    "np.broadcast_to(np.float32(1), (2**31, 2**29))",
     "np.ma.masked_array([1.0, 2.0], [0, 1])",
     "np.random.default_rng(0)",
     "np.random.RandomState(0)",
@@ -311,7 +312,7 @@ _SPOILT: Final[tuple[str, ...]] = (
     "float(a.sum())",
     "np.ma.masked_array(a, a > 0)",
     "np.asmatrix(a) if a.ndim == 2 else a.view(np.recarray)",
-    "np.broadcast_to(a, (2**40, *a.shape)) if a.size else a",
+    "np.broadcast_to(a, (2**40, *a.shape)) if 0 < a.nbytes < 2**20 else a",
     "-a if a.dtype.kind != 'b' else ~a",
     "a + 1 if a.dtype.kind == 'i' else a",
     "a + 2**40 if a.dtype.kind == 'i' else a",

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 import handgrad as hg
+from fuzz import _decoder, _optimizers, _products
 from fuzz._calls import Call, draw_call, parameters
 from fuzz._judge import HUGE, Judge, bounded, bounds_of, check_sentence, leaves, mapped
 from fuzz._operands import Operand, evaluated, junk, random_layout, sprinkle
@@ -29,8 +30,8 @@ _IMPORTS: Final = "import numpy as np\nimport handgrad as hg\nimport fuzz._opera
 
 
 def draw(rng: np.random.Generator) -> Case:
-    modes = (_well_formed, _malformed, _tampered)
-    return modes[int(rng.choice(3, p=(0.65, 0.2, 0.15)))](rng)
+    modes = (_well_formed, _malformed, _tampered, _optimizers.draw, _products.draw, _decoder.draw)
+    return modes[int(rng.choice(6, p=(0.54, 0.18, 0.14, 0.05, 0.06, 0.03)))](rng)
 
 
 def _code(call: Call, rest: str) -> str:
