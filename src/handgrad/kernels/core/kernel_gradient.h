@@ -29,6 +29,7 @@ class KernelGradient {
 
     // sums += patchesᵀ · dz for one image and group.
     void add(const T* image, const T* dz, T* sums) const {
+        if (conv_.taps() == 0) return;  // no channels
         const auto* values = Operand<V>::for_places(frame_, image);
         const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * row_step()};
         const long tiles = (conv_.taps() + kTileRows - 1) / kTileRows;
