@@ -104,6 +104,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                     first, rows, StridedPack<T>{before, hidden, 1},
                     ActivateTile<T>{0, 0, products, nullptr, width, bias.data(), nullptr});
                 for (long n = first; n < first + rows; n++) {
+                    breathe();
                     const long at = j * batch + n;
                     const Keys<T>& compare = seen.keys(n - first);
                     const long have = compare.count;
@@ -194,6 +195,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
             clear(dbias_parts.data(), 2 * gates);
             for (long j = steps - 1; j >= 0; j--) {
                 for (long n = first; n < end; n++) {
+                    breathe();
                     const long at = j * batch + n;
                     const Keys<T>& compare = seen.keys(n - first);
                     const long have = compare.count;

@@ -39,9 +39,11 @@ class KernelGradient {
             const int width = sums_.width_of(q);
             Operand<V>::pack_places(packed, places, width, {dz, conv_.positions(), 1},
                                     q * sums_.kWidth, sums_.lanes_of(q));
-            for (long t = 0; t < conv_.taps(); t += most)
+            for (long t = 0; t < conv_.taps(); t += most) {
+                breathe();
                 correlate_tile(static_cast<int>(std::min(most, conv_.taps() - t)), width, places,
                                values, offsets_.data() + t, packed, sums + sums_.at(q) + t * width);
+            }
         }
     }
 
