@@ -1,10 +1,11 @@
 """Fail allocation after allocation of a kernel's call, until it succeeds; see test_memory.py.
 
-    python -m tests.threads.memory_program <library> <kernel> <threads> [fresh]
+    python -m tests.threads.memory_program <library> <kernel> same|fresh <threads>...
 
 Every failure has to come back as a MemoryError, and the same call after it has to give the same
 bits as ever. With `fresh` each try is made in a forked process of its own, which has to start the
-threads too. Prints how many allocations were made to fail, and how many of these raised.
+threads too. For each number of threads it prints how many allocations were made to fail, and how
+many of these raised.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import handgrad as hg
 from handgrad import ops
 from handgrad.models.attention_decoder import AttentionDecoder
 from handgrad.training.step import TrainingStep
+from tests.op_cases import leaves
 
 Call = Callable[[], bytes]
 
@@ -40,10 +42,8 @@ def _op(op: Any, *shapes: tuple[int, ...], **settings: Any) -> Call:
 
     def call() -> bytes:
         y, cache = op.forward(*arrays, **settings)
-        outputs = y if isinstance(y, tuple) else (y, ())
-        dy = y if not isinstance(y, tuple) else (outputs[0], None)
-        gradients = op.backward(dy, cache)
-        return _bytes(outputs[0], *(gradients if isinstance(gradients, tuple) else (gradients,)))
+        gradients = op.backward(y, cache)
+        return _bytes(*leaves(y), *leaves(gradients))
 
     return call
 
@@ -133,7 +133,7 @@ CASES: Final[dict[str, Callable[[], Call]]] = {
         ops.conv2d, (8, 12, 20, 20), (24, 12, 3, 3), (24,), padding=1, activation="relu"
     ),
     "conv2d of a large image": lambda: _op(
-        ops.conv2d, (2, 8, 300, 300), (8, 8, 3, 3), (8,), padding=1
+        ops.conv2d, (2, 8, 160, 160), (8, 8, 3, 3), (8,), padding=1
     ),
     "conv_transpose2d": lambda: _op(
         ops.conv_transpose2d, (8, 12, 16, 16), (12, 20, 3, 3), (20,), stride=2
@@ -183,25 +183,26 @@ def _try_afresh(faults: ctypes.CDLL, call: Call, number: int, expected: bytes) -
             os._exit(status)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status not in (0, 1, 2):
-        raise AssertionError(f"allocation {number} failed: the process ended with {status}")
+        raise AssertionError(f"allocation {number} failed: the child ended with {status}")
     return status > 0, status == 2
 
 
-def main(library: str, name: str, threads: str, *fresh: str) -> None:
+def main(library: str, name: str, mode: str, *threads: str) -> None:
     """Fail all allocations of this call, one in each try."""
     faults = ctypes.CDLL(library)
     call = CASES[name]()
-    attempt = _try_afresh if fresh else _try
-    with hg.threads(int(threads)):
-        expected = call()
-        number = raised = 0
-        while True:
-            happened, was_raised = attempt(faults, call, number + 1, expected)
-            if not happened:
-                break
-            number += 1
-            raised += was_raised
-    print(number, raised)
+    attempt = _try_afresh if mode == "fresh" else _try
+    for count in threads:
+        with hg.threads(int(count)):
+            expected = call()
+            number = raised = 0
+            while True:
+                happened, was_raised = attempt(faults, call, number + 1, expected)
+                if not happened:
+                    break
+                number += 1
+                raised += was_raised
+        print(number, raised)
 
 
 if __name__ == "__main__":
