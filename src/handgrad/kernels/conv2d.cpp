@@ -1,4 +1,6 @@
 // Convolution of images: forward, and backward in one sweep over the images.
+#include <nanobind/stl/array.h>
+
 #include "core/activation.h"
 #include "core/binding.h"
 #include "core/convolution.h"
@@ -32,7 +34,7 @@ struct ActivateLanes {
 
 template <class T>
 void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
-                    std::optional<Out<T>> saved, const std::vector<long>& sizes, int activation,
+                    std::optional<Out<T>> saved, const ConvolutionSizes& sizes, int activation,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
@@ -77,7 +79,7 @@ void activation_gradient_image(int activation, double slope, const T* dy, const 
 template <class T>
 void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved,
                      std::optional<Out<T>> dx, std::optional<Out<T>> dweight,
-                     std::optional<Out<T>> dbias, const std::vector<long>& sizes, int activation,
+                     std::optional<Out<T>> dbias, const ConvolutionSizes& sizes, int activation,
                      double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
