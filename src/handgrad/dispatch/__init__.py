@@ -1,14 +1,8 @@
 """How an op runs: the settings, and the one place that decides between reference and kernel."""
 
-from handgrad.dispatch.operation import (
-    SKIP,
-    KernelCache,
-    addend,
-    implementation,
-    operation,
-    part_of_backward,
-    takes_plus,
-)
+from handgrad.dispatch.caches import KernelCache, takes_plus
+from handgrad.dispatch.gradients import SKIP, addend, check_place
+from handgrad.dispatch.operation import implementation, operation, part_of_backward
 from handgrad.dispatch.settings import (
     ENGINES,
     PRECISIONS,
@@ -16,9 +10,13 @@ from handgrad.dispatch.settings import (
     engine,
     get_engine,
     get_precision,
+    get_threads,
     precision,
     set_engine,
     set_precision,
+    set_threads,
+    settings,
+    threads,
 )
 
 __all__ = [
@@ -27,15 +25,20 @@ __all__ = [
     "SKIP",
     "KernelCache",
     "addend",
+    "check_place",
     "check_precision",
     "engine",
     "get_engine",
     "get_precision",
+    "get_threads",
     "implementation",
     "operation",
     "part_of_backward",
     "precision",
     "set_engine",
     "set_precision",
+    "set_threads",
+    "settings",
     "takes_plus",
+    "threads",
 ]

@@ -25,10 +25,6 @@ enum class Bf16Unit { kNone, kAvx512, kAmx };
 Bf16Unit bf16_unit();
 const char* bf16_unit_name();
 
-// Whether float32 products are rounded to bfloat16 now; `set` only where there is a unit.
-bool precision_bf16();
-void set_precision_bf16(bool on);
-
 // Multiply-adds on the unit in registers alone, for the peak meter: operations of so many rounds.
 double bf16_multiply_adds(long rounds);
 
