@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
 from handgrad.errors import HandgradError
 
@@ -10,8 +12,10 @@ from handgrad.errors import HandgradError
 def main() -> None:
     """The entry point of the command `handgrad`.
 
-    An error in what the user gave is one sentence on stderr and exit code 2; Ctrl-C is 130.
+    An error in what the user gave is one sentence on stderr and exit code 2; Ctrl-C is 130. A
+    warning is one too.
     """
+    warnings.showwarning = _show_warning
     try:
         # Here, because a wrong HANDGRAD_ENGINE, _ISA or _THREADS is an error of this import.
         from handgrad.cli.app import app
@@ -21,3 +25,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     app()
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    print(f"handgrad: {message}", file=sys.stderr)
