@@ -271,4 +271,4 @@ def test_the_kernels_engine_never_falls_back() -> None:
 def test_the_auto_engine_takes_what_the_kernels_do_not() -> None:
     y, cache = relu.forward(np.array([-1.0, 2.0], dtype=np.float16))
     assert y.dtype == np.float16
-    assert type(cache) is relu.Cache
+    assert isinstance(cache, relu.Cache)

@@ -1,14 +1,8 @@
 """How an op runs: the settings, and the one place that decides between reference and kernel."""
 
-from handgrad.dispatch.operation import (
-    SKIP,
-    KernelCache,
-    addend,
-    implementation,
-    operation,
-    part_of_backward,
-    takes_plus,
-)
+from handgrad.dispatch.caches import KernelCache, takes_plus
+from handgrad.dispatch.gradients import SKIP, addend, check_place
+from handgrad.dispatch.operation import implementation, operation, part_of_backward
 from handgrad.dispatch.settings import (
     ENGINES,
     PRECISIONS,
@@ -27,6 +21,7 @@ __all__ = [
     "SKIP",
     "KernelCache",
     "addend",
+    "check_place",
     "check_precision",
     "engine",
     "get_engine",

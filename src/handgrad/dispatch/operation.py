@@ -11,96 +11,53 @@ itself; the kernel is the function of the same name in `handgrad.kernels.<stem>`
 - `reference`: the reference, always.
 
 A cache made by a kernel goes to the kernel's backward whatever the engine says by then: a pair
-belongs together.
+belongs together. What users can get wrong is refused here, for every op and on either engine:
+arguments by their kind (`signature`), caches (`caches`), dy and `out` (`gradients`).
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from handgrad import kernels
+from handgrad.dispatch.caches import (
+    KernelCache,
+    check_kernel_cache,
+    check_reference_cache,
+    kernel_of,
+    likeness,
+    reference_cache,
+    seal,
+)
+from handgrad.dispatch.gradients import (
+    addend,
+    as_gradient,
+    as_readable,
+    check_apart,
+    check_out,
+    readable,
+    with_plus,
+    written,
+)
 from handgrad.dispatch.settings import get_engine
-from handgrad.errors import EngineError, ShapeError
+from handgrad.dispatch.signature import Signature, spoil_recording
+from handgrad.errors import ArgumentError, EngineError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FLOAT32: Final = np.dtype(np.float32)
 _FLOAT64: Final = np.dtype(np.float64)
-_PLAIN: Final = frozenset({int, float, str, bool, tuple, list, type(None), np.random.Generator})
 
-#: Whether arguments can go to a kernel as they are; native, since every call waits for it.
-_fits: Final[Any] = getattr(kernels.native, "fits", None)
-#: Whether a kernel that takes views can read an array as it lies.
-_has_whole_rows: Final[Any] = getattr(kernels.native, "has_whole_rows", None)
-#: Ends a recording that is being made, and says why; see `handgrad.training.step`.
-_spoil_recording: Final[Any] = getattr(kernels.native, "spoil_recording", lambda why: None)
-
-
-class _Skip:
-    """In `backward(..., out=(SKIP, dweight))`: this gradient is not wanted, and comes back None."""
-
-    def __repr__(self) -> str:
-        return "SKIP"
-
-
-SKIP: Final = _Skip()
-
-
-class _Kernel(NamedTuple):
-    """An op's module of kernels, and what every call has to know of it, looked up once."""
-
-    stem: str
-    module: ModuleType
-    takes_views: bool  # it says `STRIDED = True`: any view will do whose last axis is in one piece
-    forward_adds: bool
-    backward_adds: bool
-
-
-@functools.cache
-def _kernel_of(stem: str) -> _Kernel | None:
-    """The kernel of op `stem`; None where there is none or no native code."""
-    if kernels.native is None or stem in kernels.PENDING:
-        return None
-    module = import_module(f"handgrad.kernels.{stem}")
-    views = getattr(module, "STRIDED", False)
-    return _Kernel(stem, module, views, takes_plus(module.forward), takes_plus(module.backward))
-
-
-def _like(y: Any) -> Any:
-    """The shape and type that the gradient of an output must have; a list of these for several."""
-    if type(y) is tuple:
-        return [_like(output) for output in y]
-    return y.shape, y.dtype
-
-
-class KernelCache:
-    """What a kernel kept for its backward, and what that one's dy must be like.
-
-    The fields of the kernel's own cache can be read from it.
-    """
-
-    __slots__ = ("kept", "kernel", "like")
-
-    def __init__(self, kernel: _Kernel, kept: Any, y: Any) -> None:
-        self.kernel = kernel
-        self.kept = kept
-        self.like = _like(y) if type(y) is tuple else (y.shape, y.dtype)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in KernelCache.__slots__:  # not set yet, as while a copy is being made
-            raise AttributeError(name)
-        return getattr(self.kept, name)
-
-    def __repr__(self) -> str:
-        return f"{self.kernel.stem}.{self.kept!r}"
+_is_like: Final[Any] = getattr(kernels.native, "is_like", None)
+_seal_of: Final[Any] = getattr(kernels.native, "seal_of", None)
 
 
 def _refusal(arguments: Any) -> str | None:
@@ -115,39 +72,9 @@ def _refusal(arguments: Any) -> str | None:
                     floats = value.dtype
                 elif value.dtype != floats:
                     return f"arrays of {floats} and {value.dtype} together"
-            elif value.dtype.kind not in "iub":
-                return f"an array of {value.dtype}"
-        elif type(value) not in _PLAIN and not isinstance(value, np.generic):
+        elif hasattr(value, "shape"):
             return f"a {type(value).__module__}.{type(value).__name__}"
     return None if floats is not None else "no array of floats"
-
-
-def _readable(value: Any, views: bool) -> Any:
-    """An array as the kernel reads it, copied if need be; anything else as it is."""
-    if type(value) is not np.ndarray or (value.flags.c_contiguous and value.flags.aligned):
-        return value
-    if views and _has_whole_rows(value):
-        return value
-    _spoil_recording("an array was copied for a kernel")
-    return np.require(value, requirements=("C", "A"))
-
-
-def addend(plus: Any, y: Any) -> Any:
-    """`plus` as it can be added to y, or None as it is; ShapeError unless it is like y."""
-    if plus is None:
-        return None
-    if plus.shape != y.shape or plus.dtype != y.dtype:
-        raise ShapeError(
-            f"plus is of {plus.dtype} and has shape {tuple(plus.shape)}; "
-            f"allowed: {y.dtype} and {tuple(y.shape)}, as what it is added to"
-        )
-    return _readable(plus, False)
-
-
-@functools.cache
-def takes_plus(function: Callable[..., Any]) -> bool:
-    """Whether it adds `plus` as it writes y, or dx."""
-    return "plus" in inspect.signature(function).parameters
 
 
 def _check_kernel(name: str, refusal: str | None) -> None:
@@ -166,40 +93,12 @@ def implementation(reference: ModuleType, arrays: tuple[Any, ...]) -> ModuleType
     `arrays` are those that decide, as they decide for an op; the last axis of each is in one piece.
     """
     stem = reference.__name__.rpartition(".")[2]
-    kernel = None if get_engine() == "reference" else _kernel_of(stem)
+    kernel = None if get_engine() == "reference" else kernel_of(stem)
     refusal = None if kernel is None else _refusal(arrays)
     if kernel is not None and refusal is None:
         return kernel.module
     _check_kernel(stem, refusal)
     return reference
-
-
-def _place(gradients: Any, out: Any) -> Any:
-    """Put the reference's gradients where the caller wants them; see `operation`."""
-    if out is None:
-        return gradients
-    several = isinstance(gradients, tuple)
-    found = gradients if several else (gradients,)
-    placed: list[Any] = []
-    for gradient, place in zip(found, out, strict=True):
-        if place is SKIP:
-            placed.append(None)
-        elif place is None or gradient is None:
-            placed.append(gradient)
-        else:
-            place[...] = gradient
-            placed.append(place)
-    return tuple(placed) if several else placed[0]
-
-
-def _with(plus: Any, gradients: Any) -> Any:
-    """The gradients with `plus`, unless it is None, in the first of them."""
-    if plus is None:
-        return gradients
-    first, *others = gradients if isinstance(gradients, tuple) else (gradients,)
-    if first is not None:
-        first = addend(plus, first) + first
-    return (first, *others) if others else first
 
 
 def operation(reference: Function) -> Function:
@@ -210,37 +109,49 @@ def operation(reference: Function) -> Function:
     Those of an op of one output take `plus=`, an array that is added to y or to the first
     gradient, as where a skip connection comes back; a kernel whose function has it adds as it
     writes.
+
+    Both raise ArgumentError or ShapeError for what they cannot take, whatever it is.
     """
     module_name = reference.__module__
     stem = module_name.rpartition(".")[2]
-    if reference.__name__ == "forward":
-        dispatched = _dispatched_forward(reference, stem, sys.modules[module_name])
-    else:
-        dispatched = _dispatched_backward(reference, stem)
+    home = sys.modules[module_name]
+    make = _dispatched_forward if reference.__name__ == "forward" else _dispatched_backward
+    dispatched = make(reference, stem, home)
     functools.update_wrapper(dispatched, reference)
     dispatched.reference = reference  # type: ignore[attr-defined]
     return dispatched  # type: ignore[return-value]
 
 
+def _nothing_to_check(*args: Any, **kwargs: Any) -> None:
+    pass
+
+
 def _dispatched_forward(
     reference: Callable[..., Any], stem: str, home: ModuleType
 ) -> Callable[..., Any]:
+    signature = Signature(stem, reference)
+    fits, settle = signature.fits, signature.settle
+    new_cache = tuple.__new__
+
     @functools.cache
     def check(name: str) -> Callable[..., None]:
         """The op's own `validate` or `validate_values`, which may stand below its forward."""
-        return getattr(home, name, lambda *args, **kwargs: None)
+        return getattr(home, name, _nothing_to_check)
 
     def forward(*args: Any, plus: Any = None, **kwargs: Any) -> Any:
+        kernel = kernel_of(stem)
+        views = kernel is not None and kernel.takes_views
+        plain = fits(args, kwargs, views)
+        if not plain:
+            args, kwargs = settle(args, kwargs)
         check("validate")(*args, **kwargs)
         if get_engine() != "reference":
-            kernel = _kernel_of(stem)
             refusal = None
-            if kernel is not None and not _fits(args, kwargs, _PLAIN, kernel.takes_views):
+            if kernel is not None and not plain:
                 refusal = _refusal((*args, *kwargs.values()))
                 if refusal is None:
-                    views = kernel.takes_views
-                    args = tuple(_readable(value, views) for value in args)
-                    kwargs = {name: _readable(value, views) for name, value in kwargs.items()}
+                    args = tuple(readable(value, views) for value in args)
+                    kwargs = {name: readable(value, views) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
                 adds = plus is not None and kernel.forward_adds
                 if adds:
@@ -251,67 +162,83 @@ def _dispatched_forward(
                     # Kernels look at indices as they use them; the op has the words for it.
                     check("validate_values")(*args, **kwargs)
                     raise
-                if plus is not None and not adds:
-                    y = addend(plus, y) + y
-                return y, KernelCache(kernel, kept, y)
+                like = likeness(y) if type(y) is tuple else (y.shape, y.dtype)
+                cache = new_cache(KernelCache, (kernel, kept, like, seal(y, kept)))
+                return y if plus is None or adds else addend(plus, y) + y, cache
             _check_kernel(f"ops.{stem}", refusal)
-        _spoil_recording(f"ops.{stem} ran as its reference")
+        spoil_recording(f"ops.{stem} ran as its reference")
         check("validate_values")(*args, **kwargs)
-        y, cache = reference(*args, **kwargs)
+        y, kept = reference(*args, **kwargs)
+        cache = reference_cache(stem, kept, y)
         return y if plus is None else addend(plus, y) + y, cache
 
     return forward
 
 
-def _as_outputs(dy: Any, like: Any, stem: str, views: bool, optional: bool = False) -> Any:
-    """dy as kernels read it, nested as the outputs; ShapeError unless it is like them.
-
-    None may stand for the gradient of an output beside the first.
-    """
-    if type(like) is tuple:
-        if dy is None and optional:
-            return None
-        shape, dtype = like
-        if dy is None:
-            raise ShapeError(f"{stem}: dy is None; allowed: {dtype} and {shape}, as y")
-        if dy.shape != shape or dy.dtype != dtype:
-            raise ShapeError(
-                f"{stem}: dy is of {dy.dtype} and has shape {tuple(dy.shape)}; "
-                f"allowed: {dtype} and {shape}, as y"
-            )
-        return _readable(dy, views)
-    if not isinstance(dy, tuple | list) or len(dy) != len(like):
-        raise ShapeError(
-            f"{stem}: dy is a {type(dy).__name__}; allowed: nested tuples, as the outputs"
-        )
-    return tuple(
-        _as_outputs(given, output, stem, views, optional or number > 0)
-        for number, (given, output) in enumerate(zip(dy, like, strict=True))
-    )
+def _gradients_of(backward: Callable[..., Any]) -> int:
+    """How many gradients it returns, by its annotation."""
+    returns = ast.parse(inspect.signature(backward).return_annotation, mode="eval").body
+    several = isinstance(returns, ast.Subscript) and ast.unparse(returns.value) == "tuple"
+    return len(returns.slice.elts) if several else 1
 
 
-def _dispatched_backward(reference: Callable[..., Any], stem: str) -> Callable[..., Any]:
+def _dispatched_backward(
+    reference: Callable[..., Any], stem: str, home: ModuleType
+) -> Callable[..., Any]:
+    count = _gradients_of(reference)
+    #: Said by an op whose gradient may be written over an array that it kept.
+    overwrites = getattr(home, "OVERWRITES", False)
+
+    def reference_backward(dy: Any, cache: Any, out: Any, plus: Any) -> Any:
+        check_reference_cache(stem, home.Cache, cache)
+        like = getattr(cache, "like", None)
+        if like is not None:
+            dy = as_gradient(stem, dy, like, cache.library)
+        if out is not None:
+            check_out(stem, out, count)
+            check_apart(stem, out, (dy, tuple(cache), plus), overwrites)
+        try:
+            gradients = reference(dy, cache)
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            if like is not None:
+                raise
+            raise ArgumentError(
+                f"{stem}: the cache and dy do not fit together ({error}); allowed: a cache that "
+                f"{stem}.forward returned, and dy like y"
+            ) from error
+        return written(with_plus(plus, gradients), out)
+
     def backward(dy: Any, cache: Any, out: Any = None, plus: Any = None) -> Any:
         if type(cache) is not KernelCache:
-            return _place(_with(plus, reference(dy, cache)), out)
-        kernel = cache.kernel
-        dy = _as_outputs(dy, cache.like, stem, kernel.takes_views)
+            return reference_backward(dy, cache, out, plus)
+        kernel, kept, like, sealed = cache
+        if kernel.stem != stem or _seal_of(kept) != sealed:
+            check_kernel_cache(stem, cache)
+        if not _is_like(dy, like, kernel.takes_views):
+            dy = as_readable(as_gradient(stem, dy, like, "numpy"), kernel.takes_views)
+        if out is not None:
+            check_out(stem, out, count)
+            check_apart(stem, out, (dy, kept, plus), overwrites)
         if plus is None:
-            return kernel.module.backward(dy, cache.kept, out=out)
+            return kernel.module.backward(dy, kept, out=out)
         if kernel.backward_adds:
-            return kernel.module.backward(dy, cache.kept, out=out, plus=plus)
-        return _place(_with(plus, kernel.module.backward(dy, cache.kept, out=out)), out)
+            return kernel.module.backward(dy, kept, out=out, plus=plus)
+        return written(with_plus(plus, kernel.module.backward(dy, kept, out=out)), out)
 
     return backward
 
 
 def part_of_backward(reference: Function) -> Function:
     """Mark a `backward_...` that stands in the reference only: it also takes a kernel's cache."""
+    stem = reference.__module__.rpartition(".")[2]
+    own = sys.modules[reference.__module__].Cache
 
     @functools.wraps(reference)
     def backward_part(doutputs: Any, cache: Any, *rest: Any) -> Any:
         if type(cache) is KernelCache:
+            check_kernel_cache(stem, cache)
             cache = cache.kept.as_reference()
+        check_reference_cache(stem, own, cache)
         return reference(doutputs, cache, *rest)
 
     return backward_part  # type: ignore[return-value]

@@ -29,7 +29,17 @@ INSTRUCTION_SETS: Final = {
 
 #: Native functions that a recording passes over: they compute nothing that it would have to repeat.
 _SERVICES: Final = frozenset(
-    {"empty", "empty_like", "fits", "has_whole_rows", "kernel", "spoil_recording"}
+    {
+        "empty",
+        "empty_like",
+        "has_whole_rows",
+        "is_like",
+        "kernel",
+        "overlaps",
+        "seal",
+        "seal_of",
+        "spoil_recording",
+    }
 )
 
 

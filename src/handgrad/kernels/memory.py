@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import SKIP
-from handgrad.errors import ArgumentError
+from handgrad.dispatch import SKIP, check_place
 from handgrad.kernels import native
 
 assert native is not None
@@ -17,7 +16,7 @@ assert native is not None
 empty = native.empty
 #: `empty_like(array)`: the same, of the shape and type of another.
 empty_like = native.empty_like
-_spoil_recording = native.spoil_recording
+_copy_indices = native.copy_indices
 
 
 def empty_as(like: Array, shape: tuple[int, ...]) -> Array:
@@ -44,18 +43,15 @@ def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Arr
         return empty_like(like) if shape is None else empty(shape, like.dtype)
     if wanted is SKIP:
         return None
-    shape = like.shape if shape is None else shape
-    if wanted.shape != shape or wanted.dtype != like.dtype or not wanted.flags.c_contiguous:
-        raise ArgumentError(
-            f"out= has an array of shape {wanted.shape}, {wanted.dtype}; "
-            f"allowed: C-contiguous, shape {shape}, {like.dtype}"
-        )
+    check_place(wanted, like.shape if shape is None else shape, like.dtype)
     return wanted
 
 
-def indices(array: Any) -> Array:
-    """Indices as native code takes them: a C-contiguous array of int64."""
-    converted = np.asarray(array, dtype=np.int64, order="C")
-    if converted is not array:
-        _spoil_recording("indices were converted for a kernel")
-    return converted
+def indices(array: Array) -> Array:
+    """A copy of indices, C-contiguous and of int64 as the dispatch gives them, for a cache to keep.
+
+    The caller may change its own before backward.
+    """
+    copy = empty(array.shape, np.int64)
+    _copy_indices(array, copy)
+    return copy

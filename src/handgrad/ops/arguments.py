@@ -1,26 +1,53 @@
-"""Checks of arguments that several ops share, each with the sentence it raises."""
+"""Checks of arguments that several ops share, each with the sentence it raises.
+
+The dispatch has looked at kinds before: arrays are arrays of the right type of values, settings are
+of Python's own types, integers lie within int64 and numbers are finite. The rest is looked at here:
+shapes, ranges, and what one argument allows of another.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.dispatch.signature import shown
 from handgrad.errors import ArgumentError, ShapeError
+
+#: The most values an array may have: as many float64 as an address space can hold.
+MOST_VALUES: Final = (2**63 - 1) // 8
 
 
 def check_choice(op: str, name: str, value: Any, allowed: Sequence[str]) -> None:
     """Raise ArgumentError unless `value` is one of `allowed`."""
-    if value not in allowed:
-        raise ArgumentError(f"{op}: {name} is {value!r}; allowed: {', '.join(allowed)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ArgumentError(f"{op}: {name} is {shown(value)}; allowed: {', '.join(allowed)}")
+
+
+def check_integer(op: str, name: str, value: int, least: int, most: int) -> None:
+    """Raise ArgumentError unless value is from `least` to `most`."""
+    if not least <= value <= most:
+        raise ArgumentError(f"{op}: {name} is {shown(value)}; allowed: {least} to {most}")
+
+
+def check_size(op: str, name: str, shape: Sequence[int]) -> None:
+    """Raise ShapeError where an array of this shape could not exist; no memory is asked for.
+
+    Arrays without values can make one with more than any memory: (2⁴⁰, 0) times (0, 2⁴⁰).
+    """
+    if math.prod(shape) > MOST_VALUES:
+        raise ShapeError(
+            f"{op}: {name} would have shape {tuple(shape)}; allowed: at most {MOST_VALUES} values"
+        )
 
 
 def check_eps(op: str, eps: float) -> None:
     """Raise ArgumentError unless eps ≥ 0."""
     if not eps >= 0.0:
-        raise ArgumentError(f"{op}: eps is {eps!r}; allowed: 0 or more")
+        raise ArgumentError(f"{op}: eps is {eps}; allowed: 0 or more")
 
 
 def check_vector(op: str, name: str, vector: Array, length: int) -> None:
@@ -81,10 +108,8 @@ def check_broadcast(op: str, name: str, array: Array, x: Array) -> None:
 
 
 def check_lengths(op: str, lengths: Array, batch: int) -> None:
-    """Raise unless `lengths` are integers of shape (batch,)."""
+    """Raise ShapeError unless `lengths` has shape (batch,)."""
     check_vector(op, "lengths", lengths, batch)
-    if isinstance(lengths, np.ndarray) and lengths.dtype.kind not in "iu":
-        raise ArgumentError(f"{op}: lengths are of {lengths.dtype}; allowed: integers")
 
 
 def check_length_values(op: str, lengths: Array, most: int) -> None:

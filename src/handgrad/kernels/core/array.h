@@ -20,6 +20,10 @@ struct ArrayView {
     long size = 0;
 };
 
+// Whether this thread makes recorded calls again: then outputs, which were handed out read-only
+// because a cache shares them, may be written to.
+inline thread_local bool replaying = false;
+
 // Whether `object` is a C-contiguous array of this kind and item size (and writeable, if asked
 // for).
 bool view_array(PyObject* object, char kind, int item_size, bool writeable, ArrayView& view);

@@ -71,6 +71,10 @@ class Recording {
                 PyArray_DATA(place(i)),
                 PyArray_DATA(reinterpret_cast<PyArrayObject*>(PyTuple_GET_ITEM(batch.ptr(), i))),
                 static_cast<std::size_t>(PyArray_NBYTES(place(i))));
+        struct Replaying {
+            Replaying() { replaying = true; }
+            ~Replaying() { replaying = false; }
+        } scope;
         for (const Call& call : calls_) call.make();
         return true;
     }

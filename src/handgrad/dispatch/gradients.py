@@ -1,0 +1,172 @@
+"""What comes into a backward beside its cache: dy, and where gradients are to be written."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad import kernels
+from handgrad.dispatch.signature import as_array, library, shown, spoil_recording
+from handgrad.errors import ArgumentError, ShapeError
+
+#: Whether a kernel that takes views can read an array as it lies.
+_has_whole_rows: Final[Any] = getattr(kernels.native, "has_whole_rows", None)
+#: `overlaps(out, others, same)`: whether arrays to be written may share memory with others.
+_overlaps: Final[Any] = getattr(kernels.native, "overlaps", None)
+
+
+class _Skip:
+    """In `backward(..., out=(SKIP, dweight))`: this gradient is not wanted, and comes back None."""
+
+    def __repr__(self) -> str:
+        return "SKIP"
+
+    def __reduce__(self) -> str:
+        return "SKIP"
+
+
+SKIP: Final = _Skip()
+
+
+def readable(value: Any, views: bool) -> Any:
+    """An array as the kernel reads it, copied if need be; anything else as it is."""
+    if type(value) is not np.ndarray or (value.flags.c_contiguous and value.flags.aligned):
+        return value
+    if views and _has_whole_rows(value):
+        return value
+    spoil_recording("an array was copied for a kernel")
+    return np.require(value, requirements=("C", "A"))
+
+
+def _words(like: Any) -> str:
+    shape, dtype = like
+    return f"{dtype} and {tuple(shape)}"
+
+
+def as_gradient(op: str, dy: Any, like: Any, of: str) -> Any:
+    """dy as an array, nested as the outputs.
+
+    Raises ArgumentError where it is no array, or of another library than `of`; ShapeError unless it
+    is like the outputs. None may stand for the gradient of an output beside the first.
+    """
+    if type(like) is tuple:
+        array = as_array(dy)
+        if array is None:
+            raise ArgumentError(f"{op}: dy is {shown(dy)}; allowed: {_words(like)}, as y")
+        if library(array) not in (of, "numpy" if of == "jax.numpy" else of):
+            raise ArgumentError(
+                f"{op}: dy is an array of {library(array)}; allowed: one of {of}, as y"
+            )
+        shape, dtype = like
+        if tuple(array.shape) != tuple(shape) or array.dtype != dtype:
+            raise ShapeError(
+                f"{op}: dy is of {array.dtype} and has shape {tuple(array.shape)}; "
+                f"allowed: {_words(like)}, as y"
+            )
+        return array
+    if not isinstance(dy, tuple | list) or len(dy) != len(like):
+        raise ShapeError(
+            f"{op}: dy is {shown(dy)}; allowed: {len(like)} gradients in a tuple, nested as the "
+            f"outputs"
+        )
+    return tuple(
+        None
+        if given is None and number > 0 and type(output) is tuple
+        else as_gradient(op, given, output, of)
+        for number, (given, output) in enumerate(zip(dy, like, strict=True))
+    )
+
+
+def as_readable(dy: Any, views: bool) -> Any:
+    """dy, nested as it is, as a kernel reads it."""
+    if isinstance(dy, tuple):
+        return tuple(as_readable(each, views) for each in dy)
+    return readable(dy, views)
+
+
+def addend(plus: Any, y: Any) -> Any:
+    """`plus` as it can be added to y, or None as it is.
+
+    Raises ArgumentError where it is no array, ShapeError unless it is like y.
+    """
+    if plus is None:
+        return None
+    array = as_array(plus)
+    if array is None or not hasattr(y, "shape") or library(array) != library(y):
+        wanted = "an array like the output" if hasattr(y, "shape") else "None, with several outputs"
+        raise ArgumentError(f"plus is {shown(plus)}; allowed: {wanted}")
+    if array.shape != y.shape or array.dtype != y.dtype:
+        raise ShapeError(
+            f"plus is of {array.dtype} and has shape {tuple(array.shape)}; "
+            f"allowed: {y.dtype} and {tuple(y.shape)}, as what it is added to"
+        )
+    return readable(array, False)
+
+
+def check_out(op: str, out: Any, count: int) -> None:
+    """Raise ArgumentError unless `out` has an entry for each of `count` gradients."""
+    if not isinstance(out, tuple | list) or len(out) != count:
+        found = f"has {len(out)} entries" if isinstance(out, tuple | list) else f"is {shown(out)}"
+        raise ArgumentError(
+            f"{op}: out {found}; allowed: a tuple of {count}, with an array, None or SKIP for "
+            f"each gradient"
+        )
+
+
+def check_apart(op: str, out: Any, others: Any, same: bool) -> None:
+    """Raise ArgumentError where an array of `out` shares memory with another, or with `others`.
+
+    With `same`, it may be the whole of one of the others.
+    """
+    if _overlaps is not None and _overlaps(out, others, same):
+        raise ArgumentError(
+            f"{op}: out has an array that overlaps in memory with an input, dy or another one of "
+            f"out; allowed: arrays apart from all others"
+        )
+
+
+def check_place(wanted: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise ArgumentError unless `wanted` is an array that can take a gradient of this kind."""
+    if type(wanted) is not np.ndarray:
+        raise ArgumentError(f"out= has {shown(wanted)}; allowed: an array of NumPy, None or SKIP")
+    if wanted.shape != shape or wanted.dtype != dtype or not wanted.flags.carray:
+        kind = "" if wanted.flags.carray else ", strided, unaligned or read-only"
+        raise ArgumentError(
+            f"out= has an array of shape {wanted.shape}, {wanted.dtype}{kind}; "
+            f"allowed: writeable, C-contiguous, shape {shape}, {dtype}"
+        )
+
+
+def written(gradients: Any, out: Any) -> Any:
+    """The reference's gradients, put where the caller wants them."""
+    if out is None:
+        return gradients
+    several = isinstance(gradients, tuple)
+    found = gradients if several else (gradients,)
+    written: list[Any] = []
+    for gradient, wanted in zip(found, out, strict=True):
+        if wanted is SKIP:
+            written.append(None)
+        elif wanted is None or gradient is None:
+            written.append(gradient)
+        else:
+            if isinstance(gradient, np.ndarray | np.generic):
+                check_place(wanted, gradient.shape, gradient.dtype)
+            elif tuple(getattr(wanted, "shape", ())) != tuple(gradient.shape):
+                raise ArgumentError(
+                    f"out= has {shown(wanted)}; allowed: an array of shape {tuple(gradient.shape)}"
+                )
+            wanted[...] = gradient
+            written.append(wanted)
+    return tuple(written) if several else written[0]
+
+
+def with_plus(plus: Any, gradients: Any) -> Any:
+    """The gradients with `plus`, unless it is None, in the first of them."""
+    if plus is None:
+        return gradients
+    first, *others = gradients if isinstance(gradients, tuple) else (gradients,)
+    if first is not None:
+        first = addend(plus, first) + first
+    return (first, *others) if others else first

@@ -1,0 +1,265 @@
+"""The kinds of values that an op's parameters take, and the sentence for what is of none of them.
+
+The annotations of `forward` say it: `Float[Array, "N D"]` is an array of floats, `int` an integer,
+`int | tuple[int, int]` one integer or two. Native code looks at every call; what is not plain, such
+as numbers of NumPy or arrays of another library, comes here and is settled: put into Python's own
+types, or refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import array_api_compat
+import numpy as np
+
+from handgrad import kernels
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+
+# As core/array.cpp numbers them.
+FLOATS: Final = 1
+INTEGERS: Final = 2
+BOOLEANS: Final = 4
+INTEGER: Final = 8
+NUMBER: Final = 16
+FLAG: Final = 32
+TEXT: Final = 64
+NONE: Final = 128
+SEVERAL: Final = 256
+GENERATOR: Final = 512
+
+_ARRAYS: Final = FLOATS | INTEGERS | BOOLEANS
+_KINDS: Final = {
+    "Float": FLOATS,
+    "Int": INTEGERS,
+    "Bool": BOOLEANS,
+    "int": INTEGER,
+    "float": NUMBER,
+    "bool": FLAG,
+    "str": TEXT,
+    "None": NONE,
+    "tuple": SEVERAL,
+    "np.random.Generator": GENERATOR,
+}
+_WORDS: Final = {
+    FLOATS: "an array of floats",
+    INTEGERS: "an array of integers",
+    BOOLEANS: "an array of booleans",
+    INTEGER: "an integer of at most 64 bits",
+    NUMBER: "a finite number",
+    FLAG: "True or False",
+    TEXT: "a string",
+    SEVERAL: "a tuple of integers",
+    GENERATOR: "a numpy.random.Generator",
+    NONE: "None",
+}
+_DATA_TYPES: Final = {FLOATS: "real floating", INTEGERS: "integral", BOOLEANS: "bool"}
+_MOST_INTEGER: Final = 2**63
+_MOST_SHOWN: Final = 60
+
+#: An array, and one that lies in a file.
+_NUMPY_ARRAYS: Final = (np.ndarray, np.memmap)
+
+#: Ends a recording that is being made, and says why; see `handgrad.training.step`.
+spoil_recording: Final[Any] = getattr(kernels.native, "spoil_recording", lambda why: None)
+
+
+class Parameter(NamedTuple):
+    """A parameter's name, the kinds of values it takes, and whether it has to be given."""
+
+    name: str
+    kinds: int
+    required: bool
+
+
+class Signature:
+    """The parameters of one op's forward."""
+
+    def __init__(self, op: str, forward: Callable[..., Any]) -> None:
+        self.op = op
+        self._signature = inspect.signature(forward)
+        given = self._signature.parameters.values()
+        self.parameters = tuple(
+            Parameter(each.name, _kinds_of(each.annotation), each.default is each.empty)
+            for each in given
+        )
+        positional = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in given)
+        required = sum(1 << i for i, each in enumerate(self.parameters) if each.required)
+        #: `fits(args, kwargs, views)`: whether every argument is plain, and where it belongs.
+        self.fits: Callable[[tuple[Any, ...], dict[str, Any], bool], bool] = _no_native
+        if kernels.native is not None:
+            names = tuple(each.name for each in self.parameters)
+            kinds = [each.kinds for each in self.parameters]
+            self.fits = kernels.native.Signature(
+                names, kinds, positional, required, np.random.Generator
+            ).fits
+
+    def settle(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as the op takes them: arrays, and settings of Python's own types.
+
+        Raises ArgumentError for one that is missing, unknown or of another kind, and where arrays
+        are of several libraries.
+        """
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(self._signature.parameters)
+            raise ArgumentError(f"{self.op}: {error}; allowed: {names}") from None
+        arrays: dict[str, Array] = {}
+        for name, kinds, _ in self.parameters:
+            if name in bound.arguments:
+                value = settled(self.op, name, bound.arguments[name], kinds)
+                bound.arguments[name] = value
+                if kinds & _ARRAYS and hasattr(value, "shape"):
+                    arrays[name] = value
+        check_one_library(self.op, arrays)
+        return bound.args, bound.kwargs
+
+
+def _no_native(args: tuple[Any, ...], kwargs: dict[str, Any], views: bool) -> bool:
+    return False
+
+
+def _kinds_of(annotation: str) -> int:
+    """The kinds that an annotation names, as the source has it: a union of those in `_KINDS`."""
+    kinds = 0
+    for alternative in _alternatives(ast.parse(annotation.strip(), mode="eval").body):
+        named = alternative.value if isinstance(alternative, ast.Subscript) else alternative
+        kinds |= _KINDS[ast.unparse(named)]
+    return kinds
+
+
+def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        yield from _alternatives(node.left)
+        yield from _alternatives(node.right)
+    else:
+        yield node
+
+
+def allowed(kinds: int) -> str:
+    """The words for several kinds: "an array of floats, or None"."""
+    return ", or ".join(words for kind, words in _WORDS.items() if kinds & kind)
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: short, and never by calling what a stranger wrote."""
+    kind = type(value)
+    if kind is tuple and len(value) <= 8:
+        inner = ", ".join(shown(each) for each in value)
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if kind is int and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    if kind in (int, float, complex, bool, type(None), str, bytes):
+        text = repr(value[:_MOST_SHOWN] if kind in (str, bytes) else value)
+        return text if kind not in (str, bytes) or len(value) <= _MOST_SHOWN else f"{text}..."
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        return f"{value.dtype}({value.item()!r})"
+    if (
+        hasattr(kind, "shape")
+        and hasattr(kind, "dtype")
+        and array_api_compat.is_array_api_obj(value)
+    ):
+        return f"an array of {value.dtype} and shape {tuple(value.shape)}"
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    article = "an" if not module and kind.__name__[0] in "aeiou" else "a"
+    return f"{article} {module}{kind.__name__}"
+
+
+def settled(op: str, name: str, value: Any, kinds: int) -> Any:
+    """The value as the op takes it; ArgumentError unless it is of one of these kinds."""
+    if value is None and kinds & NONE:
+        return None
+    if kinds & _ARRAYS:
+        array = as_array(value)
+        for kind in (FLOATS, INTEGERS, BOOLEANS):
+            if array is not None and kinds & kind and _holds(array, kind):
+                return _as_int64(op, name, array) if kind == INTEGERS else array
+    found = _setting(value, kinds)
+    # Strings are chosen from a few, which the op's own check names.
+    if found is None and kinds != TEXT:
+        raise ArgumentError(f"{op}: {name} is {shown(value)}; allowed: {allowed(kinds)}")
+    return value if found is None else found
+
+
+def as_array(value: Any) -> Array | None:
+    """The value if it is an array: of NumPy in this machine's byte order, or of another library.
+
+    A number of NumPy is an array without axes. Subclasses of NumPy's array are none, because they
+    compute otherwise (matrix) or hide values (masked arrays); None for these and all else.
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        if type(value) not in _NUMPY_ARRAYS and not isinstance(value, np.generic):
+            return None
+        array = np.asarray(value)
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    return value if array_api_compat.is_array_api_obj(value) else None
+
+
+def _holds(array: Array, kind: int) -> bool:
+    if isinstance(array, np.ndarray):
+        return array.dtype.kind in {FLOATS: "f", INTEGERS: "iu", BOOLEANS: "b"}[kind]
+    xp = array_api_compat.array_namespace(array)
+    return bool(xp.isdtype(array.dtype, _DATA_TYPES[kind]))
+
+
+def _as_int64(op: str, name: str, array: Array) -> Array:
+    """Integers of NumPy as int64, so that nothing is compared in a type too small for it."""
+    if not isinstance(array, np.ndarray) or array.dtype == np.int64:
+        return array
+    if array.dtype.kind == "u" and array.size > 0 and int(array.max()) >= _MOST_INTEGER:
+        raise ArgumentError(f"{op}: {name} holds {int(array.max())}; allowed: integers below 2**63")
+    spoil_recording("indices were converted for a kernel")
+    return array.astype(np.int64)
+
+
+def _setting(value: Any, kinds: int) -> Any:
+    """A setting in Python's own type; None where it is of none of these kinds."""
+    if isinstance(value, np.bool_ | bool):
+        return bool(value) if kinds & FLAG else None
+    if isinstance(value, int | np.integer) and kinds & (INTEGER | NUMBER):
+        return _number(int(value), kinds)
+    if isinstance(value, float | np.floating) and kinds & NUMBER:
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, str) and kinds & TEXT:
+        return str(value)
+    if isinstance(value, tuple | list) and kinds & SEVERAL:
+        several = tuple(_setting(each, INTEGER) for each in value)
+        return None if None in several else several
+    if isinstance(value, np.random.Generator) and kinds & GENERATOR:
+        return value
+    return None
+
+
+def _number(value: int, kinds: int) -> int | float | None:
+    if kinds & INTEGER:
+        return value if -_MOST_INTEGER <= value < _MOST_INTEGER else None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def library(array: Array) -> str:
+    """The name of the library that an array is of, such as numpy or torch."""
+    if isinstance(array, np.ndarray | np.generic):
+        return "numpy"
+    return str(array_api_compat.array_namespace(array).__name__.removeprefix("array_api_compat."))
+
+
+def check_one_library(op: str, arrays: Mapping[str, Array]) -> None:
+    """Raise ArgumentError unless arrays are of one library; JAX takes those of NumPy as its own."""
+    libraries = {name: library(array) for name, array in arrays.items()}
+    several = set(libraries.values())
+    if "jax.numpy" in several:
+        several.discard("numpy")
+    if len(several) > 1:
+        found = ", ".join(f"{name} of {where}" for name, where in libraries.items())
+        raise ArgumentError(f"{op}: arrays are {found}; allowed: arrays of one library")

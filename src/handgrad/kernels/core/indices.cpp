@@ -1,0 +1,20 @@
+// A copy of indices, so that what a cache keeps is its own. It is a kernel as others are, so that a
+// recording repeats it.
+#include <algorithm>
+
+#include "core/binding.h"
+
+namespace handgrad {
+namespace {
+
+const Registrar registrar([](nb::module_& m) {
+    m.def(
+        "copy_indices",
+        [](Indices indices, Out<std::int64_t> copy) {
+            std::copy_n(indices.data(), indices.size(), copy.data());
+        },
+        "indices"_a, "copy"_a);
+});
+
+}  // namespace
+}  // namespace handgrad
