@@ -10,7 +10,7 @@ import numpy as np
 
 from fuzz.harness import Case, Fault
 
-PATIENCE = 1.0
+PATIENCE = 4.0
 MEMORY = 64
 
 _kept: list[np.ndarray] = []
@@ -30,7 +30,7 @@ def leave() -> None:
 
 
 def grow() -> None:
-    _kept.append(np.ones(256 << 17))
+    _kept.append(np.ones(192 << 17))
     time.sleep(0.5)
 
 
