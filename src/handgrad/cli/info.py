@@ -10,8 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import typer
 
 from handgrad import kernels
-from handgrad.dispatch import get_engine, get_precision
-from handgrad.threads import get_threads
+from handgrad.dispatch import get_engine, get_precision, get_threads
 from handgrad.training.results import versions
 
 _LIBRARIES = ("numpy", "array-api-compat", "safetensors", "rich", "typer", "pillow")

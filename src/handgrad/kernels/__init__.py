@@ -1,7 +1,7 @@
 """The same ops, fused, in C++: `<stem>.cpp` computes, `<stem>.py` allocates and calls it.
 
 One source is compiled once per instruction set; the best one this CPU runs is chosen here, at
-import. `HANDGRAD_ISA` forces another, and `HANDGRAD_THREADS` is the number of threads at first.
+import. `HANDGRAD_ISA` forces another.
 Where no compiled module is found, `native` is None and `reason` says why; every op then runs as its
 reference.
 """
@@ -13,7 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-from handgrad.errors import ArgumentError, EngineError
+from handgrad.errors import EngineError
 
 #: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
 PENDING: Final[frozenset[str]] = frozenset()
@@ -32,12 +32,17 @@ _SERVICES: Final = frozenset(
     {
         "empty",
         "empty_like",
+        "get_threads",
         "has_whole_rows",
         "is_like",
         "kernel",
         "overlaps",
+        "release_memory",
         "seal",
         "seal_of",
+        "set_context_variable",
+        "set_default_precision",
+        "set_default_threads",
         "spoil_recording",
     }
 )
@@ -71,10 +76,3 @@ def _make_recordable(module: ModuleType) -> None:
 
 
 native, instruction_set, reason = _load()
-
-_threads = os.environ.get("HANDGRAD_THREADS")
-if _threads is not None:
-    if not _threads.isdecimal() or int(_threads) < 1:
-        raise ArgumentError(f"HANDGRAD_THREADS is {_threads!r}; allowed: a whole number from 1")
-    if native is not None:
-        native.set_threads(int(_threads))

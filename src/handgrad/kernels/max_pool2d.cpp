@@ -1,4 +1,5 @@
 // Max pooling: the largest value of every window and where it was found.
+#include <atomic>
 #include <limits>
 
 #include "core/binding.h"
@@ -134,8 +135,10 @@ void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const std::ve
     const Pooling pool(sizes);
     Vec<Place<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
+    std::atomic<bool> strayed{false};
     nb::gil_scoped_release release;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
+        bool outside = false;
         for (long plane = begin; plane < end; plane++) {
             T* image = dx.data() + plane * pool.values();
             const T* gradient = dy.data() + plane * pool.windows();
@@ -145,9 +148,15 @@ void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const std::ve
                 continue;
             }
             std::fill_n(image, pool.values(), T(0));
-            for (long i = 0; i < pool.windows(); i++) image[places[i]] += gradient[i];
+            for (long i = 0; i < pool.windows(); i++) {
+                const bool inside = places[i] >= 0 && places[i] < pool.values();
+                if (inside) image[places[i]] += gradient[i];
+                outside |= !inside;
+            }
         }
+        if (outside) strayed.store(true, std::memory_order_relaxed);
     });
+    if (strayed.load()) throw nb::index_error("max_pool2d: a winner lies outside of its image");
 }
 
 template <class T>

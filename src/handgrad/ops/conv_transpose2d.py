@@ -13,6 +13,7 @@ from handgrad.ops.arguments import check_vector
 from handgrad.ops.windows import (
     check_channels,
     check_groups,
+    check_plane,
     check_rank,
     check_setting,
     crop,
@@ -60,7 +61,7 @@ def validate(
     check_setting(op, "output_padding", output_padding, 2, least=0)
     check_setting(op, "dilation", dilation, 2, least=1)
     in_channels, out_channels, *kernel = weight.shape
-    check_groups(op, "in", in_channels, groups)
+    check_groups(op, "in", in_channels, groups, out_channels)
     check_channels(op, x, weight, in_channels, groups)
     if bias is not None:
         check_vector(op, "bias", bias, out_channels * groups)
@@ -75,6 +76,7 @@ def validate(
     places = unpadded_places(
         x.shape[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
     )
+    check_plane(op, "the output with its padding", places)
     for size, p, k, n in zip(places, per_axis(padding, 2), kernel, x.shape[2:], strict=True):
         if size - 2 * p < 1 or k < 1 or n < 1:
             raise ShapeError(

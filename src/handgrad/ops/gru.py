@@ -197,9 +197,10 @@ def backward(
     rows_da = xp.reshape(da, (rows, da.shape[-1]))
     rows_dv = xp.reshape(dv, (rows, dv.shape[-1]))
     rows_x = xp.reshape(x, (rows, x.shape[-1]))
-    rows_h = xp.reshape(h_before, (rows, h.shape[-1]))
+    h_steps = h_before if active is None else xp.where(active, h_before, xp.zeros_like(h_before))
+    rows_h = xp.reshape(h_steps, (rows, h.shape[-1]))
     dx_run = da @ weight_ih
-    dx = xp.flip(dx_run, axis=1) if reverse else dx_run
+    dx = in_time_order(dx_run, active, reverse)
     dweight_ih = rows_da.T @ rows_x
     dweight_hh = rows_dv.T @ rows_h
     dbias_ih = xp.sum(rows_da, axis=0) if has_bias_ih else None

@@ -164,7 +164,7 @@ def backward(
     rows_da = xp.reshape(da, (rows, da.shape[-1]))
     rows_x = xp.reshape(x, (rows, x.shape[-1]))
     dx_run = da @ weight_ih
-    dx = xp.flip(dx_run, axis=1) if reverse else dx_run
+    dx = in_time_order(dx_run, active, reverse)
     dweight_ih = rows_da.T @ rows_x
     dbias_ih = xp.sum(rows_da, axis=0) if has_bias else None
     dh0 = dh if has_h0 else None

@@ -32,6 +32,10 @@ __attribute__((target("amx-tile"))) void load_configuration(const void* config) 
     see_memory(config);
     _tile_loadconfig(config);
 }
+__attribute__((target("amx-tile"))) void store_configuration(void* config) {
+    _tile_storeconfig(config);
+    see_memory(config);
+}
 __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 
 }  // namespace
@@ -39,6 +43,7 @@ __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 bool amx_granted() { return amx_present() && handed_out(); }
 
 AmxTiles::AmxTiles(int rows, int pairs) {
+    store_configuration(before_);
     struct alignas(64) {
         std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
         std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -50,7 +55,13 @@ AmxTiles::AmxTiles(int rows, int pairs) {
     load_configuration(&config);
 }
 
-AmxTiles::~AmxTiles() { release(); }
+AmxTiles::~AmxTiles() {
+    // A palette of 0 says that the tiles were nobody's.
+    if (before_[0] == 0)
+        release();
+    else
+        load_configuration(before_);
+}
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/binding.h"
+#include "core/memory.h"
 #include "core/simd.h"
 #include "core/threads.h"
 
@@ -20,8 +21,8 @@ Registrar::Registrar(void (*bind)(nb::module_&)) { binders().push_back(bind); }
 }  // namespace handgrad
 
 NB_MODULE(HANDGRAD_MODULE, m) {
-    m.def("get_threads", &handgrad::get_threads);
-    m.def("set_threads", &handgrad::set_threads, "count"_a);
+    handgrad::handle_forks_of_memory();
+    handgrad::handle_forks_of_threads();
     m.attr("vector_bytes") = handgrad::kVectorBytes;
     for (auto bind : handgrad::binders()) bind(m);
 }

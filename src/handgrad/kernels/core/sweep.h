@@ -14,6 +14,7 @@ namespace handgrad {
 template <class T, class Step, class... Slots>
 void sweep(const Step& step, double scale, Out<T> parameter, In<T> gradient, Slots... slots) {
     const WithoutGil unlocked(parameter.size());
+    const Uninterrupted whole;
     const T factor = T(scale);
     map_flushed<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
         Vec<T> value = lanes.load(p);
