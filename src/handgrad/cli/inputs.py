@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.data.npy import read_npz
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from handgrad.recipes import tasks
@@ -44,7 +44,8 @@ def arrays_for(
 
     `shapes` are `NAME=2,3` (standard normal), `NAME=int10:2,3` (whole numbers below 10) and
     `NAME=bool:2,3`; a `file` without names has the inputs in order. Raises ArgumentError for both
-    together, for anything that does not fit forward, and where there is nothing to go by.
+    together, for anything that does not fit forward, and where there is nothing to go by, DataError
+    for a file that cannot be read.
     """
     if inspect.isfunction(target.value) and like is None:
         raise ArgumentError(
@@ -56,7 +57,7 @@ def arrays_for(
     if file is not None:
         if shapes:
             raise ArgumentError("check: --inputs and --shape are given; allowed: one of them")
-        arrays = _read(file)
+        arrays, _ = read_npz(file)
         unnamed = [f"arr_{i}" for i in range(len(arrays))]
         if set(arrays) == set(unnamed):
             return [arrays[name] for name in unnamed]
@@ -124,25 +125,6 @@ def _ordered(
         if name not in arrays and (required or i < last):
             raise ArgumentError(f"check: {source} lacks {name!r}; allowed: {allowed}")
     return [arrays[name] for name in parameters if name in arrays]
-
-
-# -- a file ----------------------------------------------------------------------------------------
-
-
-def _read(file: Path) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file by name."""
-    try:
-        opened = np.load(file, allow_pickle=False)
-        if isinstance(opened, np.lib.npyio.NpzFile):
-            with opened:
-                return {name: opened[name] for name in opened.files}
-    except FileNotFoundError:
-        raise ArgumentError(f"check: {file} does not exist; allowed: a .npz file") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        pass
-    raise ArgumentError(
-        f"check: {file} is no .npz file of arrays of numbers; allowed: what np.savez writes"
-    )
 
 
 # -- shapes ----------------------------------------------------------------------------------------
