@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,9 @@ from handgrad.resolve import Target
 
 #: A batch for the model of a recipe or a run.
 _EXAMPLES: Final = 5
+#: The most that an integer of 64 bits, and an array of NumPy, has room for.
+_DIGITS: Final = 18
+_MOST_AXES: Final = 32
 #: Sizes for the letters of annotations: distinct, so that a transpose shows.
 _PRIMES: Final = (5, 3, 7, 2, 11, 13, 17, 19)
 
@@ -142,7 +146,14 @@ def _described(text: str) -> tuple[str, Draw]:
             f"check: --shape {text}: found no name and sizes; allowed: NAME=2,3, or "
             "NAME=int10:2,3 for whole numbers below 10, or NAME=bool:2,3"
         )
+    if max(map(len, (*sizes, match["below"] or ""))) > _DIGITS or len(sizes) > _MOST_AXES:
+        raise ArgumentError(
+            f"check: --shape {name}: found {len(sizes)} sizes, or one with too many digits; "
+            f"allowed: {_MOST_AXES} sizes of {_DIGITS} digits"
+        )
     shape = tuple(map(int, sizes))
+    if math.prod(shape) * 8 >= 2**63:
+        raise ArgumentError(f"check: --shape {text}: found 2⁶⁰ values or more; allowed: fewer")
     if match["bool"]:
         return name, lambda rng: rng.integers(0, 2, shape).astype(bool)
     if match["below"]:
