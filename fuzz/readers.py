@@ -172,7 +172,7 @@ def forms() -> dict[str, Form]:
             {"index.js": packed}, lambda folder: read_dictionary(folder / "index.js")
         ),
         "characters": Form(
-            {"tokens.json": json.dumps({"tokens": "characters", "symbols": "abcé"}).encode()},
+            {"tokens.json": json.dumps({"tokens": "characters", "symbols": list("abcé")}).encode()},
             _tokens,
         ),
         "words": Form(

@@ -27,7 +27,7 @@ from handgrad.data.dataset import (
     split_dataset,
     stratified_split,
 )
-from handgrad.data.files import Bound, read_lines
+from handgrad.data.files import Bound, read_lines, told
 from handgrad.data.npy import Header, read_npz
 from handgrad.errors import DataError
 
@@ -287,7 +287,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
                 yield number, row, bound
     except csv.Error as error:
         raise DataError(
-            f"{path} cannot be read behind row {number} ({error}); expected CSV in UTF-8"
+            f"{path} cannot be read behind row {number} ({told(error)}); expected CSV in UTF-8"
         ) from None
 
 

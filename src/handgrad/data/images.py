@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import Bound, opened
+from handgrad.data.files import Bound, opened, told
 from handgrad.errors import DataError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _channels(image: Any) -> int:
 def _opened(path: Path) -> Iterator[tuple[Any, Any, Bound]]:
     """The image with only its header read, Pillow's module `Image`, and the bound of the file."""
     try:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
 
         for plugin in _PLUGINS.values():
             import_module(f"PIL.{plugin}ImagePlugin")
@@ -119,5 +119,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any, Bound]]:
             yield Image.open(file, formats=tuple(_PLUGINS)), Image, bound
         except (DataError, MemoryError):
             raise
+        except UnidentifiedImageError:
+            raise DataError(f"{path} is no image of a known format; expected {what}") from None
         except Exception as error:  # Pillow raises a dozen kinds of errors for what is damaged
-            raise DataError(f"{path} cannot be read ({error}); expected {what}") from None
+            raise DataError(f"{path} cannot be read ({told(error)}); expected {what}") from None

@@ -26,7 +26,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import opened, read_raw
+from handgrad.data.files import opened, read_raw, told
 from handgrad.errors import DataError
 
 _MAGIC: Final = b"\x93NUMPY"
@@ -111,7 +111,7 @@ def read_npz(
         except (DataError, MemoryError):
             raise
         except Exception as error:  # zipfile raises a dozen kinds of errors for what is damaged
-            raise DataError(f"{path} cannot be read: {error}; expected {what}") from None
+            raise DataError(f"{path} cannot be read: {told(error)}; expected {what}") from None
 
 
 class _Damage(Exception):
