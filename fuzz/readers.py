@@ -502,7 +502,7 @@ def draw(rng: np.random.Generator) -> Case:
     chance = rng.random()
     if chance < 0.02:
         kind = _KINDS[rng.integers(len(_KINDS))]
-        done = kind
+        done, checked = kind, checked and kind != "missing"
     elif chance < 0.03:
         files[victim] = _bomb(b"", rng)
         done, checked = "bomb", False

@@ -54,7 +54,7 @@ def test_a_damaged_batch_is_named(tmp_path, damage, message):
     ("file", "content", "message"),
     [
         ("test_batch.png", None, "test_batch.png is missing"),
-        ("test_batch.png", b"\x89PNG no more", "test_batch.png cannot be read"),
+        ("test_batch.png", b"\x89PNG no more", "test_batch.png is no image of a known format"),
         ("train_lables.json", None, "train_labels.json is missing"),
         ("train_lables.json", b"[1, 2", "is not JSON"),
         ("train_lables.json", b'["cat"]', "not a list of integers"),

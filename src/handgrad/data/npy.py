@@ -15,6 +15,7 @@ Source: R. Kern, "A simple file format for NumPy arrays", NEP 1, 2007.
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import zipfile
@@ -33,6 +34,9 @@ _MAGIC: Final = b"\x93NUMPY"
 _LONGEST_HEADER: Final = 10_000
 #: The directory of an archive that is read: some 10,000 arrays.
 _LONGEST_DIRECTORY: Final = 2**20
+#: The number of entries of an archive, from its end; above 65,534 it stands elsewhere.
+_COUNT_AT: Final = -12
+_COUNT_ELSEWHERE: Final = 0xFFFF
 _MOST_AXES: Final = 32
 _ENTRY: Final = re.compile(
     r"""["'](\w+)["']\s*:\s*(?:["']([<>=|]?[biufcSU]\d{1,6})["']|(True|False)|"""
@@ -94,7 +98,7 @@ def read_npz(
     with opened(path, what) as (file, bound):
         try:
             with zipfile.ZipFile(_Archive(file)) as archive:  # type: ignore[arg-type]
-                members = _members(archive)
+                members = _members(archive, file)
                 chosen = {n: m for n, m in members.items() if wanted is None or n in wanted}
                 headers = {}
                 for name, member in chosen.items():
@@ -131,8 +135,13 @@ class _Archive:
         return self._file.read(count)
 
 
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+def _members(archive: zipfile.ZipFile, file: IO[bytes]) -> dict[str, zipfile.ZipInfo]:
     """The arrays by name. Opening each compares its name with the one beside its values."""
+    # `zipfile` takes no notice of the count at the end, so that damage could hide an entry.
+    file.seek(_COUNT_AT - len(archive.comment), os.SEEK_END)
+    count = int.from_bytes(file.read(2), "little")
+    if count not in (len(archive.infolist()), _COUNT_ELSEWHERE):
+        raise _Damage(f"its directory has {len(archive.infolist())} entries and says {count}")
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -137,7 +137,8 @@ def read_ts(path: Path) -> tuple[Sequences, Array, tuple[str, ...]]:
 
 def _listed(classes: tuple[str, ...]) -> str:
     """The classes, or the first of many."""
-    return ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
+    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in classes[:20]]
+    return ", ".join(shown) + (", ..." if len(classes) > 20 else "")
 
 
 def _header(path: Path, header: list[str]) -> tuple[tuple[str, ...], int | None]:
