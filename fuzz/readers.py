@@ -40,7 +40,7 @@ PATIENCE: Final = 20.0
 MEMORY: Final = 512
 
 #: What a reader may take beyond 4 × its files.
-_SPARE: Final = 200_000_000
+SPARE: Final = 200_000_000
 #: A sentence is no page, though it may hold the path and a part of what was found.
 _LONGEST: Final = 2000
 
@@ -484,9 +484,12 @@ def sentence(error: HandgradError) -> None:
         raise Fault("no sentence", text[:_LONGEST])
 
 
-def _resident() -> int:
-    with open("/proc/self/statm", "rb") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+def peak(work: Callable[[], None]) -> int:
+    """The bytes by which this process grew while it worked, at most."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    work()
+    return 1024 * peak_kib() - before
 
 
 def draw(rng: np.random.Generator) -> Case:
@@ -524,20 +527,18 @@ def draw(rng: np.random.Generator) -> Case:
         place = _folder() / "mine"
         if kind:
             _put(place / victim, kind)
-        watched = not sanitized()
-        if watched:
-            Path("/proc/self/clear_refs").write_text("5")
-        before = _resident()
         read = None
-        try:
-            read = form.read(place)
-        except HandgradError as error:
-            sentence(error)
-        if watched:
-            taken = 1024 * peak_kib() - before
-            allowed = 4 * sum(map(len, files.values())) + _SPARE
-            if taken > allowed:
-                raise Fault("memory", f"{taken:,} bytes after {done}; allowed: {allowed:,}")
+
+        def attempt() -> None:
+            nonlocal read
+            try:
+                read = form.read(place)
+            except HandgradError as error:
+                sentence(error)
+
+        taken, allowed = peak(attempt), 4 * sum(map(len, files.values())) + SPARE
+        if taken > allowed and not sanitized():
+            raise Fault("memory", f"{taken:,} bytes after {done}; allowed: {allowed:,}")
         if read is not None and checked and digest(read) != whole:
             raise Fault("silent acceptance", f"{victim} was read as something else after {done}")
 
@@ -568,4 +569,4 @@ def guided(data: bytes) -> None:
         sentence(error)
 
 
-__all__ = ["Form", "digest", "draw", "forms", "guided", "sentence"]
+__all__ = ["Form", "digest", "draw", "forms", "guided", "peak", "sentence"]
