@@ -36,7 +36,8 @@ from handgrad.data.pronounce import read_dictionary
 from handgrad.errors import HandgradError
 from handgrad.recipes import read as read_recipe
 
-PATIENCE: Final = 20.0
+#: A table of millions of short rows is read for some ten seconds until it is too large.
+PATIENCE: Final = 60.0
 MEMORY: Final = 512
 
 #: What a reader may take beyond 4 × its files.

@@ -61,7 +61,7 @@ def changed(old: bytes, new: bytes) -> bytes:
         (b"\x93NUMPY", "does not start as a .npy file"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "its header has 4,294,967,295 bytes"),
         (changed(b"(12,), }", b"(1000000000000,), }"), "its header says 8,000,000,000,000"),
-        (changed(b"(12,), }", b"(" + b"1," * 20 + b"12), }"), "axes|does not describe|says"),
+        (changed(b"(12,), }", b"(" + b"1," * 12 + b"), }"), "its header says 8"),
         (changed(b"'<f8'", b"'|O8'"), "does not describe an array of numbers"),
         (changed(b"'<f8'", b"'<f7'"), "its header has the type '<f7'"),
         (changed(b"(12,)", b"(12.)"), "does not describe"),

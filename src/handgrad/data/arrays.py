@@ -179,8 +179,8 @@ class _Table:
         self._pending.append(self._known[label])
         # An index, its sorting and both parts of it take less than 40 bytes for a row.
         self._held += 4 * (self._width - 1) + 40
-        bound.check(self._held, "unpack it first, or " if self._path.suffix == ".gz" else "")
         if len(self._rows) * self._width >= _BLOCK:
+            bound.check(self._held, "unpack it first, or " if self._path.suffix == ".gz" else "")
             self._convert()
 
     def _begin(self, row: list[str]) -> None:

@@ -15,7 +15,6 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -127,20 +126,20 @@ def _reason(error: OSError | ValueError) -> str:
 # -- how much may be read --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Bound:
     """The memory that reading `path` may take: 4 × its `size` in bytes, and `SPARE`."""
 
-    path: Path
-    size: int
+    def __init__(self, path: Path, size: int) -> None:
+        self.path = path
+        self.size = size
+        self._allowed = 4 * size + _spare()
 
     def check(self, needed: float, remedy: str = "") -> None:
         """Raise DataError where so many bytes are too many; remedy: what else to do."""
-        allowed = 4 * self.size + _spare()
-        if needed > allowed:
+        if needed > self._allowed:
             raise DataError(
                 f"{self.path} has {self.size:,} bytes and needs {needed / 1e6:,.0f} MB of memory; "
-                f"expected at most {allowed / 1e6:,.0f} MB, 4 × the file + {_spare() / 1e6:g} MB; "
+                f"expected at most {self._allowed / 1e6:,.0f} MB, 4 × the file + {_spare() / 1e6:g} MB; "
                 f"{remedy}set HANDGRAD_DATA_MB to replace the {_spare() / 1e6:g} MB"
             )
 
