@@ -128,9 +128,10 @@ def test_an_array_twice_and_a_name_that_is_damaged(tmp_path):
     # Read without `classes` this would be a set with other names and no word said.
     with pytest.raises(DataError, match="cannot be read: File name in directory"):
         read_npz(path, ("x", "classes"))
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "w") as file:
+    with zipfile.ZipFile(path, "w") as file:
         file.writestr("x.npy", saved(np.arange(3)))
-        file.writestr("x.npy", saved(np.arange(4)))
+        file.writestr("z.npy", saved(np.arange(4)))
+    path.write_bytes(path.read_bytes().replace(b"z.npy", b"x.npy"))
     with pytest.raises(DataError, match="two arrays 'x'"):
         read_npz(path)
 
@@ -148,7 +149,7 @@ def test_an_entry_that_damage_hides_is_missed(tmp_path):
 
 def test_a_directory_of_many_entries_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(npy, "_LONGEST_DIRECTORY", 100)
-    with pytest.raises(DataError, match="its directory has .* bytes, and 100 are read"):
+    with pytest.raises(DataError, match=r"its directory has .* bytes, and 100 are read"):
         read_npz(archive(tmp_path))
 
 

@@ -60,7 +60,8 @@ def test_a_change_is_bounded_as_well(value):
 def test_a_value_of_another_kind_is_shown_in_one_line(tmp_path, line, message):
     path = tmp_path / "mine.toml"
     path.write_text(
-        f'[data]\nname = "digits"\n[model]\ntype = "gpt"\nwidth = 8\nheads = 1\nblocks = 1\n[optimizer]\n[training]\n{line}\n'
+        '[data]\nname = "digits"\n[model]\ntype = "gpt"\nwidth = 8\nheads = 1\nblocks = 1\n'
+        f"[optimizer]\n[training]\n{line}\n"
     )
     with pytest.raises(RecipeError, match=message) as caught:
         read(str(path))
@@ -70,7 +71,9 @@ def test_a_value_of_another_kind_is_shown_in_one_line(tmp_path, line, message):
 def test_a_recipe_that_is_no_text(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_bytes(b"name = '\xff'")
-    with pytest.raises(RecipeError, match=r"byte 0xff at position 8 \(line 1\), which is not UTF-8"):
+    with pytest.raises(
+        RecipeError, match=r"byte 0xff at position 8 \(line 1\), which is not UTF-8"
+    ):
         read(str(path))
     path.unlink()
     path.mkdir()

@@ -205,9 +205,7 @@ class _Table:
         if not self._width:
             raise self._no_table()
         if not self._rows and not self._blocks:
-            raise DataError(
-                f"{self._path} has a header and no rows; expected one example a row"
-            )
+            raise DataError(f"{self._path} has a header and no rows; expected one example a row")
         self._convert()
 
     def _no_table(self) -> DataError:
@@ -229,8 +227,8 @@ class _Table:
                 if not _is_number(cell)
             )
             raise DataError(
-                f"{self._path}: row {number} has {_cut(cell)}; expected a number that float32 holds in "
-                "every column but the label"
+                f"{self._path}: row {number} has {_cut(cell)}; expected a number that "
+                "float32 holds in every column but the label"
             )
         if len(self._rows):
             self._blocks.append(block.reshape(len(self._rows), self._width - 1))
@@ -255,7 +253,8 @@ class _Table:
         chosen = np.zeros(total, dtype=bool)
         chosen[test] = True
         parts = [
-            np.empty((count, self._width - 1), np.float32) for count in (total - len(test), len(test))
+            np.empty((count, self._width - 1), np.float32)
+            for count in (total - len(test), len(test))
         ]
         ends = [total - len(test), len(test)]
         while self._blocks:

@@ -7,6 +7,7 @@ says that it is large, or unpacks to a large one, ends in a sentence before memo
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import json
@@ -16,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 import numpy as np
 
@@ -137,10 +138,11 @@ class Bound:
     def check(self, needed: float, remedy: str = "") -> None:
         """Raise DataError where so many bytes are too many; remedy: what else to do."""
         if needed > self._allowed:
+            spare = f"{_spare() / 1e6:g} MB"
             raise DataError(
                 f"{self.path} has {self.size:,} bytes and needs {needed / 1e6:,.0f} MB of memory; "
-                f"expected at most {self._allowed / 1e6:,.0f} MB, 4 × the file + {_spare() / 1e6:g} MB; "
-                f"{remedy}set HANDGRAD_DATA_MB to replace the {_spare() / 1e6:g} MB"
+                f"expected at most {self._allowed / 1e6:,.0f} MB, 4 × the file + {spare}; {remedy}"
+                f"set HANDGRAD_DATA_MB to replace the {spare}"
             )
 
 
@@ -173,11 +175,13 @@ def opened(path: Path, what: str) -> Iterator[tuple[IO[bytes], Bound]]:
                 yield file, bound
                 return
             with gzip.GzipFile(fileobj=file) as unpacked:
-                yield unpacked, bound
+                yield cast(IO[bytes], unpacked), bound
     except FileNotFoundError:
         raise DataError(f"{path} is missing; expected {what}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is not a whole gzip file ({told(error)}); expected {what}") from None
+        raise DataError(
+            f"{path} is not a whole gzip file ({told(error)}); expected {what}"
+        ) from None
     except MemoryError:
         raise DataError(f"{path} is larger than the memory left; expected {what}") from None
     except OSError as error:
@@ -267,19 +271,17 @@ def read_text(path: Path, what: str = "text in UTF-8") -> bytes:
 
 def decoded(content: bytes) -> Iterator[str]:
     """UTF-8 as text, a piece at a time. Raises UnicodeDecodeError with the place in `content`."""
-    start = 0
-    while start < len(content):
-        end = min(start + CHUNK, len(content))
-        # A piece ends before the first byte of a character, which are at most four.
-        while end < len(content) and end > start + CHUNK - 4 and content[end] & 0xC0 == 0x80:
-            end -= 1
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(content), CHUNK):
+        piece = content[start : start + CHUNK]
         try:
-            yield content[start:end].decode("utf-8")
+            yield decoder.decode(piece, final=start + CHUNK >= len(content))
         except UnicodeDecodeError as error:
+            # The decoder had kept the first bytes of a character from the piece before.
+            first = start + len(piece) - len(error.object)
             raise UnicodeDecodeError(
-                "utf-8", content, start + error.start, start + error.end, error.reason
+                "utf-8", content, first + error.start, first + error.end, error.reason
             ) from None
-        start = end
 
 
 def read_lines(

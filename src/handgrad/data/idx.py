@@ -53,7 +53,9 @@ def _spellings(name: str) -> list[str]:
 
 def is_idx_folder(folder: Path) -> bool:
     """Whether any of the four files is there; `load` says which are missing."""
-    return any(os.path.isfile(folder / name) for file in FILES.values() for name in _spellings(file))
+    return any(
+        os.path.isfile(folder / name) for file in FILES.values() for name in _spellings(file)
+    )
 
 
 def load(name: str, folder: Path) -> Dataset:
@@ -95,9 +97,7 @@ def read_idx(path: Path, axes: int) -> Array:
                 f"{'axis' if axes == 1 else 'axes'}"
             )
         if len(header) < 4 + 4 * axes:
-            raise DataError(
-                f"{path} has {len(header)} bytes; expected a header of {4 + 4 * axes}"
-            )
+            raise DataError(f"{path} has {len(header)} bytes; expected a header of {4 + 4 * axes}")
         shape = tuple(int(length) for length in np.frombuffer(header, ">u4", axes, offset=4))
         count = math.prod(shape)
         packed = path.suffix == ".gz"

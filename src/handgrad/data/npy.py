@@ -82,7 +82,7 @@ def read_npy(path: Path) -> Array:
         try:
             header = _header(file, bound.size)
             return _values(file, header)
-        except _Damage as damage:
+        except _DamageError as damage:
             raise DataError(f"{path} cannot be read: {damage}; expected {what}") from None
 
 
@@ -97,7 +97,7 @@ def read_npz(
     what = "a whole .npz file of numbers, without pickles"
     with opened(path, what) as (file, bound):
         try:
-            with zipfile.ZipFile(_Archive(file)) as archive:  # type: ignore[arg-type]
+            with zipfile.ZipFile(_Archive(file)) as archive:
                 members = _members(archive, file)
                 chosen = {n: m for n, m in members.items() if wanted is None or n in wanted}
                 headers = {}
@@ -118,7 +118,7 @@ def read_npz(
             raise DataError(f"{path} cannot be read: {told(error)}; expected {what}") from None
 
 
-class _Damage(Exception):
+class _DamageError(Exception):
     """The words for what is wrong in an array."""
 
 
@@ -131,7 +131,9 @@ class _Archive:
 
     def read(self, count: int = -1) -> bytes:
         if count > _LONGEST_DIRECTORY:
-            raise _Damage(f"its directory has {count:,} bytes, and {_LONGEST_DIRECTORY:,} are read")
+            raise _DamageError(
+                f"its directory has {count:,} bytes, and {_LONGEST_DIRECTORY:,} are read"
+            )
         return self._file.read(count)
 
 
@@ -141,15 +143,15 @@ def _members(archive: zipfile.ZipFile, file: IO[bytes]) -> dict[str, zipfile.Zip
     file.seek(_COUNT_AT - len(archive.comment), os.SEEK_END)
     count = int.from_bytes(file.read(2), "little")
     if count not in (len(archive.infolist()), _COUNT_ELSEWHERE):
-        raise _Damage(f"its directory has {len(archive.infolist())} entries and says {count}")
+        raise _DamageError(f"its directory has {len(archive.infolist())} entries and says {count}")
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _Damage(f"{member.filename!r} is packed in a way that NumPy does not use")
+            raise _DamageError(f"{member.filename!r} is packed in a way that NumPy does not use")
         archive.open(member).close()
         name = member.filename.removesuffix(".npy")
         if name in members:
-            raise _Damage(f"there are two arrays {name!r}")
+            raise _DamageError(f"there are two arrays {name!r}")
         if name != member.filename:
             members[name] = member
     return members
@@ -159,27 +161,26 @@ def _header(file: IO[bytes], size: int) -> Header:
     """The header at the start of a file of `size` bytes, with which it has to agree."""
     start = file.read(8)
     if start[:6] != _MAGIC or len(start) < 8 or start[6] not in (1, 2, 3):
-        raise _Damage("it does not start as a .npy file")
+        raise _DamageError("it does not start as a .npy file")
     digits = file.read(2 if start[6] == 1 else 4)
     length = int.from_bytes(digits, "little")
     if length > _LONGEST_HEADER:
-        raise _Damage(f"its header has {length:,} bytes, and {_LONGEST_HEADER:,} are read")
+        raise _DamageError(f"its header has {length:,} bytes, and {_LONGEST_HEADER:,} are read")
     text = file.read(length).decode("latin-1")
     entries = {key: found for key, *found in _ENTRY.findall(text)}
     if not _HEADER.fullmatch(text) or set(entries) != {"descr", "fortran_order", "shape"}:
-        raise _Damage("its header does not describe an array of numbers")
+        raise _DamageError("its header does not describe an array of numbers")
     shape = tuple(int(n.strip(" \t\r\n\fL")) for n in entries["shape"][2].split(",") if n.strip())
     try:
         dtype = np.dtype(entries["descr"][0])
     except (TypeError, ValueError):
-        raise _Damage(f"its header has the type {entries['descr'][0]!r}") from None
+        raise _DamageError(f"its header has the type {entries['descr'][0]!r}") from None
     if dtype.itemsize == 0 or len(shape) > _MOST_AXES:
-        raise _Damage(f"its header has {len(shape)} axes of type {dtype}")
+        raise _DamageError(f"its header has {len(shape)} axes of type {dtype}")
     header = Header(dtype, entries["fortran_order"][1] == "True", shape, 8 + len(digits) + length)
     if header.offset + header.nbytes != size:
-        raise _Damage(
-            f"it has {size - header.offset:,} bytes of values and its header says "
-            f"{header.nbytes:,}"
+        raise _DamageError(
+            f"it has {size - header.offset:,} bytes of values and its header says {header.nbytes:,}"
         )
     return header
 
@@ -188,17 +189,17 @@ def _values(file: IO[bytes], header: Header) -> Array:
     """The values behind the header, once they are whole and each of them is of its type."""
     raw = read_raw(file, header.nbytes)
     if len(raw) != header.nbytes or file.read(1):
-        raise _Damage(f"it does not have the {header.nbytes:,} bytes that its header says")
+        raise _DamageError(f"it does not have the {header.nbytes:,} bytes that its header says")
     if header.dtype.kind == "b" and raw.size and raw.max() > 1:
-        raise _Damage(f"it has the byte {raw.max()} for true or false")
+        raise _DamageError(f"it has the byte {raw.max()} for true or false")
     if header.dtype.kind == "U" and raw.size:
         codes = raw.view(header.dtype.str[0].replace("|", "=") + "u4")
         if codes.max() > sys.maxunicode:
-            raise _Damage("it has text that is not Unicode")
+            raise _DamageError("it has text that is not Unicode")
     values = raw.view(header.dtype)
     try:
         if header.fortran:
             return values.reshape(header.shape[::-1]).T
         return values.reshape(header.shape)
     except ValueError:
-        raise _Damage(f"its header has the shape {header.shape}") from None
+        raise _DamageError(f"its header has the shape {header.shape}") from None

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from handgrad.data.files import StrPath, Bound, decoded, find_file, read_bytes
+from handgrad.data.files import Bound, StrPath, decoded, find_file, read_bytes
 from handgrad.data.pairs import PairData, Row, assemble, divide
 from handgrad.data.tokens import Symbols, Tokenizer
 from handgrad.errors import DataError

@@ -102,7 +102,9 @@ def load(path: StrPath | None = None, *, unit: str = "characters", validation: f
     characters = sum(map(len, decoded(content)))
     cut = int(characters * (1 - validation))
     if cut == 0:
-        raise DataError(f"{path or name} has {characters} characters; expected a text to learn from")
+        raise DataError(
+            f"{path or name} has {characters} characters; expected a text to learn from"
+        )
     tokenizer: Tokenizer
     if unit == "bytes":
         tokenizer, tokens = Bytes(), np.frombuffer(content, np.uint8)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from handgrad.errors import RecipeError
 from handgrad.recipes.schema import cut, shown
-from handgrad.recipes.toml import NotTOML, read_toml
+from handgrad.recipes.toml import NotTOMLError, read_toml
 
 _STEP: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\[[0-9]{1,9}\])*)")
 
@@ -46,7 +46,7 @@ def read_value(text: str, source: str) -> Any:
     """
     try:
         tables = read_toml(f"value = {text}")
-    except NotTOML:
+    except NotTOMLError:
         return text.strip()
     except RecipeError as error:
         raise RecipeError(f"{source}: {error}") from None

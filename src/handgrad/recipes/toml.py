@@ -17,7 +17,7 @@ _MOST_DOTS: Final = 1000
 _NOT_OF_KEYS: Final = re.compile(r"[^\w\-.\"' \t]+")
 
 
-class NotTOML(RecipeError):
+class NotTOMLError(RecipeError):
     """A text that is not TOML at all."""
 
 
@@ -34,7 +34,7 @@ def read_toml(text: str) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise NotTOML(f"not TOML ({error}); allowed: a recipe in TOML") from None
+        raise NotTOMLError(f"not TOML ({error}); allowed: a recipe in TOML") from None
     except RecursionError:
         raise RecipeError(f"TOML nested too deep; allowed: {DEEPEST} levels") from None
     except ValueError as error:  # an integer of thousands of digits, a date that is none
