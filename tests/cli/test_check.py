@@ -349,8 +349,12 @@ def test_as_a_program(here):
         (["scaled_file", "--shape", "x"], "found no name and sizes"),
         (["scaled_file", "--shape", "x=2,,3"], "found no name and sizes"),
         (["scaled_file", "--shape", "x=int0:3"], "nothing is below 0"),
-        (["scaled_file", "--inputs", "nowhere.npz"], "nowhere.npz does not exist"),
-        (["scaled_file", "--inputs", "scaled_file.py"], "no .npz file of arrays"),
+        (["scaled_file", "--shape", "x=" + "9" * 5000], "one with too many digits"),
+        (["scaled_file", "--shape", "x=int" + "9" * 30 + ":3"], "one with too many digits"),
+        (["scaled_file", "--shape", "x=" + "1," * 33], "found 33 sizes"),
+        (["scaled_file", "--shape", "x=2000000000,2000000000"], "found 2⁶⁰ values or more"),
+        (["scaled_file", "--inputs", "nowhere.npz"], "nowhere.npz is missing"),
+        (["scaled_file", "--inputs", "scaled_file.py"], "expected a whole .npz file of numbers"),
         (["scaled_file", "--shape", "x=3", "--option", "factor"], "found no name and value"),
         (["scaled_file", "--shape", "x=3", "--option", "seed=1"], "a setting of the check"),
         (["scaled_file", "--shape", "x=3", "--wrt", "z"], "wrt has 'z'; allowed: x"),
@@ -373,7 +377,9 @@ def test_a_file_named_like_an_op_is_not_taken_for_it(refused, here):
 
 def test_a_single_array_is_no_input_file(refused, scaled):
     np.save(scaled / "x.npy", np.zeros(3))
-    assert "no .npz file of arrays" in refused("check", "scaled_file", "--inputs", "x.npy")
+    assert "expected a whole .npz file of numbers" in refused(
+        "check", "scaled_file", "--inputs", "x.npy"
+    )
 
 
 @pytest.mark.parametrize(
