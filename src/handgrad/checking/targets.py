@@ -97,6 +97,34 @@ def pair_of(
     )
 
 
+def computes_as(pair: Pair, arrays: Arrays) -> Pair:
+    """The pair, known to compute in float32 where float64 goes in and float32 comes out."""
+    if not pair.takes_float64:
+        return pair
+    try:
+        y, _ = pair.forward(*(np.array(arrays[name]) for name in pair.inputs))
+        dtypes = {each.dtype for each in leaves(y) if each.dtype.kind == "f"}
+    except (Exception, SystemExit):  # what forward raises is reported where it is run
+        return pair
+    return replace(pair, takes_float64=False) if dtypes == {np.dtype(np.float32)} else pair
+
+
+def selected(pair: Pair, names: Sequence[str]) -> Pair:
+    """The pair with these of its gradients only."""
+
+    def backward(dy: Any, cache: Any) -> Any:
+        found = pair.backward(dy, cache)
+        several = found if isinstance(found, tuple | list) else (found,)
+        if len(several) != len(pair.gradients):
+            return found
+        return tuple(
+            each for name, each in zip(pair.gradients, several, strict=True) if name in names
+        )
+
+    kept = tuple(name for name in pair.gradients if name in names)
+    return replace(pair, gradients=kept, backward=backward)
+
+
 def in_float64(pair: Pair) -> Pair:
     """A pair that takes float32 only, seen from float64: converted on the way in and out."""
     if pair.takes_float64:
@@ -105,7 +133,8 @@ def in_float64(pair: Pair) -> Pair:
     def converted(nested: Any, dtype: Any) -> Any:
         if isinstance(nested, tuple | list):
             return tuple(converted(part, dtype) for part in nested)
-        return nested.astype(dtype) if _is_floats(nested) else nested
+        is_floats = isinstance(nested, np.ndarray | np.generic) and nested.dtype.kind == "f"
+        return nested.astype(dtype) if is_floats else nested
 
     def forward(*arrays: Any) -> tuple[Any, Any]:
         y, cache = pair.forward(*converted(arrays, np.float32))

@@ -55,6 +55,7 @@ def function_pair(function: Any, arrays: Sequence[Any], name: str | None = None)
         backward=_backward,
         source=inspect.unwrap(defined[0]) if defined else None,
         source_arguments=partial(_source_arguments, function, arguments),
+        none_is_constant=True,
         takes_float64=takes_float64(forward, arguments.arrays),
     )
 

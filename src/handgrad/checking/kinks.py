@@ -1,0 +1,141 @@
+"""What is right at a kink, and how far rounding alone moves a gradient: both seen from beside.
+
+At an exact 0 of ReLU, at a tie of a maximum or at the norm of a row of zeros the slopes ahead and
+behind differ, and any choice between them is right. A choice made inside of forward, before other
+steps, need not lie between the slopes of the whole. So the gradient at the kink is set beside those
+at points around it: there it has to be right, and along directions in which those agree the
+gradient at the point has to agree with them too (values that tie keep their tie where all of them
+move alike, so a maximum of equal values has to hand on its cotangent once).
+
+Source: Clarke, Optimization and Nonsmooth Analysis (1983), for the generalised gradient as the hull
+of the gradients around; Moré, Wild, Estimating computational noise (2011), for the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import numpy as np
+
+from handgrad.checking.line import root_mean_square
+from handgrad.checking.trial import Run, TrialFault, directional_row, magnitude, run
+from handgrad.pair import Pair
+
+Seen = Literal["kink", "right", "wrong", "undecided"]
+
+#: How far away the points around are, as fractions of the size of the input: at the far ones the
+#: gradient is judged, and at the near ones a smooth one has hardly changed.
+_FAR: Final = 2.0**-12
+_NEAR: Final = 2.0**-20
+#: Points around at each distance, in pairs on opposite sides; and how many of them are judged.
+_POINTS: Final = 8
+_JUDGED: Final = 4
+#: A choice may lie so many times the spread of the gradients around outside of them: of many
+#: choices at once, a few points around show only some.
+_ROOM: Final = 4.0
+#: Relative to the terms of <gradient, direction>, what counts as no difference.
+_SAME: Final = 1e-6
+
+#: `noise_of_gradient`: the step, as a fraction of the size of the input, how many, and which
+#: differences are looked at, with the factor by which they enlarge noise.
+_STEP: Final = 2.0**-22
+_STEPS: Final = 7
+_ORDER: Final = 4
+_ENLARGED: Final = math.sqrt(70.0)
+#: A bound is so many times the standard deviation; and no noise excuses more than this part of the
+#: terms: what jumps more is a kink.
+_DEVIATIONS: Final = 16.0
+_MOST: Final = 1e-5
+
+
+def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
+    """Judge a gradient by those around the point.
+
+    "kink" is right at a point with a kink, and "right" at one without; "undecided" where forward
+    cannot be asked around.
+    """
+    far = list(_around(pair, done, name, _FAR, rng))
+    near = list(_around(pair, done, name, _NEAR, rng))
+    if min(len(far), len(near)) < _JUDGED:
+        return "undecided"
+    verdicts = [directional_row(pair, each, name, rng).verdict for each in far[:_JUDGED]]
+    if verdicts.count("wrong") >= 2:
+        return "wrong"
+    if verdicts.count("right") < 2:
+        return "undecided"
+    kinked = False
+    for direction in _directions(np.asarray(done.arrays[name]), rng):
+        terms = _along(done, name, direction)
+        close, wide = (
+            np.array([np.sum(_along(each, name, direction)) for each in points])
+            for points in (near, far)
+        )
+        size = max(
+            float(np.sqrt(np.sum(_along(each, name, direction) ** 2))) for each in (done, *near)
+        )
+        spread = float(np.ptp(close))
+        is_kink = spread > max(float(np.ptp(wide)) / 8.0, _SAME * size)
+        kinked |= is_kink
+        room = _ROOM * (spread if is_kink else float(np.ptp(wide))) + _SAME * size
+        if not np.min(close) - room <= float(np.sum(terms)) <= np.max(close) + room:
+            return "wrong"
+    return "kink" if kinked else "right"
+
+
+def _along(done: Run, name: str, direction: np.ndarray) -> np.ndarray:
+    """The terms of <gradient, direction>."""
+    return np.asarray(done.gradients[name], dtype=np.float64) * direction
+
+
+def _around(
+    pair: Pair, done: Run, name: str, distance: float, rng: np.random.Generator
+) -> Iterator[Run]:
+    """Runs at points around, in pairs on opposite sides; those that forward takes."""
+    array = np.asarray(done.arrays[name], dtype=np.float64)
+    finite = np.isfinite(array)
+    size = root_mean_square(array[finite]) or 1.0
+    for _ in range(_POINTS // 2):
+        signs = rng.choice((-1.0, 1.0), array.shape) * rng.uniform(0.5, 1.0, array.shape)
+        for side in (1.0, -1.0):
+            moved = np.where(finite, array + side * distance * size * signs, array)
+            try:
+                found = run(pair, {**done.arrays, name: moved}, rng, dy=done.dy)
+            except TrialFault:
+                continue
+            gradient = np.asarray(found.gradients[name])
+            if gradient.shape == array.shape and np.isfinite(gradient).all():
+                yield found
+
+
+def _directions(array: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Random ones, and two along which ties and zeros stay: a common shift and a scaling."""
+    for _ in range(3):
+        yield rng.standard_normal(array.shape)
+    yield np.ones(array.shape)
+    if np.isfinite(array).all() and np.any(array):
+        yield np.asarray(array, dtype=np.float64)
+
+
+def noise_of_gradient(pair: Pair, done: Run, name: str, direction: np.ndarray) -> float:
+    """How far rounding alone moves <gradient, direction>; 0 where more than rounding is seen.
+
+    Fourth differences along a line hold nothing of a smooth function but its noise, whether that
+    comes from float64 or from a float32 somewhere inside.
+    """
+    array = np.asarray(done.arrays[name], dtype=np.float64)
+    rng = np.random.default_rng(0)
+    size = root_mean_square(array[np.isfinite(array)]) or 1.0
+    step = _STEP * size * rng.uniform(0.5, 1.0, array.shape)
+    values = []
+    try:
+        for i in range(_STEPS):
+            found = run(pair, {**done.arrays, name: array + i * step}, rng, dy=done.dy)
+            values.append(float(np.sum(_along(found, name, direction))))
+    except (TrialFault, ValueError, TypeError):
+        return 0.0
+    differences = np.diff(values, _ORDER) / _ENLARGED
+    noise = _DEVIATIONS * float(np.sqrt(np.mean(differences**2)))
+    terms = float(np.sqrt(np.sum(_along(done, name, direction) ** 2)))
+    return noise if noise <= _MOST * max(terms, magnitude(done)) else 0.0
