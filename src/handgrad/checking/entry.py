@@ -11,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
+from handgrad import interop
 from handgrad.checking import situations
 from handgrad.checking.checker import Checker
 from handgrad.checking.report import CheckReport
@@ -83,11 +84,19 @@ def _setups(
         if options:
             known = [replace(known[0], options={**known[0].options, **options})]
         return known
+    is_foreign = interop.function_of(target) is not None
     arrays: dict[str, Any] = {
-        str(i): None if value is None and op is not None else _as_array(i, value)
+        str(i): value if _is_constant(value, op, is_foreign) else _as_array(i, value)
         for i, value in enumerate(inputs)
     }
     return [Setup("usual", "", arrays, options, smooth=True), *known]
+
+
+def _is_constant(value: Any, op: ModuleType | None, is_foreign: bool) -> bool:
+    """None for what an op can do without; for a framework's function also a number or the like."""
+    if value is None:
+        return op is not None or is_foreign
+    return is_foreign and isinstance(value, bool | int | float | str | bytes)
 
 
 def _as_array(position: int, value: Any) -> Any:

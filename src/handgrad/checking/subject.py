@@ -19,6 +19,7 @@ from handgrad.checking.targets import (
     is_op_name,
     op_module,
     pair_of,
+    selected,
     takes,
     wanted,
 )
@@ -75,6 +76,8 @@ class Subject:
             options={**setup.options, **keyword},
         )
         wanted(self.wrt or (), pair.inputs)
+        if self.wrt is not None and set(pair.gradients) != set(self.wrt):
+            pair = selected(pair, self.wrt)
         own = [name for name in pair.inputs if name not in pair.parameters]
         given = [array for array in positional.values() if isinstance(array, np.ndarray)]
         if len(own) != len(given):
@@ -111,7 +114,8 @@ class Subject:
         """The known op's gradients by the target's names, and the trace of its backward."""
         assert self.op is not None
         gradients, trace = self.op.gradients(setup, done.dy)
-        return dict(zip(pair.gradients, gradients, strict=True)), trace
+        named = {pair.inputs[position]: each for position, each in gradients.items()}
+        return {name: named[name] for name in pair.gradients}, trace
 
     def applies(self, setup: Setup) -> bool:
         """Whether a situation of a known op is one for the target, which may be less general."""

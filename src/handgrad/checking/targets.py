@@ -73,7 +73,7 @@ def pair_of(
             f"check: target is the class {target.__name__}; allowed: a layer, such as "
             f"{target.__name__}(...)"
         )
-    foreign = interop.pair_of(target, arrays)
+    foreign = interop.pair_of(target, arrays, options)
     if foreign is not None:
         return foreign if like is None else _meant_as(foreign, like)
     forward, backward = _functions(target, like)
