@@ -12,7 +12,7 @@ import numpy as np
 from handgrad.checking import situations
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
-from handgrad.checking.kinks import beside, noise_of_gradient
+from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, precision_faults
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
@@ -211,7 +211,7 @@ class Checker:
             name: known
             for name, known in zip(pair.gradients, counted, strict=True)
             if known is not None
-            and size_of(known[1]) <= 1e-6 * max(size_of(known[0]), 1e-6 * _largest(done.dy))
+            and size_of(known[1]) <= 1e-6 * max(size_of(known[0]), 1e-3 * _largest(done.dy))
         }
 
     def with_rounding(
@@ -224,10 +224,7 @@ class Checker:
         if again.verdict != "wrong":
             return again
 
-        def listen(direction: np.ndarray) -> float:
-            return noise_of_gradient(pair, done, row.gradient, direction)
-
-        return directional_row(pair, done, row.gradient, self.rng, counted, listen)
+        return directional_row(pair, done, row.gradient, self.rng, counted, noises)
 
     def beside_the_point(self, pair: Pair, done: Run, row: GradientRow) -> GradientRow:
         """A row that is not right, unless those beside the point say that it is."""
@@ -341,7 +338,7 @@ class Checker:
         """Whether the inputs are of a kind that nobody said the target is for."""
         if self.subject.is_meant_as_op:
             return False
-        return situation == "empty" or (situation == "extreme values" and self.subject.op is None)
+        return situation in ("empty", "extreme values")
 
     def is_meant(self, pair: Pair, arrays: Mapping[str, np.ndarray], setup: Setup) -> bool:
         """Whether inputs that the checker made are such as the target's forward is written for."""

@@ -20,7 +20,7 @@ from typing import Final, Literal
 import numpy as np
 
 from handgrad.checking.line import root_mean_square
-from handgrad.checking.trial import Run, TrialFault, directional_row, magnitude, run
+from handgrad.checking.trial import Run, TrialFault, contracted, directional_row, magnitude, run
 from handgrad.pair import Pair
 
 Seen = Literal["kink", "right", "wrong", "undecided"]
@@ -38,7 +38,7 @@ _ROOM: Final = 4.0
 #: Relative to the terms of <gradient, direction>, what counts as no difference.
 _SAME: Final = 1e-6
 
-#: `noise_of_gradient`: the step, as a fraction of the size of the input, how many, and which
+#: `noises`: the step, as a fraction of the size of the input, how many, and which
 #: differences are looked at, with the factor by which they enlarge noise.
 _STEP: Final = 2.0**-22
 _STEPS: Final = 7
@@ -118,24 +118,27 @@ def _directions(array: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndar
         yield np.asarray(array, dtype=np.float64)
 
 
-def noise_of_gradient(pair: Pair, done: Run, name: str, direction: np.ndarray) -> float:
-    """How far rounding alone moves <gradient, direction>; 0 where more than rounding is seen.
+def noises(pair: Pair, done: Run, name: str, direction: np.ndarray) -> tuple[float, float]:
+    """How far rounding alone moves <y, dy> and <gradient, direction>.
 
     Fourth differences along a line hold nothing of a smooth function but its noise, whether that
-    comes from float64 or from a float32 somewhere inside.
+    comes from float64 or from a float32 somewhere inside. Where more than rounding is seen, 0.
     """
     array = np.asarray(done.arrays[name], dtype=np.float64)
     rng = np.random.default_rng(0)
     size = root_mean_square(array[np.isfinite(array)]) or 1.0
     step = _STEP * size * rng.uniform(0.5, 1.0, array.shape)
-    values = []
+    values: list[tuple[float, float]] = []
     try:
         for i in range(_STEPS):
             found = run(pair, {**done.arrays, name: array + i * step}, rng, dy=done.dy)
-            values.append(float(np.sum(_along(found, name, direction))))
+            values.append((contracted(found), float(np.sum(_along(found, name, direction)))))
     except (TrialFault, ValueError, TypeError):
-        return 0.0
-    differences = np.diff(values, _ORDER) / _ENLARGED
-    noise = _DEVIATIONS * float(np.sqrt(np.mean(differences**2)))
+        return 0.0, 0.0
+    differences = np.diff(np.array(values), _ORDER, axis=0) / _ENLARGED
+    of_y, of_gradient = _DEVIATIONS * np.sqrt(np.mean(differences**2, axis=0))
     terms = float(np.sqrt(np.sum(_along(done, name, direction) ** 2)))
-    return noise if noise <= _MOST * max(terms, magnitude(done)) else 0.0
+    return (
+        float(of_y) if of_y <= _MOST * magnitude(done) else 0.0,
+        float(of_gradient) if of_gradient <= _MOST * max(terms, magnitude(done)) else 0.0,
+    )

@@ -92,7 +92,7 @@ def precision_faults(
             )
             faults.append(Fault(name, "inaccurate", "", message, 0.9, "float32"))
     if method == COUNTED and not faults:
-        faults = _lost_digits(pair, narrow, done)
+        faults = _lost_digits(pair, narrow, done, dict(zip(pair.gradients, values, strict=True)))
     return Found(faults, remarks, rows)
 
 
@@ -100,8 +100,14 @@ def _in_float32(fault: Fault) -> Fault:
     return replace(fault, message=f"in float32: {fault.message}", situation="float32")
 
 
-def _lost_digits(pair: Pair, arrays: Mapping[str, np.ndarray], done: Run) -> list[Fault]:
-    """Errors that the target's own steps explain, but no rounding of what goes in: cancellation."""
+def _lost_digits(
+    pair: Pair, arrays: Mapping[str, np.ndarray], done: Run, counted: Mapping[str, Any]
+) -> list[Fault]:
+    """Errors that the target's own steps explain, but no rounding of what goes in: cancellation.
+
+    A gradient that is not more than rounding in float64 either, such as that of a bias of the keys
+    of an attention, is 0 in theory and has no digits to lose.
+    """
     wide = [_float64(arrays[name]) for name in pair.inputs]
     dy = like_nested(done.dy, _float64)
     values = perturbed_bound(pair.forward, pair.backward, wide, dy, unit=UNIT)
@@ -110,6 +116,9 @@ def _lost_digits(pair: Pair, arrays: Mapping[str, np.ndarray], done: Run) -> lis
         if known is None:
             continue
         right, bound = known
+        rounding = np.asarray(counted[name][1]) * 2.0**-29
+        if not np.any(np.abs(right) > _LOST * rounding):
+            continue
         error = np.abs(np.asarray(done.gradients[name], dtype=np.float64) - right)
         size = float(np.max(np.abs(right), initial=0.0))
         if np.any(error > _LOST * bound) and float(np.max(error, initial=0.0)) > _SEEN * size:

@@ -133,10 +133,11 @@ def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
     return dict(zip(names, several, strict=True))
 
 
-def _in_order(pair: Pair, found: Any) -> Sequence[Any]:
+def _in_order(pair: Pair, shapes: Mapping[str, tuple[int, ...]], found: Any) -> Sequence[Any]:
     """The gradients in the order of `pair.gradients`.
 
-    They may come back by name, and for every input instead of those of floats alone.
+    They may come back by name, for every input instead of those of floats alone, for those but
+    single numbers, which are constants then, or as a list of the rows of one.
     """
     names, inputs = pair.gradients, [key for key in pair.inputs if key not in pair.parameters]
     if isinstance(found, Mapping):
@@ -146,16 +147,20 @@ def _in_order(pair: Pair, found: Any) -> Sequence[Any]:
             for name in names
             if name in given or f"d{name}" in given
         ]
-    if isinstance(found, list) and len(names) == 1 and not _holds_arrays(found):
-        return [_as_array(found)]
+    if isinstance(found, list) and len(names) == 1:
+        whole = _as_array(found)
+        if np.shape(whole) == shapes[names[0]] and isinstance(whole, np.ndarray):
+            return [whole]
     several = list(found) if isinstance(found, tuple | list) else [found]
-    if len(several) != len(names) and len(several) == len(inputs) and not pair.parameters:
+    arrays = [name for name in names if shapes[name]]
+    if len(several) == len(names) or pair.parameters:
+        pass
+    elif len(several) == len(inputs):
         several = [each for key, each in zip(inputs, several, strict=True) if key in names]
+    elif len(several) == len(arrays):
+        given = dict(zip(arrays, several, strict=True))
+        several = [given.get(name) for name in names]
     return [_as_array(each) if isinstance(each, list) else each for each in several]
-
-
-def _holds_arrays(values: list[Any]) -> bool:
-    return any(each is None or isinstance(each, np.ndarray) for each in values)
 
 
 def _as_array(values: list[Any]) -> Any:
@@ -167,7 +172,7 @@ def _as_array(values: list[Any]) -> Any:
     return array if array.dtype.kind in "fiub" else values
 
 
-def guarded(pair: Pair) -> Pair:
+def guarded(pair: Pair, arrays: Arrays) -> Pair:
     """The pair with every exception of its own as an Exception, and its gradients in order.
 
     An interrupt by the user remains one.
@@ -184,8 +189,10 @@ def guarded(pair: Pair) -> Pair:
 
         return call
 
+    shapes = {name: np.shape(array) for name, array in arrays.items()}
+
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
-        return tuple(_in_order(pair, pair.backward(dy, cache)))
+        return tuple(_in_order(pair, shapes, pair.backward(dy, cache)))
 
     return replace(pair, forward=kept(pair.forward), backward=kept(backward))
 
@@ -287,10 +294,19 @@ def contraction(pair: Pair, done: Run) -> Callable[[Mapping[str, np.ndarray]], A
             if any(map(np.iscomplexobj, inputs)):
                 raise
             return np.nan  # an edge of what forward takes lies beside the point
-        total = sum(np.sum(a * b) for a, b in zip(leaves(y), leaves(done.dy), strict=True))
+        total = _product(y, done.dy)
         return total if np.iscomplexobj(total) else float(total)
 
     return value
+
+
+def contracted(done: Run) -> float:
+    """<y, dy>."""
+    return float(_product(done.y, done.dy))
+
+
+def _product(y: Any, dy: Any) -> Any:
+    return sum(np.sum(a * b) for a, b in zip(leaves(y), leaves(dy), strict=True))
 
 
 def magnitude(done: Run) -> float:
@@ -316,12 +332,12 @@ def directional_row(
     name: str,
     rng: np.random.Generator,
     counted: tuple[np.ndarray, np.ndarray] | None = None,
-    listen: Callable[[np.ndarray], float] | None = None,
+    listen: Callable[[Pair, Run, str, np.ndarray], tuple[float, float]] | None = None,
 ) -> GradientRow:
     """<gradient, v> against the derivative along a random direction v of this input alone.
 
     `counted` is a bound of the rounding within backward, where it has been counted; `listen` gives
-    the noise of <gradient, v>, where it is to be taken from backward itself.
+    the noise of <y, dy> and of <gradient, v>, where that is to be heard from the target itself.
     """
     array = np.asarray(done.arrays[name], dtype=np.float64)
     found = np.asarray(done.gradients[name], dtype=np.float64)
@@ -332,16 +348,15 @@ def directional_row(
         return GradientRow(name, 0.0, 0.0, "right", "nothing in it")
     direction = np.asarray(rng.standard_normal(array.shape))
     value, point = contraction(pair, done), dict(done.arrays)
-    expected = directional(value, point, {name: direction}, noise=noise(pair, done))
+    of_y, of_gradient = (0.0, 0.0) if listen is None else listen(pair, done, name, direction)
+    expected = directional(value, point, {name: direction}, noise=max(of_y, noise(pair, done)))
     # Where forward takes complex numbers, their step has no truncation and hardly any rounding.
     expected = complex_step(value, point, {name: direction}, central=expected) or expected
     ours = float(np.sum(found * direction))
     rounding = 4.0 * unit_of(pair) * float(np.sqrt(np.sum((found * direction) ** 2)))
     if counted is not None and np.shape(counted[1]) == array.shape:
         rounding += float(np.sum(counted[1] * np.abs(direction)))
-    if listen is not None:
-        rounding += listen(direction)
-    bound = expected.bound + rounding
+    bound = expected.bound + rounding + of_gradient
     size = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value))
     scale = max(size, 1e-6 * magnitude(done), 1e-300)  # a gradient of 0 has no size of its own
     error = abs(ours - expected.value)
