@@ -36,7 +36,7 @@ MEMORY: Final = 512
 FOLDER: Final = Path(__file__).parents[1]
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818
     """Something is wrong: `kind` in a word or two ("silent mismatch"), and a sentence."""
 
     def __init__(self, kind: str, message: str) -> None:

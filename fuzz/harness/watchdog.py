@@ -211,7 +211,8 @@ class _Worker:
             timeout=_STARTING * patience_factor(),
         )
         if told.returncode:
-            return {"where": "draw", "program": f"# drawing the case fails:\n# {told.stderr}"}
+            lines = "\n# ".join(told.stderr.splitlines())
+            return {"where": "draw", "program": f"# Drawing the case fails:\n# {lines}"}
         drawn: dict[str, str] = json.loads(told.stdout.splitlines()[-1])
         return drawn
 

@@ -59,6 +59,11 @@ def _layout(arrays: Mapping[str, Array]) -> Layout:
     return tuple((name, tuple(array.shape)) for name, array in arrays.items())
 
 
+def _flushed(values: Array) -> Array:
+    """The values, with 0 for subnormal ones."""
+    return np.where(np.abs(values) < np.finfo(values.dtype).smallest_normal, 0, values)
+
+
 def check_not_negative(optimizer: str, **values: float) -> None:
     """Raise ArgumentError for the first of these hyperparameters that is negative or NaN."""
     for name, value in values.items():
@@ -112,8 +117,10 @@ class Optimizer:
 
         The gradients count times `scale`, such as the factor of clipping, and stay as they are.
         Two FlatArrays of one layout are updated in a single sweep over their buffers, other
-        mappings array by array. Raises ArgumentError or ShapeError where a gradient is missing,
-        unknown or of another shape than its parameter.
+        mappings array by array. Parameters and slots that become subnormal become 0: without
+        gradients moments decay to such numbers, with which processors compute slowly. Raises
+        ArgumentError or ShapeError where a gradient is missing, unknown or of another shape than
+        its parameter.
         """
         sweeps = self._sweeps_over(parameters, gradients)
         self.steps += 1
@@ -128,7 +135,7 @@ class Optimizer:
             scaled = gradient if scale == 1 else gradient * scale
             updated = type(self).update(parameter, scaled, *slots, **settings)
             for place, values in zip((parameter, *slots), updated, strict=True):
-                place[...] = values
+                place[...] = _flushed(values)
 
     def _sweeps_over(
         self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
