@@ -18,7 +18,8 @@ from handgrad.checking.report import CheckReport
 from handgrad.checking.situations import Setup
 from handgrad.checking.subject import Subject
 from handgrad.checking.targets import check_options, is_op, is_op_name, op_module
-from handgrad.errors import ArgumentError
+from handgrad.checking.trial import raised
+from handgrad.errors import ArgumentError, HandgradError
 
 
 def check(
@@ -61,9 +62,22 @@ def check(
     check_options(target, op, options)
     setups = _setups(target, inputs, op, options, rng)
     subject = Subject(target, op, wrt, own_inputs=bool(inputs))
+    checker = Checker(subject, seed, rng)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return Checker(subject, seed, rng).report(setups)
+        try:
+            return checker.report(setups)
+        except (HandgradError, MemoryError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # of the target's, such as SystemExit at an import in it
+            return CheckReport(
+                getattr(target, "__name__", type(target).__name__),
+                seed,
+                None,
+                tuple(checker.rows),
+                tuple(checker.trials),
+                (*checker.faults, raised("the check ends where something", error)),
+            )
 
 
 def _setups(

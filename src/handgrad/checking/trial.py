@@ -207,16 +207,19 @@ def raised(what: str, error: BaseException) -> Fault:
 
 
 def _place(error: BaseException) -> str:
-    """The line of the user's code that was reached last; "" if there is none but ours."""
+    """The line of the user's code that was reached last; if there is none, that of ours."""
     ours = str(Path(__file__).parents[1])
-    places = [
-        f" (line {frame.lineno} of {Path(frame.filename).name})"
+    frames = [
+        frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(ours)
-        and "site-packages" not in frame.filename
-        and Path(frame.filename).is_file()
+        if "site-packages" not in frame.filename and Path(frame.filename).is_file()
     ]
-    return places[-1] if places else ""
+    own = [frame for frame in frames if not frame.filename.startswith(ours)]
+    below = frames[frames.index(own[-1]) :] if own else frames
+    # The user's own function is below ours, and the script or test that called us above.
+    is_theirs = bool(own) and any(each.filename.startswith(ours) for each in frames[: -len(below)])
+    frame = own[-1] if is_theirs else frames[-1] if frames else None
+    return f" (line {frame.lineno} of {Path(frame.filename).name})" if frame else ""
 
 
 def _form(value: Any) -> str:
