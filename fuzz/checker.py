@@ -273,16 +273,14 @@ def _changes(right: Any, wrong: Any, arrays: list[np.ndarray], kind: str) -> boo
     rng = np.random.default_rng(0)
     points = [arrays]
     if kind == "whole":
-        points = [[x + 1e-3 * rng.standard_normal(x.shape) for x in arrays] for _ in range(4)]
+        points += [[x + 1e-3 * rng.standard_normal(x.shape) for x in arrays] for _ in range(4)]
     for point in points:
         y, cache = right[0](*point)
         dy = _like(y, rng)
         expected, found = right[1](dy, cache), wrong[1](dy, cache)
         several = isinstance(expected, tuple)
         pairs = zip(expected, found, strict=True) if several else [(expected, found)]
-        if not any(
-            np.abs(e - f).max() > max(_CHANGES * np.abs(e).max(), 1e-7) for e, f in pairs
-        ):
+        if not any(np.abs(e - f).max() > max(_CHANGES * np.abs(e).max(), 1e-7) for e, f in pairs):
             return False
     return True
 

@@ -195,9 +195,7 @@ class Checker:
         rows = [directional_row(pair, done, name, self.rng) for name in names]
         if any(row.verdict == "wrong" for row in rows):
             rounding = self.counted_rounding(pair, done)
-            rows = [
-                self.with_rounding(pair, done, row, rounding.get(row.gradient)) for row in rows
-            ]
+            rows = [self.with_rounding(pair, done, row, rounding.get(row.gradient)) for row in rows]
         return [self.beside_the_point(pair, done, row) for row in rows]
 
     def counted_rounding(self, pair: Pair, done: Run) -> dict[str, Any]:
@@ -214,9 +212,7 @@ class Checker:
             and size_of(known[1]) <= 1e-6 * max(size_of(known[0]), 1e-3 * _largest(done.dy))
         }
 
-    def with_rounding(
-        self, pair: Pair, done: Run, row: GradientRow, counted: Any
-    ) -> GradientRow:
+    def with_rounding(self, pair: Pair, done: Run, row: GradientRow, counted: Any) -> GradientRow:
         """A row that is wrong, judged again with the rounding within backward."""
         if row.verdict != "wrong" or math.isinf(row.error):
             return row
@@ -284,7 +280,9 @@ class Checker:
         compared = self.is_compared(setup)
         try:
             return causes(self.subject, pair, done, wrong, setup, self.rng, compared=compared)
-        except Exception as error:  # the gradients are wrong, whatever the search for the cause does
+        except (
+            Exception
+        ) as error:  # the gradients are wrong, whatever the search for the cause does
             reason = f"the search for the cause ended with {type(error).__name__}"
             return [
                 Fault(name, "unknown", "", f"d{name} is wrong; {reason}", 0.0, setup.situation)

@@ -15,12 +15,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from handgrad.checking.line import root_mean_square
-from handgrad.checking.trial import Run, TrialFault, contracted, directional_row, magnitude, run
+from handgrad.checking.trial import (
+    Run,
+    TrialFault,
+    contracted,
+    directional_row,
+    leaves,
+    magnitude,
+    run,
+)
 from handgrad.pair import Pair
 
 Seen = Literal["kink", "right", "wrong", "undecided"]
@@ -35,6 +43,9 @@ _JUDGED: Final = 4
 #: A choice may lie so many times the spread of the gradients around outside of them: of many
 #: choices at once, a few points around show only some.
 _ROOM: Final = 4.0
+#: Where gradients differ so many times more nearby than far away, forward is no smoother than a
+#: logarithm at 0, and the gradients around say nothing of the one at the point.
+_SINGULAR: Final = 16.0
 #: Relative to the terms of <gradient, direction>, what counts as no difference.
 _SAME: Final = 1e-6
 
@@ -48,6 +59,7 @@ _ENLARGED: Final = math.sqrt(70.0)
 #: terms: what jumps more is a kink.
 _DEVIATIONS: Final = 16.0
 _MOST: Final = 1e-5
+_CANCELLED: Final = 1e-12
 
 
 def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
@@ -76,9 +88,12 @@ def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
             float(np.sqrt(np.sum(_along(each, name, direction) ** 2))) for each in (done, *near)
         )
         spread = float(np.ptp(close))
-        is_kink = spread > max(float(np.ptp(wide)) / 8.0, _SAME * size)
+        spread_far = float(np.ptp(wide))
+        if spread > max(_SINGULAR * spread_far, _SAME * size):
+            return "undecided"
+        is_kink = spread > max(spread_far / 8.0, _SAME * size)
         kinked |= is_kink
-        room = _ROOM * (spread if is_kink else float(np.ptp(wide))) + _SAME * size
+        room = _ROOM * (spread if is_kink else spread_far) + _SAME * size
         if not np.min(close) - room <= float(np.sum(terms)) <= np.max(close) + room:
             return "wrong"
     return "kink" if kinked else "right"
@@ -86,7 +101,7 @@ def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
 
 def _along(done: Run, name: str, direction: np.ndarray) -> np.ndarray:
     """The terms of <gradient, direction>."""
-    return np.asarray(done.gradients[name], dtype=np.float64) * direction
+    return np.asarray(np.asarray(done.gradients[name], dtype=np.float64) * direction)
 
 
 def _around(
@@ -138,7 +153,17 @@ def noises(pair: Pair, done: Run, name: str, direction: np.ndarray) -> tuple[flo
     differences = np.diff(np.array(values), _ORDER, axis=0) / _ENLARGED
     of_y, of_gradient = _DEVIATIONS * np.sqrt(np.mean(differences**2, axis=0))
     terms = float(np.sqrt(np.sum(_along(done, name, direction) ** 2)))
+    # Where all of y cancels, only what goes in says how large its terms were.
+    cancelled = _CANCELLED * _size(done.dy) * max(1.0, _size(tuple(done.arrays.values())))
+    most_y = max(_MOST * magnitude(done), cancelled)
+    most_gradient = max(_MOST * terms, most_y)
     return (
-        float(of_y) if of_y <= _MOST * magnitude(done) else 0.0,
-        float(of_gradient) if of_gradient <= _MOST * max(terms, magnitude(done)) else 0.0,
+        float(of_y) if of_y <= most_y else 0.0,
+        float(of_gradient) if of_gradient <= most_gradient else 0.0,
     )
+
+
+def _size(arrays: Any) -> float:
+    """The largest magnitude among the floats."""
+    finite = (x[np.isfinite(x)] for x in leaves(arrays) if x.dtype.kind == "f")
+    return max((float(np.max(np.abs(x), initial=0.0)) for x in finite), default=0.0)

@@ -65,8 +65,8 @@ def precision_faults(
         return Found(faults, remarks, [])
     try:
         values, method = bounds(pair, narrow, done.dy, UNIT)
-    except Exception as error:  # inputs beside the given ones are none that the target takes
-        return Found([], [_in_float32(raised("forward or backward", error))], [], applies=False)
+    except Exception as ended:  # inputs beside the given ones are none that the target takes
+        return Found([], [_in_float32(raised("forward or backward", ended))], [], applies=False)
     rows = []
     for name, counted in zip(pair.gradients, values, strict=True):
         if counted is None:

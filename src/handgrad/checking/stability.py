@@ -59,7 +59,7 @@ def repeated(pair: Pair, done: Run, names: Sequence[str]) -> Findings:
     changed += [name for name in situations.written(before, kept) if name not in changed]
     first = {name: np.array(gradients[name]) for name in names}
     second = backward(pair, done.dy if changed else dy, cache)
-    remarks = []
+    remarks: list[Fault] = []
     faults = [
         Fault("", "written to", name, f"{name} is written to; allowed: reading it", 1.0)
         for name in changed

@@ -91,7 +91,7 @@ class Subject:
             for name, array in pair.parameters.items()
         }
         arrays = {**arrays, **brought}
-        return guarded(in_float64(computes_as(pair, arrays)), arrays), arrays
+        return in_float64(computes_as(guarded(pair, arrays), arrays)), arrays
 
     def different_forward(self, pair: Pair, done: Run, setup: Setup) -> list[Fault]:
         """Where the target is meant to be an op: a forward that gives something else."""

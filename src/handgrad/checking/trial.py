@@ -100,7 +100,7 @@ def forward(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
 def forward_on(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
     """Forward on these very arrays."""
     try:
-        result = pair.forward(*(arrays[name] for name in pair.inputs))
+        result: Any = pair.forward(*(arrays[name] for name in pair.inputs))
     except Exception as error:
         raise TrialFault(raised("forward", error)) from error
     if not isinstance(result, tuple) or len(result) != 2:

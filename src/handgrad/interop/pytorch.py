@@ -27,9 +27,10 @@ def function_pair(
     """A subclass of `torch.autograd.Function`, applied to these arguments.
 
     Float arrays are differentiable, other arrays are inputs without a gradient, and everything else
-    is a constant, such as the arguments that `options` gives by name. The code of the function shares the memory of the inputs and of dy, with their
-    strides, so that what it writes can be seen; that holds for read-only arrays too, because torch
-    cannot protect memory. Only an array with a negative stride is copied: torch has none.
+    is a constant, such as the arguments that `options` gives by name. The code of the function
+    shares the memory of the inputs and of dy, with their strides, so that what it writes can be
+    seen; that holds for read-only arrays too, because torch cannot protect memory. Only an array
+    with a negative stride is copied: torch has none.
 
     A gradient is what autograd makes of the function's own: cast to the input's dtype, and summed
     over axes that broadcast to it. None stays None.

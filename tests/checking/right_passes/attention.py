@@ -182,7 +182,9 @@ CASES = (
         normal((5, 4), (4, 4), 4),
         (" + dk @ c.wk.T", ""),
     ),
-    Case(causal, causal_back, normal((5, 3), (5, 3), (5, 2)), ("ds /= np.sqrt(q.shape[-1])", "pass")),
+    Case(
+        causal, causal_back, normal((5, 3), (5, 3), (5, 2)), ("ds /= np.sqrt(q.shape[-1])", "pass")
+    ),
     Case(heads, heads_back, normal((2, 3, 4), (4, 12), (4, 4)), (" * (d // h) ** -0.5", "")),
     Case(head_bias, head_bias_back, normal((2, 3, 3), 2), (" + (dy * p).sum((1, 2))", "")),
     Case(
@@ -194,6 +196,11 @@ CASES = (
     ),
     Case(additive, additive_back, normal((3, 4), (5, 4), 4), ("(1 - h * h)", "(1 - h)")),
     Case(shifted_softmax, shifted_softmax_back, normal((4, 5), (4, 1)), ("(dp - ", "(dp + ")),
-    Case(position_bias, position_bias_back, normal((4, 3), (4, 3), 7), ("np.add.at(dtable, rel, ds)", "dtable[rel] = ds")),
+    Case(
+        position_bias,
+        position_bias_back,
+        normal((4, 3), (4, 3), 7),
+        ("np.add.at(dtable, rel, ds)", "dtable[rel] = ds"),
+    ),
     Case(rotary, rotary_back, normal((5, 4)), ("* c - dy", "* c + dy")),
 )

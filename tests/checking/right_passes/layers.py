@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: RUF059  (people unpack the whole cache)
 """Layers as functions: products, normalisations, dropout, embeddings, convolutions, pooling."""
 
 from __future__ import annotations
@@ -389,12 +390,22 @@ CASES = (
     Case(dropout_seeded, dropout_seeded_back, normal((4, 5)), ("dy * mask", "dy")),
     Case(embedding, embedding_back, tokens(3, 4), ("+=", "=")),
     Case(embedding_one_hot, embedding_one_hot_back, tokens(3, 4), ("hot, dy", "2 * hot, dy")),
-    Case(conv_im2col, conv_im2col_back, normal((2, 3, 5, 5), (4, 3, 3, 3), 4), ("divmod(p, k)", "divmod(p, k)[::-1]")),
+    Case(
+        conv_im2col,
+        conv_im2col_back,
+        normal((2, 3, 5, 5), (4, 3, 3, 3), 4),
+        ("divmod(p, k)", "divmod(p, k)[::-1]"),
+    ),
     Case(conv_loops, conv_loops_back, normal((2, 2, 5, 5), (3, 2, 3, 3)), ("dw[o] +=", "dw[o] =")),
     Case(conv1d_convolve, conv1d_convolve_back, normal(9, 3), ("k[::-1]", "k")),
     Case(depthwise, depthwise_back, normal((2, 6, 3), (3, 3)), ("+= dy * w[i]", "= dy * w[i]")),
     Case(average_pool, average_pool_back, normal((2, 4, 6)), ("/ 4", "/ 2")),
-    Case(global_average_pool, global_average_pool_back, normal((2, 3, 4, 5)), ("shape[2] *", "shape[1] *")),
+    Case(
+        global_average_pool,
+        global_average_pool_back,
+        normal((2, 3, 4, 5)),
+        ("shape[2] *", "shape[1] *"),
+    ),
     Case(upsample, upsample_back, normal((2, 3, 4)), (".sum((-3, -1))", ".mean((-3, -1))")),
     Case(residual_block, residual_block_back, normal((4, 3), (3, 5), (5, 3)), ("dy + dh", "dh")),
     Case(highway, highway_back, normal((4, 3), (3, 3), (3, 3)), ("(h - x)", "h")),
@@ -408,5 +419,10 @@ CASES = (
         ),
         ("a.T @ dy", "a @ dy"),
     ),
-    Case(low_rank_adapter, low_rank_adapter_back, normal((5, 4), (3, 4), (2, 4), (3, 2)), ("dh = 2.0 *", "dh =")),
+    Case(
+        low_rank_adapter,
+        low_rank_adapter_back,
+        normal((5, 4), (3, 4), (2, 4), (3, 2)),
+        ("dh = 2.0 *", "dh ="),
+    ),
 )

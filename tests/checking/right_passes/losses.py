@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: RUF059  (people unpack the whole cache)
 """Losses: a number comes out, in whatever form it is given."""
 
 from __future__ import annotations
@@ -280,7 +281,13 @@ def signs(n, *rest):
 
 CASES = (
     Case(mse, mse_back, normal((4, 3), (4, 3)), ("d * 2", "d")),
-    Case(mse_of_prediction, mse_of_prediction_back, normal((4, 3), (4, 3)), ("p - t", "t - p"), wrt=("p",)),
+    Case(
+        mse_of_prediction,
+        mse_of_prediction_back,
+        normal((4, 3), (4, 3)),
+        ("p - t", "t - p"),
+        wrt=("p",),
+    ),
     Case(cross_entropy, cross_entropy_back, labels(5, 4), ("dx /= n", "pass")),
     Case(
         one_hot_cross_entropy,
@@ -307,7 +314,13 @@ CASES = (
     Case(huber, huber_back, normal(12, 12), ("-1.0, 1.0", "-1.0, 9.0")),
     Case(log_cosh, log_cosh_back, normal(7), ("np.tanh", "np.sinh")),
     Case(kl_of_gaussians, kl_of_gaussians_back, normal((3, 4), (3, 4)), (" - 1)", ")")),
-    Case(gaussian_nll_forward, gaussian_nll_forward_back, normal(6, 6, 6), ("1 - z**2", "-(z**2)"), wrt=("mu", "log_sigma")),
+    Case(
+        gaussian_nll_forward,
+        gaussian_nll_forward_back,
+        normal(6, 6, 6),
+        ("1 - z**2", "-(z**2)"),
+        wrt=("mu", "log_sigma"),
+    ),
     Case(
         poisson_nll,
         poisson_nll_back,
@@ -322,7 +335,12 @@ CASES = (
     ),
     Case(triplet, triplet_back, normal((6, 3), (6, 3), (6, 3)), ("2 * on * dn", "on * dn")),
     Case(info_nce, info_nce_back, normal((4, 3), (4, 3)), (" / 0.5", "")),
-    Case(focal, focal_back, lambda rng: (rng.standard_normal(8), rng.integers(0, 2, 8)), (" * sign", "")),
+    Case(
+        focal,
+        focal_back,
+        lambda rng: (rng.standard_normal(8), rng.integers(0, 2, 8)),
+        (" * sign", ""),
+    ),
     Case(
         dice,
         dice_back,
@@ -339,6 +357,12 @@ CASES = (
         ),
         (" * mask[..., None]", ""),
     ),
-    Case(with_weight_decay, with_weight_decay_back, normal(3, (6, 3), 6), (" + 0.02 * w", ""), wrt=("w",)),
+    Case(
+        with_weight_decay,
+        with_weight_decay_back,
+        normal(3, (6, 3), 6),
+        (" + 0.02 * w", ""),
+        wrt=("w",),
+    ),
     Case(perplexity_in_a_loop, perplexity_in_a_loop_back, labels(4, 3), ("-= 1.0", "-= 0.5")),
 )

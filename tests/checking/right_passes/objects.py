@@ -204,13 +204,28 @@ def popping_its_list_back(dy, saved):
 
 
 CASES = (
-    Case(accumulating_layer, accumulating_layer_back, normal((4, 3), (3, 2), 2), ("dx, layer.dw", "dx, 2 * layer.dw")),
-    Case(network, network_back, normal((4, 3), (3, 5), 5, (5, 2), 2), ("first.db, last.dw", "first.db, -last.dw")),
+    Case(
+        accumulating_layer,
+        accumulating_layer_back,
+        normal((4, 3), (3, 2), 2),
+        ("dx, layer.dw", "dx, 2 * layer.dw"),
+    ),
+    Case(
+        network,
+        network_back,
+        normal((4, 3), (3, 5), 5, (5, 2), 2),
+        ("first.db, last.dw", "first.db, -last.dw"),
+    ),
     Case(by_name, by_name_back, normal((4, 3), (3, 2)), ("dy @", "-dy @")),
     Case(by_plain_name, by_plain_name_back, normal((4, 3), (3, 2)), ("1 - ", "1 + ")),
     Case(closure, closure_back, normal((4, 3), (4, 3)), ("da * w", "da * h"), of=closure),
     Case(tape, tape_back, normal((4, 3), (4, 3)), ("np.cos(z)", "-np.cos(z)")),
     Case(micrograd, micrograd_back, normal(5, 5), ("total.backward(d)", "total.backward(2 * d)")),
-    Case(layer_as_dict, layer_as_dict_back, normal((4, 3), (3, 2)), ('{"w": layer["scale"] *', '{"w":')),
+    Case(
+        layer_as_dict,
+        layer_as_dict_back,
+        normal((4, 3), (3, 2)),
+        ('{"w": layer["scale"] *', '{"w":'),
+    ),
     Case(popping_its_list, popping_its_list_back, normal((4, 3)), ("np.cos(stack", "np.sin(stack")),
 )

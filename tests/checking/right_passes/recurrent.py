@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: RUF059  (people unpack the whole cache)
 """Recurrences: loops over time with everything in lists and dictionaries."""
 
 from __future__ import annotations
@@ -191,7 +192,9 @@ def exponential_smoothing_back(ds, cache):
 
 
 CASES = (
-    Case(rnn, rnn_back, normal((5, 3), (3, 4), (4, 4), 4), ("dnext = wh @ da", "dnext = wh.T @ da")),
+    Case(
+        rnn, rnn_back, normal((5, 3), (3, 4), (4, 4), 4), ("dnext = wh @ da", "dnext = wh.T @ da")
+    ),
     Case(
         lstm,
         lstm_back,
@@ -204,7 +207,9 @@ CASES = (
         normal((4, 2, 3), (3, 3), (3, 3), (3, 3), (3, 3), (3, 3), (3, 3)),
         ("dh = dh * z + ", "dh = "),
     ),
-    Case(last_state_only, last_state_only_back, normal((3, 4, 2), (2, 5), (5, 5)), ("du +=", "du =")),
+    Case(
+        last_state_only, last_state_only_back, normal((3, 4, 2), (2, 5), (5, 5)), ("du +=", "du =")
+    ),
     Case(
         masked_rnn,
         masked_rnn_back,
@@ -217,5 +222,10 @@ CASES = (
         (" + dh * (1 - m)", ""),
     ),
     Case(state_space, state_space_back, normal(6, 3, 3, 3), ("g = g + dy[t] * c", "g = dy[t] * c")),
-    Case(exponential_smoothing, exponential_smoothing_back, lambda rng: (rng.standard_normal(6), 0.3), ("run *= 1 - alpha", "run *= alpha")),
+    Case(
+        exponential_smoothing,
+        exponential_smoothing_back,
+        lambda rng: (rng.standard_normal(6), 0.3),
+        ("run *= 1 - alpha", "run *= alpha"),
+    ),
 )

@@ -299,7 +299,12 @@ CASES = (
         (" / x", ""),
     ),
     Case(linear_scan, linear_scan_back, normal(7, 7), ("run = run * a[t]", "run = run + a[t]")),
-    Case(einsum_bilinear, einsum_bilinear_back, normal((4, 3), (2, 3, 5), (4, 5)), ("d, x, w", "-d, x, w")),
+    Case(
+        einsum_bilinear,
+        einsum_bilinear_back,
+        normal((4, 3), (2, 3, 5), (4, 5)),
+        ("d, x, w", "-d, x, w"),
+    ),
     Case(outer, outer_back, normal(4, 3), ("d.T @ a", "2 * d.T @ a")),
     Case(quadratic_form, quadratic_form_back, normal(4, (4, 4)), (" + a.T @ x", "")),
     Case(
@@ -322,7 +327,12 @@ CASES = (
     ),
     Case(symmetric, symmetric_back, normal((4, 4)), (" + dy.T", "")),
     Case(batched_matmul, batched_matmul_back, normal((2, 3, 4), (2, 4, 5)), ("dy @ b", "-dy @ b")),
-    Case(broadcast_add, broadcast_add_back, normal((4, 5), 5, (4, 1)), ("dy.sum(axis=0)", "dy.mean(axis=0)")),
+    Case(
+        broadcast_add,
+        broadcast_add_back,
+        normal((4, 5), 5, (4, 1)),
+        ("dy.sum(axis=0)", "dy.mean(axis=0)"),
+    ),
     Case(
         broadcast_add,
         broadcast_add_back,

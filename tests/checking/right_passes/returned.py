@@ -130,7 +130,10 @@ def nested_lists(x):
 
 
 def nested_lists_back(dy, x):
-    return [[d / math.cosh(v) ** 2 for d, v in zip(a, b, strict=True)] for a, b in zip(dy.tolist(), x.tolist(), strict=True)]
+    return [
+        [d / math.cosh(v) ** 2 for d, v in zip(a, b, strict=True)]
+        for a, b in zip(dy.tolist(), x.tolist(), strict=True)
+    ]
 
 
 def two_outputs(x, w):
@@ -256,8 +259,18 @@ CASES = (
     Case(python_float, python_float_back, normal((4, 3)), ("2.0 * d", "d")),
     Case(zero_dimensional, zero_dimensional_back, normal((4, 3)), ("np.cos", "-np.cos")),
     Case(of_two_numbers, of_two_numbers_back, lambda rng: (0.7, 1.3), ("* b), float", "), float")),
-    Case(with_a_constant, with_a_constant_back, lambda rng: (rng.uniform(1, 2, 5), 3.0), ("d * p", "d")),
-    Case(none_for_a_constant, none_for_a_constant_back, lambda rng: (rng.uniform(1, 2, 5), 3.0), ("p - 1", "p")),
+    Case(
+        with_a_constant,
+        with_a_constant_back,
+        lambda rng: (rng.uniform(1, 2, 5), 3.0),
+        ("d * p", "d"),
+    ),
+    Case(
+        none_for_a_constant,
+        none_for_a_constant_back,
+        lambda rng: (rng.uniform(1, 2, 5), 3.0),
+        ("p - 1", "p"),
+    ),
     Case(
         none_for_indices,
         none_for_indices_back,
@@ -291,11 +304,36 @@ CASES = (
         ("dy * k", "dy / k"),
     ),
     Case(in_place_steps, in_place_steps_back, normal((4, 3), 3), ("g * w", "g")),
-    Case(read_only_result, read_only_result_back, normal((4, 3)), ("np.broadcast_to(dy,", "np.broadcast_to(-dy,")),
+    Case(
+        read_only_result,
+        read_only_result_back,
+        normal((4, 3)),
+        ("np.broadcast_to(dy,", "np.broadcast_to(-dy,"),
+    ),
     Case(keyword_settings, keyword_settings_back, normal((4, 3)), ("power - 1", "power")),
     Case(several_arrays, several_arrays_back, normal((4, 3), (4, 3), (4, 3)), ("(i + 1)", "i")),
-    Case(far_from_zero, far_from_zero_back, lambda rng: (rng.normal(1e4, 1.0, 9),), ("- g.mean()", "")),
-    Case(tiny_values, tiny_values_back, lambda rng: (1e-6 * rng.standard_normal(7),), ("np.cos", "np.sin")),
-    Case(raises_outside_its_domain, raises_outside_its_domain_back, lambda rng: (rng.uniform(1e-3, 1, 9),), ("-dy", "dy")),
-    Case(one_row_is_another_case, one_row_is_another_case_back, normal((3, 3), 3), ("dy.sum(0)", "dy.sum(1)")),
+    Case(
+        far_from_zero,
+        far_from_zero_back,
+        lambda rng: (rng.normal(1e4, 1.0, 9),),
+        ("- g.mean()", ""),
+    ),
+    Case(
+        tiny_values,
+        tiny_values_back,
+        lambda rng: (1e-6 * rng.standard_normal(7),),
+        ("np.cos", "np.sin"),
+    ),
+    Case(
+        raises_outside_its_domain,
+        raises_outside_its_domain_back,
+        lambda rng: (rng.uniform(1e-3, 1, 9),),
+        ("-dy", "dy"),
+    ),
+    Case(
+        one_row_is_another_case,
+        one_row_is_another_case_back,
+        normal((3, 3), 3),
+        ("dy.sum(0)", "dy.sum(1)"),
+    ),
 )
