@@ -206,3 +206,20 @@ def test_zeros_are_not_taken_for_a_product():
     backward = lambda dy, cache: (0.0 * cache[0], 0.0 * cache[1])  # noqa: E731
     report = hg.check((zero, backward), [0.0], [2.0])
     assert (report.verdict, report.like) == ("right", None), report
+
+
+def test_infinite_scores_that_nobody_gave_are_no_fault():
+    """A softmax is recognised, and the op's own samples have masked scores."""
+
+    def softmax(x):
+        p = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+        return p, (x, p)
+
+    def softmax_backward(dy, cache):
+        x, p = cache
+        return p * (dy - (dy * p).sum(-1, keepdims=True)) + 0.0 * x
+
+    report = hg.check((softmax, softmax_backward), normal(3, 4))
+    assert (report.verdict, report.like) == ("right", "softmax"), report
+    assert any("not finite" in remark.message for remark in report.remarks)
+    assert hg.check((softmax, softmax_backward), like="softmax").verdict == "wrong"

@@ -291,8 +291,9 @@ class Checker:
 
     def situation_fault(self, fault: Fault, setup: Setup) -> None:
         message = f"{setup.title}: {fault.message}"
-        self.blame(replace(fault, message=message, situation=setup.situation, judged=True))
-        verdict = "right" if self.is_made_up(setup.situation) else "wrong"
+        fault = replace(fault, message=message, situation=setup.situation, judged=True)
+        self.blame(fault, setup)
+        verdict = "right" if self.is_made_up(setup) else "wrong"
         self.trials.append(TrialRow(setup.title, verdict, fault.kind))
 
     # Other inputs
@@ -324,19 +325,21 @@ class Checker:
             faults = self.causes(pair, done, wrong, setup) if wrong else []
         for fault in faults:
             message = f"{fault.message}, {_where(setup, arrays)}"
-            self.blame(replace(fault, message=message, situation=setup.situation))
-        blamed = faults and not self.is_made_up(setup.situation)
+            self.blame(replace(fault, message=message, situation=setup.situation), setup)
+        blamed = faults and not self.is_made_up(setup)
         self.trials.append(TrialRow(setup.title, "wrong" if blamed else "right", ""))
 
-    def blame(self, fault: Fault) -> None:
+    def blame(self, fault: Fault, setup: Setup) -> None:
         """A fault, or a remark where the inputs are not what the target has to stand."""
-        (self.remarks if self.is_made_up(fault.situation) else self.faults).append(fault)
+        (self.remarks if self.is_made_up(setup) else self.faults).append(fault)
 
-    def is_made_up(self, situation: str) -> bool:
+    def is_made_up(self, setup: Setup) -> bool:
         """Whether the inputs are of a kind that nobody said the target is for."""
         if self.subject.is_meant_as_op:
             return False
-        return situation in ("empty", "extreme values")
+        arrays = [each for each in setup.arrays.values() if isinstance(each, np.ndarray)]
+        finite = all(np.isfinite(each).all() for each in arrays)
+        return setup.situation in ("empty", "extreme values") or not finite
 
     def is_meant(self, pair: Pair, arrays: Mapping[str, np.ndarray], setup: Setup) -> bool:
         """Whether inputs that the checker made are such as the target's forward is written for."""

@@ -68,6 +68,9 @@ def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
     "kink" is right at a point with a kink, and "right" at one without; "undecided" where forward
     cannot be asked around.
     """
+    at_the_point = (*leaves(done.y), np.asarray(done.gradients[name]))
+    if not all(np.isfinite(each).all() for each in at_the_point):
+        return "undecided"
     far = list(_around(pair, done, name, _FAR, rng))
     near = list(_around(pair, done, name, _NEAR, rng))
     if min(len(far), len(near)) < _JUDGED:
