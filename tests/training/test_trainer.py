@@ -190,7 +190,7 @@ def test_early_stopping_names_an_unknown_monitor() -> None:
 def test_a_loss_that_is_not_finite_stops_the_training() -> None:
     x, y = small_data(12)
     x[3] = np.nan
-    with pytest.raises(DataError, match="the loss is nan at step 1 .* data of this batch are not"):
+    with pytest.raises(DataError, match=r"the loss is nan at step 1 .* data of this batch are not"):
         weights_after(CrossEntropy(), (x, y), batch_size=12)
 
 

@@ -135,6 +135,6 @@ def _refuse_beside_resume(**given: Any) -> None:
         if value is not None:
             found = value if name == "recipe" else f"--{name}"
             raise RecipeError(
-                f"train: --resume together with {found}; allowed: --resume DIR alone or with --data "
-                "and --set, because the run continues as it was begun"
+                f"train: --resume together with {found}; allowed: --resume DIR alone or with "
+                "--data and --set, because the run continues as it was begun"
             )

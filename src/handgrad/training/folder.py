@@ -346,19 +346,18 @@ class Run:
         written, found = read_checksum(content, _JSON_MARKER)
         if written != found:
             raise changed(self.summary, written, found)
-        match json.loads(content):
-            case {"files": dict(files), **summary}:
-                check_run(self.summary, summary, self.id)
-            case _:
-                raise RunError(f"{self.summary} is damaged: it has no files; expected their sums")
-        for name, checksum in files.items():
+        summary: Any = json.loads(content)
+        if not isinstance(summary, dict) or not isinstance(summary.get("files"), dict):
+            raise RunError(f"{self.summary} is damaged: it has no files; expected their checksums")
+        check_run(self.summary, summary, self.id)
+        for name, checksum in summary["files"].items():
             path = self.folder / name
             if not os.path.lexists(path):
                 raise RunError(f"{path} is missing; expected the one that the run wrote")
             found = digest([self._read(path)])
             if found != checksum:
                 raise changed(path, checksum, found)
-        return {**summary, "files": files}
+        return summary
 
     def close(self) -> None:
         """Give the folder free for other processes."""

@@ -31,6 +31,8 @@ from handgrad.layers.base import Layer, walk
 
 #: Lists that are longer, such as a data set's texts, count by their checksum.
 _LONGEST: Final = 64
+#: Types of which a value says everything.
+_PLAIN: Final = (bool, int, float, str, tuple)
 #: Bytes of an array that are copied at a time where its memory is not in one piece.
 _PIECE: Final = 1 << 24
 
@@ -157,13 +159,12 @@ class _Describer:
 
     def _settings(self, value: Any) -> dict[str, Any]:
         """The attributes that count: public ones, and private ones that `__init__` was given."""
-        names = [
-            name for kind in type(value).__mro__ for name in kind.__dict__.get("__slots__", ())
-        ]
-        found = {name: getattr(value, name) for name in names if hasattr(value, name)}
+        kinds = type(value).__mro__
+        slots = [name for kind in kinds for name in kind.__dict__.get("__slots__", ())]
+        found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
         found |= getattr(value, "__dict__", {})
         if not self._whole:
-            given = _parameters(type(value))
+            given = _parameters(kinds[0])
             found = {
                 name: item
                 for name, item in found.items()
@@ -225,11 +226,11 @@ def _of_class(kind: type) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if not _is_own(base):
-            for name, value in vars(base).items():
-                if not name.startswith("__") and isinstance(
-                    value, bool | int | float | str | tuple
-                ):
-                    found[name] = value
+            found |= {
+                name: value
+                for name, value in vars(base).items()
+                if not name.startswith("__") and isinstance(value, _PLAIN)
+            }
     return found
 
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -424,9 +423,9 @@ class Trainer:
         if self.schedule is None:
             return self.optimizer.lr
         rate = self.schedule(step)
-        if not (isinstance(rate, Real) and math.isfinite(rate)):
+        if not (isinstance(rate, int | float | np.number) and math.isfinite(rate)):
             raise ArgumentError(
-                f"Trainer: schedule({step}) is {rate!r}; allowed: a finite number, the learning rate"
+                f"Trainer: schedule({step}) is {rate!r}; allowed: a finite number, as a rate is"
             )
         return rate
 
