@@ -57,8 +57,16 @@ def describe_data(source: Any) -> Any:
     return _Describer(whole=True)(own() if callable(own) else source)
 
 
+def compare(saved: Any, found: Any) -> list[tuple[str, Any, Any]]:
+    """Where two descriptions differ: the path, what was saved and what was found.
+
+    Private attributes come last, because they are made from public ones as a rule.
+    """
+    return sorted(differences(saved, found), key=lambda each: "._" in each[0])
+
+
 def differences(saved: Any, found: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Where two descriptions differ: the path, what was saved and what was found."""
+    """The same in the order of the descriptions."""
     if isinstance(saved, dict) and isinstance(found, dict):
         for key in dict.fromkeys((*saved, *found)):
             inner = f"{path}.{key}" if path else str(key)
@@ -127,7 +135,7 @@ class _Describer:
             case list() | tuple():
                 return self._list(value)
             case set() | frozenset():
-                return self._list(sorted(value, key=repr))
+                return {"type": _name(type(value)), "values": self._list(sorted(value, key=repr))}
             case Layer():
                 return _name(type(value)) if id(value) in self._layers else self.layer(value)
             case functools.partial():
@@ -146,10 +154,7 @@ class _Describer:
         trained = {*layer.parameter_names, *layer.buffer_names}
         arrays = [array for name in trained if (array := getattr(layer, name)) is not None]
         settings: dict[str, Any] = {"type": _name(type(layer))}
-        own = _is_own(type(layer))
         for name, value in {**_of_class(type(layer)), **vars(layer)}.items():
-            if own and name.startswith("_"):  # made from the public ones
-                continue
             shared = isinstance(value, np.ndarray) and any(
                 np.may_share_memory(value, array) for array in arrays
             )

@@ -32,10 +32,10 @@ from handgrad.training.divergence import layer_of
 from handgrad.training.folder import Run, resume_run, start_run
 from handgrad.training.gradients import StepGradients
 from handgrad.training.identity import (
+    compare,
     describe_data,
     describe_model,
     describe_settings,
-    differences,
     shown,
 )
 from handgrad.training.interrupts import Interrupt, Interrupted
@@ -561,7 +561,7 @@ class Trainer:
         Raises RunError for the first difference that is not one made on purpose.
         """
         changes: dict[str, list[Any]] = {}
-        for path, was, now in differences(state.identity, self._identity):
+        for path, was, now in compare(state.identity, self._identity):
             changeable = path.startswith(CHANGEABLE)
             if changeable and may_change:
                 changes[path] = [was, now]
