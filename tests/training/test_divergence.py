@@ -204,7 +204,7 @@ def test_json_has_no_nan() -> None:
         "a": [None, 1.5, [None]],
         "b": "x",
     }
-    with pytest.raises(RunError, match="a state: .*; allowed: what JSON holds"):
+    with pytest.raises(RunError, match=r"a state: .*; allowed: what JSON holds"):
         to_json("a state", {"a": math.nan})
     with pytest.raises(RunError, match="a state"):
         to_json("a state", {"a": {1, 2}})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
-from handgrad.cli.streams import accept_any_text, finish
+from handgrad.cli.streams import accept_any_text, finish, told
 from handgrad.errors import HandgradError
 
 
@@ -28,4 +29,8 @@ def main() -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
+    except OSError as error:  # of what is printed without a command, such as --help
+        with suppress(OSError, ValueError):
+            print(f"handgrad: {told(error)}", file=sys.stderr)
+        code = 2
     sys.exit(finish(code if isinstance(code, int) else 0 if code is None else 1))
