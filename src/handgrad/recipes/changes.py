@@ -78,7 +78,10 @@ def _steps(path: str) -> list[str | int]:
 
 
 def to_toml(tables: dict[str, Any]) -> str:
-    """TOML that reads back as these tables: plain values first, then one section for each table."""
+    """TOML that reads back as these tables: plain values first, then one section for each table.
+
+    Raises RecipeError for a string that is not Unicode, as a file's name in bytes may be.
+    """
     lines = [f"{key} = {_value(v)}" for key, v in tables.items() if not isinstance(v, dict)]
     for key, table in tables.items():
         if isinstance(table, dict):
@@ -94,6 +97,11 @@ def _value(value: Any, *, spread: bool = False) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
+        if any("\ud800" <= c <= "\udfff" for c in value):
+            raise RecipeError(
+                f"{value!r} is not Unicode and cannot stand in a config.toml; allowed: names and "
+                "paths in UTF-8"
+            )
         escaped = "".join(
             _ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value
         )
