@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handgrad.arrays import Array
+from handgrad.dispatch.signature import as_array, shown
 from handgrad.errors import ArgumentError, ShapeError
 
 #: Names with shapes, in the order of the buffer.
@@ -117,6 +118,13 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
         return f"FlatArrays({len(self)} arrays, {self.buffer.size} values, {self.buffer.dtype})"
 
 
+def check_numbers(what: str, array: Any) -> None:
+    """Raise ArgumentError unless it is an array of real numbers."""
+    found = as_array(array)
+    if found is None or (isinstance(found, np.ndarray) and found.dtype.kind not in "fiub"):
+        raise ArgumentError(f"{what} is {shown(array)}; allowed: an array of numbers")
+
+
 def check_same_arrays(what: str, known: Mapping[str, Array], given: Mapping[str, Array]) -> None:
     """Raise an error naming the first key of `given` that is missing, unknown or mis-shaped."""
     for name in known:
@@ -126,6 +134,7 @@ def check_same_arrays(what: str, known: Mapping[str, Array], given: Mapping[str,
         if name not in known:
             allowed = ", ".join(known) or "none"
             raise ArgumentError(f"{what}: {name!r} is unknown; allowed: {allowed}")
+        check_numbers(f"{what}: {name!r}", array)
         if tuple(array.shape) != tuple(known[name].shape):
             raise ShapeError(
                 f"{what}: {name!r} has shape {tuple(array.shape)}; "
