@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from handgrad import dispatch, kernels
 from handgrad.arrays import Array
+from handgrad.dispatch.signature import (
+    FLOATS,
+    NONE,
+    TEXT,
+    as_array,
+    check_one_library,
+    settled,
+    shown,
+)
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops import matmul as matmul_op
+
+#: Type codes of two operands that go to the op as they are.
+_PLAIN: Final = ("ff", "dd")
 
 
 def matmul(a: Array, b: Array, out: Array | None = None, precision: str | None = None) -> Array:
@@ -22,8 +36,12 @@ def matmul(a: Array, b: Array, out: Array | None = None, precision: str | None =
     unknown precision, EngineError where the CPU has no bfloat16 unit.
     Source: Transformer Layer notes, section 5.
     """
+    a, b = _operands(a, b)
     matmul_op.validate(a, b)
+    if out is not None and not hasattr(as_array(out), "shape"):
+        raise ArgumentError(f"matmul: out is {shown(out)}; allowed: an array, or None")
     if precision is not None:
+        settled("matmul", "precision", precision, TEXT | NONE)
         dispatch.check_precision(precision, "matmul: precision")
         if precision == "bf16":
             _check_float32(a, b)
@@ -36,6 +54,15 @@ def matmul(a: Array, b: Array, out: Array | None = None, precision: str | None =
     from handgrad.kernels.matmul import product
 
     return product(a, b, out)
+
+
+def _operands(a: Array, b: Array) -> tuple[Array, Array]:
+    """Both as arrays of floats of one library; ArgumentError where they are none."""
+    if type(a) is np.ndarray and type(b) is np.ndarray and a.dtype.char + b.dtype.char in _PLAIN:
+        return a, b
+    a, b = settled("matmul", "a", a, FLOATS), settled("matmul", "b", b, FLOATS)
+    check_one_library("matmul", {"a": a, "b": b})
+    return a, b
 
 
 def _shape(a: Array, b: Array) -> tuple[int, ...]:
@@ -63,6 +90,11 @@ def _written(c: Array, out: Array) -> Array:
         raise ShapeError(
             f"matmul: out has shape {tuple(out.shape)}, {out.dtype}; "
             f"allowed: {tuple(c.shape)}, {c.dtype}"
+        )
+    if isinstance(out, np.ndarray) and (type(out) is not np.ndarray or not out.flags.writeable):
+        raise ArgumentError(
+            f"matmul: out is {shown(out)}, read-only or of a class of its own; "
+            f"allowed: a plain array that can be written to"
         )
     out[...] = c
     return out

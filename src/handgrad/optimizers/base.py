@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import get_engine
+from handgrad.dispatch.signature import NUMBER, settled, shown
 from handgrad.errors import ArgumentError, EngineError
 from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays
 
@@ -65,17 +67,28 @@ def _flushed(values: Array) -> Array:
 
 
 def check_not_negative(optimizer: str, **values: float) -> None:
-    """Raise ArgumentError for the first of these hyperparameters that is negative or NaN."""
+    """Raise ArgumentError for the first of these hyperparameters that is negative or not finite."""
     for name, value in values.items():
-        if not value >= 0:
+        if not isinstance(value, float):
+            settled(optimizer, name, value, NUMBER)
+        if not 0 <= value < math.inf:
             raise ArgumentError(f"{optimizer}: {name} is {value}; allowed: 0 or more")
 
 
 def check_decay_rates(optimizer: str, **values: float) -> None:
     """Raise ArgumentError for the first of these averaging rates that is outside 0 ≤ β < 1."""
     for name, value in values.items():
+        if not isinstance(value, float):
+            settled(optimizer, name, value, NUMBER)
         if not 0 <= value < 1:
             raise ArgumentError(f"{optimizer}: {name} is {value}; allowed: 0 or more, less than 1")
+
+
+def pair_of(optimizer: str, name: str, values: Any) -> tuple[float, float]:
+    """The two numbers, or ArgumentError."""
+    if not isinstance(values, tuple | list) or len(values) != 2:
+        raise ArgumentError(f"{optimizer}: {name} is {shown(values)}; allowed: two numbers")
+    return values[0], values[1]
 
 
 class Optimizer:
@@ -122,9 +135,14 @@ class Optimizer:
         ArgumentError or ShapeError where a gradient is missing, unknown or of another shape than
         its parameter.
         """
+        lr = self.lr if lr is None else lr
+        if type(lr) is not float or not lr >= 0:
+            check_not_negative(type(self).__name__, lr=lr)
+        if type(scale) is not float:
+            scale = settled(type(self).__name__, "scale", scale, NUMBER)
         sweeps = self._sweeps_over(parameters, gradients)
         self.steps += 1
-        settings = {"lr": self.lr if lr is None else lr, **self.hyperparameters}
+        settings = {"lr": lr, **self.hyperparameters}
         if self.counts_steps:
             settings["step"] = self.steps
         for kernel, arrays in sweeps:
@@ -147,6 +165,7 @@ class Optimizer:
         last_parameters, last_gradients, engine = self._swept
         if parameters is last_parameters and gradients is last_gradients and engine == get_engine():
             return self._sweeps
+        self._check_parameters(parameters, gradients)
         slots = self._slots_for(parameters)
         if (
             isinstance(parameters, FlatArrays)
@@ -162,6 +181,23 @@ class Optimizer:
             self._sweep_of(parameter, gradients[name], *(slot[name] for slot in slots))
             for name, parameter in parameters.items()
         ]
+
+    def _check_parameters(self, *both: Mapping[str, Array]) -> None:
+        """Raise ArgumentError unless both are mappings, the first of arrays that can be written."""
+        name = type(self).__name__
+        for mapping in both:
+            if not isinstance(mapping, Mapping):
+                raise ArgumentError(
+                    f"{name}.step: found {shown(mapping)}; allowed: mappings from names to arrays"
+                )
+        for key, array in both[0].items():
+            plain = type(array) is np.ndarray and array.dtype.kind == "f"
+            if not plain or not array.flags.writeable:
+                state = ", read-only" if plain else ""
+                raise ArgumentError(
+                    f"{name}.step: parameter {key!r} is {shown(array)}{state}; "
+                    f"allowed: a writeable array of floats"
+                )
 
     def _sweep_of(self, *arrays: NDArray[Any]) -> _Sweep:
         kernel = _kernel_for(self.stem, arrays)
