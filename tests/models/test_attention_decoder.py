@@ -192,3 +192,24 @@ def test_lengths_changed_after_forward_change_nothing(on: str) -> None:
         lengths[:] = [2**62, -5, 5]
         (_, found, _), _ = decoder.backward(y, cache)
     np.testing.assert_array_equal(found, expected)
+
+
+@each_score
+def test_arrays_may_lie_any_way(score: str) -> None:
+    decoder = make(score)
+    arrays = some(decoder)
+    expected, cache = decoder.forward(*arrays)
+    _, gradients = decoder.backward(expected, cache)
+    for lay in (np.asfortranarray, lambda a: np.repeat(a, 2, -1)[..., ::2], misaligned):
+        y, cache = decoder.forward(*map(lay, arrays))
+        np.testing.assert_array_equal(y, expected)
+        _, found = decoder.backward(lay(y), cache)
+        for name, gradient in gradients.items():
+            np.testing.assert_array_equal(found[name], gradient)
+
+
+def misaligned(array: np.ndarray) -> np.ndarray:
+    memory = np.zeros(array.nbytes + 1, np.uint8)
+    moved = memory[1:].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved
