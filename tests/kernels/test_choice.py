@@ -57,8 +57,8 @@ def test_without_kernels_the_first_use_warns_in_one_line(bare: Path) -> None:
     found = run(bare, *IMPORT)
     assert found.returncode == 0
     assert found.stderr == (
-        "handgrad:1: RuntimeWarning: no compiled kernels: their build failed with: a.cpp:1: "
-        "error: x; running the reference, which is far slower (HANDGRAD_ENGINE=reference asks for that "
+        "handgrad:1: RuntimeWarning: no compiled kernels: their build failed with: a.cpp:1: error: "
+        "x; running the reference, which is far slower (HANDGRAD_ENGINE=reference asks for that "
         "and silences this)\n"
     )
 
