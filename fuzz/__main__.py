@@ -4,6 +4,8 @@ Every surface (a module `fuzz/<surface>.py`; `fuzz/harness/surface.py` says how 
 a fair share of the time, in worker processes under a watchdog: a case that does not end, a process
 that dies, memory out of bounds, a raw exception or a wrong value is a fault. Each is written as a
 Python file that shows it. Exit code 0: nothing found; 1: something was; 2: wrong arguments.
+
+`--guided` lets coverage choose the inputs of surfaces that have `guided(data)`; it needs atheris.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
+from fuzz.harness.guided import watch_guided
 from fuzz.harness.surface import generator, load, surfaces
 from fuzz.harness.watchdog import watch, write
 from fuzz.harness.worker import attempt
@@ -28,6 +32,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     amount.add_argument("--calls", type=int, help="cases of each surface")
     amount.add_argument("--case", type=int, help="run this one case of one surface here")
     amount.add_argument("--list", action="store_true", help="print the surfaces")
+    parser.add_argument("--guided", action="store_true", help="coverage-guided, with atheris")
     parser.add_argument("--only", nargs="+", metavar="SURFACE", default=surfaces())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="workers at a time")
@@ -36,6 +41,14 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     unknown = sorted(set(arguments.only) - set(surfaces()))
     if unknown:
         parser.error(f"--only is {', '.join(unknown)}; allowed: {', '.join(surfaces())}")
+    if arguments.guided:
+        if find_spec("atheris") is None:
+            parser.error("--guided needs atheris; install it with pip install atheris")
+        if arguments.only == surfaces():
+            arguments.only = [name for name in surfaces() if hasattr(load(name), "guided")]
+        unguided = [name for name in arguments.only if not hasattr(load(name), "guided")]
+        if unguided or arguments.calls is not None or arguments.case is not None:
+            parser.error("--guided takes --minutes or --hours, and surfaces that have guided(data)")
     for name in ("minutes", "hours", "calls", "jobs"):
         value = getattr(arguments, name)
         if value is not None and not value > 0:
@@ -69,6 +82,9 @@ def main(given: Sequence[str] | None = None) -> int:
     calls = _ENDLESS if arguments.calls is None else arguments.calls
     found = 0
     for name in arguments.only:
+        if arguments.guided:
+            found += watch_guided(name, arguments.seed, seconds, arguments.out) != 0
+            continue
         tally = watch(name, arguments.seed, seconds, calls, arguments.jobs)
         print(tally.line(), flush=True)
         for path in write(tally, arguments.out):

@@ -66,13 +66,15 @@ def draw(rng: np.random.Generator) -> Case:
         where, code = wrong
 
         def refuse() -> None:
-            _malformed(kind, settings, start, gradients[0], lr, where, code)
+            with np.errstate(all="ignore"):
+                _malformed(kind, settings, start, gradients[0], lr, where, code)
 
         text = f"import handgrad as hg\n# {kind}({settings}), one step with {where} = {code}"
         return Case(f"optimizers.{kind}: {where}", refuse, text)
 
     def run() -> None:
-        _compare(kind, settings, start, gradients, flat, scale, lr, dtype, not extreme)
+        with np.errstate(all="ignore"):
+            _compare(kind, settings, start, gradients, flat, scale, lr, dtype, not extreme)
 
     shown = ", ".join(f"{o.values.dtype}{o.values.shape}" for o in start.values())
     text = f"# {kind}(lr={lr}, {settings}), {steps} steps on {shown}, scale {scale}, flat {flat}"

@@ -34,6 +34,7 @@ PATIENCE: Final = 10.0
 MEMORY: Final = 512
 
 FOLDER: Final = Path(__file__).parents[1]
+SEEDS: Final = FOLDER / "seeds"
 
 
 class Fault(Exception):  # noqa: N818

@@ -26,6 +26,14 @@ _STARTING: Final = 60.0
 _TAIL: Final = 60
 
 
+def environment(**more: str) -> dict[str, str]:
+    """This process's, with the project's root where modules are looked for."""
+    found = {**os.environ, **more}
+    search = (str(FOLDER.parent), found.get("PYTHONPATH", ""))
+    found["PYTHONPATH"] = os.pathsep.join(filter(None, search))
+    return found
+
+
 def patience_factor() -> float:
     """How much longer than on a quiet machine a case may take, from HANDGRAD_FUZZ_PATIENCE."""
     asked = float(os.environ.get("HANDGRAD_FUZZ_PATIENCE", "1"))
@@ -101,16 +109,13 @@ class _Worker:
         temporary.mkdir()
         (self.folder / "beat").write_bytes(BEAT.pack(self.next, -1, 0))
         job = self.job._replace(first=self.next, seconds=seconds, folder=str(self.folder))
-        environment = {**os.environ, "TMPDIR": str(temporary)}
-        search = [str(FOLDER.parent), environment.get("PYTHONPATH", "")]
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, search))
         with open(self.folder / "errors", "wb") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "fuzz.harness.worker", "run", json.dumps(job)],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                env=environment,
+                env=environment(TMPDIR=str(temporary)),
                 start_new_session=True,
             )
         self.beat = (self.next, -1)
@@ -202,12 +207,7 @@ class _Worker:
             [sys.executable, "-m", "fuzz.harness.worker", *command],
             capture_output=True,
             text=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(
-                    filter(None, (str(FOLDER.parent), os.environ.get("PYTHONPATH", "")))
-                ),
-            },
+            env=environment(),
             timeout=_STARTING * patience_factor(),
         )
         if told.returncode:

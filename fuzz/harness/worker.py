@@ -6,7 +6,6 @@ mapped into memory, and one JSON line per fault.
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import gc
 import json
@@ -18,15 +17,12 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fuzz.harness.surface import MEMORY, Case, Fault, generator, load
 
 BEAT: Final = struct.Struct("<qqq")  # the case being run, cases done, resident KiB at the start
-#: Faults of one kind in one place that are counted before the rest are only counted.
-_WRITTEN_ONCE: Final = 1
 
 
 class Job(NamedTuple):
@@ -55,15 +51,13 @@ def peak_kib() -> int:
     return 0
 
 
-@contextlib.contextmanager
-def _memory_bound(mebibytes: int) -> Iterator[None]:
+def _bound_memory(mebibytes: int) -> None:
     """Bound the address space, as a last line of defence for the machine."""
     if not sanitized():
         with open("/proc/self/statm", "rb") as statm:
             pages = int(statm.read().split()[0])
         limit = pages * resource.getpagesize() + 8 * (mebibytes << 20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    yield
 
 
 def _record(number: int, where: str, kind: str, message: str, program: str) -> dict[str, Any]:
@@ -95,13 +89,13 @@ def run(job: Job) -> None:
         open(folder / "beat", "r+b") as file,
         mmap.mmap(file.fileno(), BEAT.size) as beat,
         open(folder / "faults", "a") as faults,
-        _memory_bound(bound),
     ):
+        _bound_memory(bound)
 
         def write(found: dict[str, Any]) -> None:
             key = found["kind"], found["where"]
             seen[key] = seen.get(key, 0) + 1
-            if seen[key] > _WRITTEN_ONCE:
+            if seen[key] > 1:  # the first is written in full, the others are counted
                 found = {**found, "message": "", "program": ""}
             faults.write(json.dumps(found) + "\n")
             faults.flush()

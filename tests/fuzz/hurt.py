@@ -4,48 +4,49 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Final
 
 import numpy as np
 
 from fuzz.harness import Case, Fault
 
-PATIENCE = 1.0
+PATIENCE = 4.0
 MEMORY = 64
 
 _kept: list[np.ndarray] = []
 
 
-def _hang() -> None:
+def hang() -> None:
     while True:
         time.sleep(1.0)
 
 
-def _crash() -> None:
+def crash() -> None:
     os.abort()
 
 
-def _leave() -> None:
+def leave() -> None:
     os._exit(3)
 
 
-def _grow() -> None:
-    _kept.append(np.ones(256 << 17))
-    time.sleep(0.3)
+def grow() -> None:
+    _kept.append(np.ones(192 << 17))
+    time.sleep(0.5)
 
 
-def _raw() -> None:
+def raw() -> None:
     raise KeyError("a key")
 
 
-def _fault() -> None:
+def wrong() -> None:
     raise Fault("silent mismatch", "y is wrong")
 
 
-def _fine() -> None:
+def fine() -> None:
     pass
 
 
-_WAYS = (_fine, _fault, _raw, _hang, _crash, _leave, _grow)
+_WAYS: Final = (fine, wrong, raw, hang, crash, leave, grow)
 
 
 def draw(rng: np.random.Generator) -> Case:
