@@ -208,3 +208,5 @@ def _malformed(
         check_sentence(error)
         if any(a.tobytes() != before[name] for name, a in kept.items()):
             raise Fault("changed in part", "a refused step changed a parameter") from None
+    except MemoryError:  # of a huge array that was given on purpose
+        return

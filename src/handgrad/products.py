@@ -6,6 +6,7 @@ import numpy as np
 
 from handgrad import dispatch, kernels
 from handgrad.arrays import Array
+from handgrad.dispatch.signature import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops import matmul as matmul_op
 
@@ -18,11 +19,10 @@ def matmul(a: Array, b: Array, out: Array | None = None, precision: str | None =
     precision is that of `hg.get_precision()`. `out`, if given, is written and returned.
 
     Shapes: a (..., M, K) or (K,), b (..., K, N) or (K,), result (..., M, N).
-    Raises ShapeError where these do not fit or out has another shape or type, ArgumentError for an
-    unknown precision, EngineError where the CPU has no bfloat16 unit.
+    Raises ShapeError where these do not fit or out has another shape or type, ArgumentError for
+    what is no array and an unknown precision, EngineError where the CPU has no bfloat16 unit.
     Source: Transformer Layer notes, section 5.
     """
-    matmul_op.validate(a, b)
     if precision is not None:
         dispatch.check_precision(precision, "matmul: precision")
         if precision == "bf16":
@@ -45,20 +45,28 @@ def _shape(a: Array, b: Array) -> tuple[int, ...]:
 def _all_plain(a: Array, b: Array, out: Array) -> bool:
     """Whether the kernel can write the product of these straight into `out`."""
     arrays = (a, b, out)
-    return (
+    plain = (
         kernels.native is not None
         and dispatch.get_engine() != "reference"
+        and type(out) is np.ndarray
         and all(type(x) is np.ndarray and x.ndim >= 2 and x.dtype == out.dtype for x in arrays)
         and all(x.flags.aligned for x in arrays)
         and out.dtype in (np.float32, np.float64)
         and out.flags.carray
         and not np.may_share_memory(a, out)
         and not np.may_share_memory(b, out)
-        and out.shape == _shape(a, b)
     )
+    if plain:
+        matmul_op.validate(a, b)
+    return plain and bool(out.shape == _shape(a, b))
 
 
 def _written(c: Array, out: Array) -> Array:
+    if type(out) is not type(c) or (type(out) is np.ndarray and not out.flags.writeable):
+        found = "a read-only array" if type(out) is type(c) else shown(out)
+        raise ArgumentError(
+            f"matmul: out is {found}; allowed: an array as the operands are that can be written to"
+        )
     if tuple(out.shape) != tuple(c.shape) or out.dtype != c.dtype:
         raise ShapeError(
             f"matmul: out has shape {tuple(out.shape)}, {out.dtype}; "
@@ -73,6 +81,6 @@ def _check_float32(a: Array, b: Array) -> None:
     for name, x in (("a", a), ("b", b)):
         if type(x) is not np.ndarray or x.dtype != np.float32:
             raise ArgumentError(
-                f"matmul: {name} is {type(x).__name__} of {getattr(x, 'dtype', '?')}; "
+                f"matmul: {name} is {shown(x)}; "
                 f"allowed with precision='bf16': NumPy arrays of float32"
             )
