@@ -115,9 +115,9 @@ def test_what_dy_may_be(op: ModuleType) -> None:
     ):
         assert one is right is None or one.tobytes() == right.tobytes()
     name = op.__name__.rpartition(".")[2]
-    with pytest.raises(ShapeError, match=f"^{name}: dy is a ndarray; allowed: nested tuples"):
+    with pytest.raises(ShapeError, match=f"^{name}: dy is an array of float64 and shape"):
         op.backward(y, cache)
-    with pytest.raises(ShapeError, match=f"^{name}: dy is None; allowed: float64 and"):
+    with pytest.raises(ArgumentError, match=f"^{name}: dy is None; allowed: float64 and"):
         op.backward((None, final), cache)
     with pytest.raises(ShapeError, match=f"^{name}: dy is of float64 and has shape"):
         op.backward((y[:1], final), cache)

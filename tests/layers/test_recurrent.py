@@ -425,7 +425,7 @@ WRONG_CALLS: list[tuple[type[Exception], str, str, Mapping[str, Any]]] = [
     (
         ArgumentError,
         "RNN",
-        "lengths are of float64; allowed: integers",
+        "lengths is an array of float64 and shape",
         {"lengths": [1.0, 2.0, 2.0]},
     ),
 ]

@@ -125,7 +125,7 @@ def test_what_does_not_fit_is_refused() -> None:
     e, h, s0 = some(decoder)
     with pytest.raises(ShapeError, match=r"e has shape \(3, 4, 2\); allowed: \(3, T, 3\)"):
         decoder.forward(e[:, :, :2], h, s0)
-    with pytest.raises(ShapeError, match=r"h has shape \(3, 5, 3\); allowed: \(3, S, 4\)"):
+    with pytest.raises(ShapeError, match=r"h has shape \(3, 5, 3\); allowed: \(N, S, 4\)"):
         decoder.forward(e, h[:, :, :3], s0)
     with pytest.raises(ShapeError, match=r"s0 has shape \(2, 6\); allowed: \(3, 6\)"):
         decoder.forward(e, h, s0[:2])

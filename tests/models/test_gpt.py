@@ -271,7 +271,7 @@ def test_what_does_not_fit_is_refused() -> None:
         gpt.forward(np.array([[0, 7]]))
     with pytest.raises(ArgumentError, match="tokens go from -1 to 3"):
         gpt.start(np.array([[-1, 3]]))
-    with pytest.raises(ArgumentError, match="tokens are of float64; allowed: integers"):
+    with pytest.raises(ArgumentError, match="tokens is an array of float64 and shape"):
         gpt.forward(np.ones((2, 3)))
     with pytest.raises(ArgumentError, match="GPT: context is 0; allowed: 1 or more"):
         model(context=0)

@@ -121,6 +121,9 @@ def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.id)
 
 
+#: Why cases with an empty axis are not in the golden file.
+NOTHING_TO_SUM: Final = "results are empty or sums of nothing, and PyTorch refuses some of these"
+
 #: All cases, as their files list them.
 LISTED: Final[list[Case]] = []
 _EXEMPTIONS: Final = ("large", "no_differences", "not_in_torch", "not_annotated")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.op_cases.case import add
+from tests.op_cases.case import NOTHING_TO_SUM, add
 from tests.op_cases.makers import Maker, normal, uniform
 
 
@@ -21,6 +21,7 @@ for _op in ("layer_norm", "rms_norm"):
     add(_op, "one feature", _normed(5, 1, beta=_beta), eps=0.1)
     add(_op, "eps", _normed(3, 5, beta=_beta), eps=0.5)
     add(_op, "empty batch", _normed(0, 5, beta=_beta))
+    add(_op, "no steps", _normed(3, 0, 5, beta=_beta), not_in_torch=NOTHING_TO_SUM)
     add(_op, "large", _normed(211, 257, beta=_beta), large=True)
 
 
@@ -56,6 +57,14 @@ for _training in (True, False):
         training=_training,
         not_in_torch="PyTorch refuses an empty batch in training",
     )
+    for _label, _shape in (("channels", (3, 0, 5)), ("places", (3, 5, 0)), ("columns", (3, 0))):
+        add(
+            "batch_norm",
+            f"{_mode} no {_label}",
+            _batch_normed_makers(*_shape),
+            training=_training,
+            not_in_torch=NOTHING_TO_SUM,
+        )
     add(
         "batch_norm",
         f"{_mode} large",

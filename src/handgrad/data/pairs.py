@@ -6,6 +6,7 @@ start with # are passed over.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, find_file, read_utf8
+from handgrad.data.files import StrPath, find_file, read_lines
 from handgrad.data.ragged import Sequences, batch_order
 from handgrad.data.sources import POOL
 from handgrad.data.subwords import Subwords
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from jaxtyping import Int
 
 Row = tuple[str, str]
+#: Bytes of such a tuple and of its place in a list.
+_ROW: Final = 72
 
 UNITS: Final = ("characters", "words", "subwords")
 EXPECTED: Final = "a file with a source and a target in each line, a tab between them"
@@ -154,10 +157,13 @@ def load(
 def read_pairs(path: Path) -> list[Row]:
     """The pairs of a tab-separated file, spaces around each text taken away.
 
-    Raises DataError naming the line with another number of columns or with an empty one.
+    Raises DataError naming the line with another number of columns or with an empty one, and where
+    the rows need more memory than the bound of the file.
     """
     rows = []
-    for number, line in enumerate(read_utf8(path, EXPECTED).split("\n"), 1):
+    held = 0
+    for number, text, bound in read_lines(path, EXPECTED):
+        line = text.removesuffix("\n")
         if not line.strip() or line.startswith("#"):
             continue
         cells = [cell.strip() for cell in line.split("\t")]
@@ -170,6 +176,8 @@ def read_pairs(path: Path) -> list[Row]:
             side = "target" if cells[0] else "source"
             raise DataError(f"{path}: line {number:,} has an empty {side}; expected text")
         rows.append((cells[0], cells[1]))
+        held += _ROW + sys.getsizeof(cells[0]) + sys.getsizeof(cells[1])
+        bound.check(held)
     if not rows:
         raise DataError(f"{path} has no pairs; expected {EXPECTED}")
     return rows

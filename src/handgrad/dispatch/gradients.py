@@ -44,13 +44,15 @@ def _words(like: Any) -> str:
     return f"{dtype} and {tuple(shape)}"
 
 
-def as_gradient(op: str, dy: Any, like: Any, of: str) -> Any:
+def as_gradient(op: str, dy: Any, like: Any, of: str, optional: bool = False) -> Any:
     """dy as an array, nested as the outputs.
 
     Raises ArgumentError where it is no array, or of another library than `of`; ShapeError unless it
     is like the outputs. None may stand for the gradient of an output beside the first.
     """
     if type(like) is tuple:
+        if dy is None and optional:
+            return None
         array = as_array(dy)
         if array is None:
             raise ArgumentError(f"{op}: dy is {shown(dy)}; allowed: {_words(like)}, as y")
@@ -71,9 +73,7 @@ def as_gradient(op: str, dy: Any, like: Any, of: str) -> Any:
             f"outputs"
         )
     return tuple(
-        None
-        if given is None and number > 0 and type(output) is tuple
-        else as_gradient(op, given, output, of)
+        as_gradient(op, given, output, of, optional or number > 0)
         for number, (given, output) in enumerate(zip(dy, like, strict=True))
     )
 

@@ -199,7 +199,7 @@ def _dispatched_backward(
             check_apart(stem, out, (dy, tuple(cache), plus), overwrites)
         try:
             gradients = reference(dy, cache)
-        except (TypeError, ValueError, AttributeError, IndexError) as error:
+        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
             if like is not None:
                 raise
             raise ArgumentError(

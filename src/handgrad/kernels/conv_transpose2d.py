@@ -42,7 +42,7 @@ def forward(
     places = tuple(n - 2 * p for n, p in zip(unpadded, paddings, strict=True))
     image = (batch, channels, *places)
     strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
-    sizes = (*image, filters, *kernel, *strides, *paddings, *dilations, int(groups), *size)
+    sizes = (*image, filters, *kernel, *strides, *paddings, *dilations, groups, *size)
     y = empty(image, x.dtype)
     _forward(x, weight, bias, y, sizes)
     return y, Cache(x, weight, bias, sizes)

@@ -157,18 +157,22 @@ void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, I
     const RowGradients<T> dlosses(dloss, divisor);
     for_rows<T, 1>(axis, {x.data()}, dx.data(), [&](long row, auto in, T* out) {
         const long c = target.data()[row];
+        const T scale = dlosses[row];
         if (c == ignore_index) {
-            std::fill_n(out, classes, T(0));
+            std::fill_n(out, classes, scale * T(0));
             return;
         }
         const T* scores = in[0];
-        const T scale = dlosses[row];
+        const T score = scores[c];  // dx may lie where x lies
         const T highest = keep.highest[row], log_sum = keep.log_sum[row], q_sum = keep.q_sum[row];
         for_lanes<T>(0, classes, [=](auto lanes) {
             const Vec<T> p = exp(Vec<T>(lanes.load(scores) - highest - log_sum));
             lanes.store(out, scale * (p * q_sum - smoothing.share * smoothing.weights(lanes)));
         });
-        out[c] -= scale * (smoothing.keep * smoothing.weight_of(c));
+        // Anew, and not taken off the product: ∞ − ∞ would be NaN.
+        const T p = exp(splat(score - highest - log_sum))[0];
+        const T w = smoothing.weight_of(c);
+        out[c] = scale * (p * q_sum - smoothing.share * w - smoothing.keep * w);
     });
 }
 

@@ -8,12 +8,20 @@
 namespace handgrad {
 namespace {
 
+// The values of x, but for those along its last axis; they may be none while there are rows.
+template <class T>
+long rows_of(const In<T>& x) {
+    long rows = 1;
+    for (int axis = 0; axis + 1 < x.ndim(); axis++) rows *= x.shape(axis);
+    return rows;
+}
+
 template <class T>
 void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::optional<In<T>> plus,
                    Out<T> y, std::optional<Out<T>> saved, int activation, double slope) {
     const long outputs = static_cast<long>(weight.shape(0));
     const long inputs = static_cast<long>(weight.shape(1));
-    const long rows = static_cast<long>(y.size()) / std::max(outputs, 1L);
+    const long rows = rows_of(x);
     nb::gil_scoped_release release;
     multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
                              StridedPack<T>{weight.data(), inputs, 1},
@@ -56,12 +64,13 @@ void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T*
 }
 
 template <class T>
-void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<In<T>> plus,
-                    std::optional<Out<T>> dx, std::optional<Out<T>> dweight,
-                    std::optional<Out<T>> dbias, int activation, double slope) {
+void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
+                    std::optional<In<T>> plus, std::optional<Out<T>> dx,
+                    std::optional<Out<T>> dweight, std::optional<Out<T>> dbias, int activation,
+                    double slope) {
     const long outputs = static_cast<long>(weight.shape(0));
     const long inputs = static_cast<long>(weight.shape(1));
-    const long rows = static_cast<long>(dh.size()) / std::max(outputs, 1L);
+    const long rows = rows_of(x);
     constexpr int kIdentity = static_cast<int>(Activation::kIdentity);
     const bool identity = activation == kIdentity;
     nb::gil_scoped_release release;
@@ -69,7 +78,9 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, In<T> saved, std::optional<
     const T* da = identity ? dh.data() : own.data();
     if (!identity || dbias)
         with_activation<T>(activation, slope, [&](auto f) {
-            activation_gradient_rows(f, dh.data(), saved.data(), identity ? nullptr : own.data(),
+            // The identity looks at nothing that was saved.
+            activation_gradient_rows(f, dh.data(), saved ? saved->data() : dh.data(),
+                                     identity ? nullptr : own.data(),
                                      dbias ? dbias->data() : nullptr, rows, outputs);
         });
     if (dx)
@@ -91,7 +102,7 @@ void bind(nb::module_& m) {
           "bias"_a.noconvert().none(), "plus"_a.noconvert().none(), "y"_a.noconvert(),
           "saved"_a.noconvert().none(), "activation"_a, "slope"_a);
     m.def("dense_backward", &dense_backward<T>, "dh"_a.noconvert(), "x"_a.noconvert(),
-          "weight"_a.noconvert(), "saved"_a.noconvert(), "plus"_a.noconvert().none(),
+          "weight"_a.noconvert(), "saved"_a.noconvert().none(), "plus"_a.noconvert().none(),
           "dx"_a.noconvert().none(), "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(),
           "activation"_a, "slope"_a);
 }

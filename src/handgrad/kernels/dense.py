@@ -15,12 +15,12 @@ _forward, _backward = native.dense_forward, native.dense_backward
 
 
 class Cache(NamedTuple):
-    """x and W for the products; `saved` is h or a, whichever the derivative needs."""
+    """x and W for the products; `saved` is h or a, whichever the derivative needs, if any."""
 
     x: Array
     weight: Array
     bias: Array | None
-    saved: Array
+    saved: Array | None
     activation: int
     slope: float
 
@@ -40,7 +40,9 @@ def forward(
     apart = keeps_input(code) or (plus is not None and activation != "identity")
     saved = empty_like(y) if apart else None
     _forward(x, weight, bias, addend(plus, y), y, saved, code, negative_slope)
-    return y, Cache(x, weight, bias, y if saved is None else saved, code, negative_slope)
+    if saved is None and activation != "identity":
+        saved = y
+    return y, Cache(x, weight, bias, saved, code, negative_slope)
 
 
 def backward(

@@ -1,4 +1,6 @@
 // Max pooling: the largest value of every window and where it was found.
+#include <nanobind/stl/array.h>
+
 #include <atomic>
 #include <limits>
 
@@ -90,7 +92,7 @@ void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Place
 }
 
 template <class T>
-void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const std::vector<long>& sizes) {
+void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
     Vec<Place<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
@@ -131,7 +133,7 @@ void spread_in_twos(const Pooling& pool, const T* gradient, const Place<T>* winn
 }
 
 template <class T>
-void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const std::vector<long>& sizes) {
+void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
     Vec<Place<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;

@@ -9,6 +9,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from array_api_compat import array_namespace
+
 from handgrad.arrays import Array
 from handgrad.ops import gelu, leaky_relu, relu, sigmoid, silu, tanh
 from handgrad.ops.arguments import check_choice
@@ -51,9 +53,13 @@ def activate(
     negative_slope: float = 0.01,
     approximate: str = "none",
 ) -> Float[Array, "*shape"]:
-    """h = f(a); `negative_slope` counts for leaky_relu only, `approximate` for gelu only."""
+    """h = f(a); `negative_slope` counts for leaky_relu only, `approximate` for gelu only.
+
+    h is an array of its own: what a cache keeps and what the caller gets are never the same memory
+    where nothing is computed.
+    """
     if activation == "identity":
-        return a
+        return array_namespace(a).asarray(a, copy=True)
     options = own_options(activation, negative_slope, approximate)
     h, _ = _OPS[activation].forward.reference(a, **options)
     return h

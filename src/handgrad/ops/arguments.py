@@ -68,6 +68,8 @@ def check_linear_map(op: str, x: Array, weight: Array, bias: Array | None) -> No
         )
     if bias is not None:
         check_vector(op, "bias", bias, weights[0])
+    if weights[1] == 0:  # otherwise x is as large as that already
+        check_size(op, "y", (*shape[:-1], weights[0]))
 
 
 def check_same_shape(op: str, name: str, array: Array, x: Array) -> None:
@@ -119,3 +121,12 @@ def check_length_values(op: str, lengths: Array, most: int) -> None:
         raise ArgumentError(
             f"{op}: lengths go from {lengths.min()} to {lengths.max()}; allowed: 0 to {most}"
         )
+
+
+def check_places(op: str, x: Array, offset: int, base: float) -> None:
+    """Raise ArgumentError unless base > 0 and float64 tells the places of x (..., T, D) apart."""
+    if not base > 0.0:
+        raise ArgumentError(f"{op}: base is {base}; allowed: more than 0")
+    steps = x.shape[-2]
+    if not -(2**53) <= offset <= 2**53 - steps:
+        raise ArgumentError(f"{op}: offset is {offset}; allowed: {-(2**53)} to {2**53 - steps}")

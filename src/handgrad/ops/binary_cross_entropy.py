@@ -69,8 +69,9 @@ def forward(
     xp = array_namespace(x)
     log_one_plus = xp.log1p(xp.exp(-xp.abs(x)))
     negative_part = xp.where(x < 0, -x, xp.zeros_like(x))
+    positive_part = xp.where(x > 0, x, xp.zeros_like(x))
     minus_log_yes = negative_part + log_one_plus
-    minus_log_no = minus_log_yes + x
+    minus_log_no = positive_part + log_one_plus
     yes = logistic(x)
     no = logistic(-x)
     positives = target if pos_weight is None else pos_weight * target

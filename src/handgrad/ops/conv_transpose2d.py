@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_vector
+from handgrad.ops.arguments import check_size, check_vector
 from handgrad.ops.windows import (
     check_channels,
     check_groups,
@@ -77,6 +77,7 @@ def validate(
         x.shape[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
     )
     check_plane(op, "the output with its padding", places)
+    check_size(op, "y", (x.shape[0], out_channels * groups, *places))
     for size, p, k, n in zip(places, per_axis(padding, 2), kernel, x.shape[2:], strict=True):
         if size - 2 * p < 1 or k < 1 or n < 1:
             raise ShapeError(

@@ -11,6 +11,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.ops.arguments import check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -32,8 +33,7 @@ def validate(tokens: Array, weight: Array, *, padding_idx: int | None = None) ->
         raise ArgumentError(
             f"embedding: padding_idx is {padding_idx}; allowed: {-rows} to {rows - 1}"
         )
-    if isinstance(tokens, np.ndarray) and tokens.dtype.kind not in "iu":
-        raise ArgumentError(f"embedding: tokens are of {tokens.dtype}; allowed: integers")
+    check_size("embedding", "y", (*tokens.shape, weight.shape[1]))
 
 
 def validate_values(tokens: Array, weight: Array, *, padding_idx: int | None = None) -> None:

@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.ops.arguments import check_length_values
+from handgrad.ops.arguments import check_length_values, check_size
 from handgrad.ops.recurrence import (
     active_steps,
     blocks,
@@ -61,6 +61,7 @@ def validate(
     hidden = check_gates("gru", weight_hh, 3)
     check_weights("gru", x, weight_ih, weight_hh, bias_ih, bias_hh, state=hidden)
     check_state("gru", "h0", h0, x, hidden)
+    check_size("gru", "what is kept of the steps", (*x.shape[:2], 4 * hidden))
 
 
 def validate_values(

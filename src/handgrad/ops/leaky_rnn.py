@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_length_values, check_vector
+from handgrad.ops.arguments import check_length_values, check_size, check_vector
 from handgrad.ops.recurrence import (
     active_steps,
     check_matrix,
@@ -65,6 +65,7 @@ def validate(
     check_state("leaky_rnn", "h0", h0, x, hidden)
     if hasattr(alpha, "shape"):
         check_vector("leaky_rnn", "alpha", alpha, hidden)
+    check_size("leaky_rnn", "what is kept of the steps", (*x.shape[:2], hidden))
 
 
 def validate_values(

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation, part_of_backward
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_length_values
+from handgrad.ops.arguments import check_length_values, check_size
 from handgrad.ops.recurrence import (
     accumulating,
     active_steps,
@@ -85,6 +85,7 @@ def validate(
     check_weights("lstm", x, weight_ih, weight_hh, bias_ih, bias_hh, state=state)
     check_state("lstm", "h0", h0, x, state)
     check_state("lstm", "c0", c0, x, hidden)
+    check_size("lstm", "what is kept of the steps", (*x.shape[:2], 4 * hidden))
 
 
 def validate_values(

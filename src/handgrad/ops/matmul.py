@@ -11,6 +11,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.ops.arguments import check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -46,13 +47,16 @@ def validate(a: Array, b: Array, *, tile: tuple[int, int] | None = None) -> None
             f"allowed: (..., M, K) and (..., K, N) with the same K"
         )
     try:
-        if a_shape[:-2] != b_shape[:-2]:  # the look takes as long as a small product
-            np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
+        batch = a_shape[:-2]
+        if batch != b_shape[:-2]:  # the look takes as long as a small product
+            batch = np.broadcast_shapes(batch, b_shape[:-2])
     except ValueError:
         raise ShapeError(
             f"matmul: a has shape {a_shape} and b {b_shape}; "
             f"allowed: axes before the last two that broadcast"
         ) from None
+    if a_shape[-1] == 0 or batch:
+        check_size("matmul", "C", (*batch, *a_shape[-2:-1], *b_shape[-1:][: len(b_shape) - 1]))
     if tile is not None:
         if len(a_shape) < 2 or len(b_shape) < 2:
             raise ShapeError(

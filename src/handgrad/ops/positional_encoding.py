@@ -9,7 +9,8 @@ from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.errors import ArgumentError, ShapeError
+from handgrad.errors import ShapeError
+from handgrad.ops.arguments import check_places
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -22,8 +23,7 @@ class Cache(NamedTuple):
 def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
     if len(x.shape) < 2:
         raise ShapeError(f"positional_encoding: x has shape {tuple(x.shape)}; allowed: (..., T, D)")
-    if not base > 0.0:
-        raise ArgumentError(f"positional_encoding: base is {base!r}; allowed: more than 0")
+    check_places('positional_encoding', x, offset, base)
 
 
 def table(
@@ -33,6 +33,8 @@ def table(
 
     In float64; with an odd D the last column is a sine.
     """
+    if length == 0 or features == 0:  # however long the other one is
+        return np.zeros((length, features))
     pairs = np.arange((features + 1) // 2)
     frequency = base ** (-2.0 * pairs / max(features, 1))
     angle = np.arange(offset, offset + length)[:, np.newaxis] * frequency

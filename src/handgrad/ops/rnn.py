@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.ops.activation import activate
-from handgrad.ops.arguments import check_choice, check_length_values
+from handgrad.ops.arguments import check_choice, check_length_values, check_size
 from handgrad.ops.recurrence import (
     active_steps,
     check_gates,
@@ -63,6 +63,7 @@ def validate(
     check_weights("rnn", x, weight_ih, weight_hh, bias_ih, bias_hh, state=hidden)
     check_state("rnn", "h0", h0, x, hidden)
     check_choice("rnn", "nonlinearity", nonlinearity, NONLINEARITIES)
+    check_size("rnn", "what is kept of the steps", (*x.shape[:2], hidden))
 
 
 def validate_values(

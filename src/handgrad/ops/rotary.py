@@ -9,7 +9,8 @@ from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.errors import ArgumentError, ShapeError
+from handgrad.errors import ShapeError
+from handgrad.ops.arguments import check_places
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -27,15 +28,16 @@ def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
         raise ShapeError(
             f"rotary: x has shape {tuple(x.shape)}; allowed: (..., T, d) with an even d"
         )
-    if not base > 0.0:
-        raise ArgumentError(f"rotary: base is {base!r}; allowed: more than 0")
+    check_places('rotary', x, offset, base)
 
 
 def angles(
     length: int, features: int, *, offset: int = 0, base: float = 10000.0
 ) -> Float[np.ndarray, "T half"]:
     """θ[t, i] = (offset + t) base^(−2i/d) for the d/2 pairs of features, in float64."""
-    frequency = base ** (-2.0 * np.arange(features // 2) / max(features, 1))
+    if length == 0 or features == 0:  # however long the other one is
+        return np.zeros((length, features // 2))
+    frequency = base ** (-2.0 * np.arange(features // 2) / features)
     return np.arange(offset, offset + length)[:, np.newaxis] * frequency
 
 

@@ -8,6 +8,8 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
+from handgrad.dispatch.signature import shown
+from handgrad.errors import ArgumentError
 from handgrad.ops.arguments import check_axis, check_eps
 
 if TYPE_CHECKING:
@@ -23,8 +25,11 @@ class Cache(NamedTuple):
 
 
 def validate(x: Array, *, axes: int | tuple[int, ...] = (-2, -1), eps: float = 1e-5) -> None:
-    for axis in (axes,) if isinstance(axes, int) else axes:
+    several = (axes,) if isinstance(axes, int) else axes
+    for axis in several:
         check_axis("standardize", axis, x)
+    if len({axis % len(x.shape) for axis in several}) != len(several):
+        raise ArgumentError(f"standardize: axes are {shown(several)}; allowed: each axis once")
     check_eps("standardize", eps)
 
 

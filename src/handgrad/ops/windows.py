@@ -20,7 +20,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops.activation import check_activation
-from handgrad.ops.arguments import check_vector
+from handgrad.ops.arguments import check_size, check_vector, shown
 
 Setting = int | Sequence[int]
 
@@ -173,15 +173,15 @@ def check_setting(op: str, name: str, setting: Any, axes: int, *, least: int) ->
     if (
         not isinstance(given, tuple | list)
         or len(given) != axes
-        or not all(is_whole(number) and least <= number < _LIMIT for number in given)
+        or not all(_is_whole(number) and least <= number < _LIMIT for number in given)
     ):
         allowed = "an int" if axes == 1 else "an int or two ints"
         raise ArgumentError(
-            f"{op}: {name} is {setting!r}; allowed: {allowed}, from {least} to {_LIMIT - 1}"
+            f"{op}: {name} is {shown(setting)}; allowed: {allowed}, from {least} to {_LIMIT - 1}"
         )
 
 
-def is_whole(number: Any) -> bool:
+def _is_whole(number: Any) -> bool:
     """Whether it is an int, of Python or NumPy, and no bool."""
     return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
@@ -245,13 +245,10 @@ def check_convolution(
     check_channels(op, x, weight, in_channels * groups, groups)
     if bias is not None:
         check_vector(op, "bias", bias, out_channels)
-    check_moves(
-        op,
-        x.shape[2:],
-        weight.shape[2:],
-        per_axis(stride, axes),
-        per_axis(padding, axes),
-        per_axis(dilation, axes),
+    settings = per_axis(stride, axes), per_axis(padding, axes), per_axis(dilation, axes)
+    check_moves(op, x.shape[2:], weight.shape[2:], *settings)
+    check_size(
+        op, "y", (*x.shape[:1], out_channels, *moves(x.shape[2:], weight.shape[2:], *settings))
     )
 
 
@@ -261,9 +258,9 @@ def check_groups(op: str, side: str, channels: int, groups: int, others: int) ->
     `others` are the weight's channels on the other side; where both sides have none, one group.
     """
     most = channels if channels or not others else _LIMIT - 1
-    if not is_whole(groups) or not 1 <= groups <= max(most, 1) or channels % groups != 0:
+    if not 1 <= groups <= max(most, 1) or channels % groups != 0:
         raise ArgumentError(
-            f"{op}: groups is {groups!r}; allowed: a divisor of the {channels} {side} channels"
+            f"{op}: groups is {groups}; allowed: a divisor of the {channels} {side} channels"
         )
 
 
@@ -297,8 +294,8 @@ def check_pooling(
         check_setting(op, "padding", padding, 2, least=0)
         if stride is not None or any(per_axis(padding, 2)):
             raise ArgumentError(
-                f"{op}: stride is {stride!r} and padding is {padding!r} with kernel_size='global'; "
-                "allowed: None and 0"
+                f"{op}: stride is {shown(stride)} and padding is {padding!r} with "
+                "kernel_size='global'; allowed: None and 0"
             )
         kernel_size = tuple(places)
     check_setting(op, "kernel_size", kernel_size, 2, least=1)

@@ -164,7 +164,7 @@ def check_table(path: str, table: Any, keys: Keys) -> dict[str, Any]:
     prefix = f"{path}." if path else ""
     for name, value in table.items():
         if name not in keys:
-            raise RecipeError(f"{prefix}{name} is an unknown key; {_suggestion(name, keys)}")
+            raise RecipeError(f"{prefix}{cut(name)} is an unknown key; {_suggestion(name, keys)}")
         if not keys[name].kind.fits(value):
             near = ""
             if isinstance(value, str) and isinstance(keys[name].kind, Text):
@@ -197,8 +197,13 @@ def shown(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, dict):
         return "a table"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return cut(f'"{value}"' if isinstance(value, str) else str(value))
+
+
+def cut(text: str) -> str:
+    """The text in one line of a readable length."""
+    short = text if len(text) <= 60 else f"{text[:57]}..."
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

@@ -1,8 +1,11 @@
 #include "core/amx.h"
 
-#if defined(__AVX512F__) && defined(__linux__)
+#if defined(__AVX512F__)
+#include <cpuid.h>
+#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 #endif
 
 namespace handgrad {
@@ -22,9 +25,8 @@ bool handed_out() {
 
 // CPUID leaf 7: EDX bits 22 and 24 say AMX-BF16 and AMX-TILE.
 bool amx_present() {
-    unsigned a = 7, b, c = 0, d;
-    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    return (d >> 22 & 1) && (d >> 24 & 1);
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 1);
 }
 
 // Constructors and destructors cannot be compiled for another target.

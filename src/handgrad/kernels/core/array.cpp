@@ -302,9 +302,12 @@ const Registrar registrar([](nb::module_& m) {
     m.def("overlaps", &overlaps, "out"_a, "others"_a, "same"_a);
     m.def("seal", &seal, "outputs"_a, "kept"_a);
     m.def("seal_of", &seal_of, "kept"_a);
-    m.def("is_like", [](nb::handle given, nb::handle like, bool views) {
-        return is_like(given.ptr(), like.ptr(), views, false);
-    });
+    m.def(
+        "is_like",
+        [](nb::handle given, nb::handle like, bool views) {
+            return is_like(given.ptr(), like.ptr(), views, false);
+        },
+        "given"_a.none(), "like"_a, "views"_a);
 });
 
 }  // namespace

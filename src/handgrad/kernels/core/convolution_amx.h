@@ -70,6 +70,7 @@ class TapSum<AmxPair> {
             const Pair* kernel = packed_.data() + (group * panels_ + q) * panel_size();
             const AmxTiles registers(TileRows(lanes).rows, pairs_.rows);
             for (long j = 0; j < rows; j += together) {
+                breathe();
                 const long some = std::min(together, rows - j), tiles = some * pieces;
                 const auto place = [&](long t) {
                     return image + (j + t / pieces) * step * row_pitch_ + t % pieces * 16;

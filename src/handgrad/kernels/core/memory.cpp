@@ -29,9 +29,10 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kHugePage = 2 << 20;
 constexpr std::size_t kLargest = std::size_t(1) << 62;
-// A block goes back to the system where blocks in use and blocks kept would come to this much more
-// than were in use at once lately: blocks of a new size seldom fit another.
-constexpr std::size_t kSpare = std::size_t(512) << 20;
+// A block goes back to the system where blocks in use and blocks kept would come to so much more
+// than were in use at once lately, or to half as much more: a block fits no other size, and those
+// that a step uses one after another are all to be kept.
+constexpr std::size_t kSpare = std::size_t(64) << 20;
 // A window ends after a second, but not before so many blocks were taken, as the steps of a large
 // model are longer; and in any case after half a minute.
 constexpr long kWindow = 1'000'000'000, kLongestWindow = 30 * kWindow, kTakes = 1024;
@@ -123,7 +124,8 @@ class Store {
             Class& one = classes_[index];
             one.used--;
             used_ -= capacity;
-            if (used_ + kept_ + capacity <= std::max(peak_, last_peak_) + kSpare) {
+            const std::size_t peak = std::max(peak_, last_peak_);
+            if (used_ + kept_ + capacity <= peak + std::max(peak / 2, kSpare)) {
                 one.free = new (block.data) Link{one.free};
                 one.kept++;
                 kept_ += capacity;

@@ -24,5 +24,10 @@ NB_MODULE(HANDGRAD_MODULE, m) {
     handgrad::handle_forks_of_memory();
     handgrad::handle_forks_of_threads();
     m.attr("vector_bytes") = handgrad::kVectorBytes;
+#if defined(__clang__)
+    m.attr("compiler") = __VERSION__;
+#else
+    m.attr("compiler") = "GCC " __VERSION__;
+#endif
     for (auto bind : handgrad::binders()) bind(m);
 }

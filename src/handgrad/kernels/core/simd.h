@@ -12,6 +12,8 @@
 
 namespace handgrad {
 
+static_assert(sizeof(long) == 8, "sizes and positions are long: 64 bits of it are needed");
+
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
 constexpr int kVectorRegisters = 32;

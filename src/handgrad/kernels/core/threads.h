@@ -12,8 +12,8 @@
 
 #include <type_traits>
 
-// A thread-local variable in the memory that every thread starts with. Any other is allocated when a
-// thread first asks for it, and where that fails glibc ends the process.
+// A thread-local variable in the memory that every thread starts with. Any other is allocated when
+// a thread first asks for it, and where that fails glibc ends the process.
 #if defined(__ELF__)
 #define HANDGRAD_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
 #else
