@@ -144,6 +144,7 @@ def _compare(
     exact = results(lambda array: array.astype(np.float64))
     judge = Judge(
         "optimizer",
+        2**30,
         dtype.name,
         ordinary,
         lambda: results(lambda array: array),

@@ -194,7 +194,7 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
     def floor(index: int) -> float:
         return _floor(call, exact_dy) if index >= len(outputs) else 0.0
 
-    judge = Judge(call.op, precision, ordinary, own, bounds, replaced, floor, extent)
+    judge = Judge(call.op, len(outputs), precision, ordinary, own, bounds, replaced, floor, extent)
     for index, output in enumerate(outputs):
         if np.asarray(output).dtype != call.dtype:
             raise Fault("wrong dtype", f"y is of {np.asarray(output).dtype}")
@@ -389,6 +389,8 @@ def _malformed(rng: np.random.Generator) -> Case:
     def run() -> None:
         with _quiet():
             found = attempt("auto")
+            if "broadcast_to" in code:  # the reference would go over all of it
+                return
             right = attempt("reference")
             if isinstance(found, Exception) or isinstance(right, Exception):
                 if isinstance(found, MemoryError) or isinstance(right, MemoryError):
