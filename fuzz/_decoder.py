@@ -102,3 +102,5 @@ def _malformed(
         decoder.forward(**given)
     except HandgradError as error:
         check_sentence(error)
+    except MemoryError:  # of a huge array that was given on purpose
+        return

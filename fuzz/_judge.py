@@ -92,15 +92,18 @@ def bounds_of(nested: Any, precision: str) -> list[tuple[np.ndarray, np.ndarray]
 class Judge:
     """Holds results of one call against what they should be.
 
-    `own` gives the reference's results in the arrays' own type, `bounds` those with bounds, and
+    The first `outputs` of them are those of forward, the others gradients. `own` gives the
+    reference's results in the arrays' own type, `bounds` those with bounds, and
     `replaced` those of a run in float64 with other numbers where an input is NaN or infinite. They
-    are functions, since they are seldom needed, and give None where they cannot. `floor` is the
+    are functions, since they are seldom needed, and give None where they cannot. `extent` gives the
+    smallest and the largest finite magnitude among the inputs, without zeros. `floor` is the
     size of the terms that cancel in a kernel's formula for one result and not in the reference's.
     """
 
     def __init__(
         self,
         op: str,
+        outputs: int,
         precision: str,
         ordinary: bool,
         own: Callable[[], Sequence[Any] | None],
@@ -110,6 +113,7 @@ class Judge:
         extent: Callable[[], tuple[float, float]],
     ) -> None:
         self.op = op
+        self.outputs = outputs
         self.precision = precision
         self.ordinary = ordinary
         self._own, self._bounds, self._replaced, self._floor = own, bounds, replaced, floor
@@ -190,10 +194,12 @@ class Judge:
         one, other = (np.asarray(run[index]).astype(np.float64) for run in runs)
         free = (np.abs(one) < _LARGE) & (np.abs(one - other) <= 1e-6 * np.abs(one) + 1e-30)
         scale = np.abs(one[free]).max(initial=0.0)
-        good |= free & (np.abs(got - one) <= 1e-3 * scale)
+        good |= free & (np.abs(got - one) <= max(1e-3, _SHARE[self.precision]) * scale)
         signed = (np.abs(one) > _LARGE) & (np.abs(other) > _LARGE) & (one * other > 0)
         good |= signed & np.isinf(got) & (got * one > 0)
         good |= ~free & ~signed & ~np.isfinite(got)
+        if index >= self.outputs:  # a gradient of which all terms were left out
+            good |= np.isnan(exact) & (got == 0)
         if self.op in PADDED:
             good |= np.isnan(got)
         return good

@@ -315,8 +315,8 @@ _SPOILT: Final[tuple[str, ...]] = (
     "np.broadcast_to(a, (2**40, *a.shape)) if 0 < a.nbytes < 2**20 else a",
     "-a if a.dtype.kind != 'b' else ~a",
     "a + 1 if a.dtype.kind == 'i' else a",
-    "a + 2**40 if a.dtype.kind == 'i' else a",
-    "a * 0 - 2**63 if a.dtype.kind == 'i' else a",
+    "a + 2**40 if a.dtype == 'i8' else a",
+    "np.full_like(a, -(2**63)) if a.dtype == 'i8' else a",
     "a.astype('u8') - np.uint64(100) if a.dtype.kind == 'i' else a",
     "a.astype('f4') * np.float32('nan')",
 )

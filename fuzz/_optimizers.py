@@ -144,6 +144,7 @@ def _compare(
     exact = results(lambda array: array.astype(np.float64))
     judge = Judge(
         "optimizer",
+        2**30,
         dtype.name,
         ordinary,
         lambda: results(lambda array: array),
@@ -208,3 +209,5 @@ def _malformed(
         check_sentence(error)
         if any(a.tobytes() != before[name] for name, a in kept.items()):
             raise Fault("changed in part", "a refused step changed a parameter") from None
+    except MemoryError:  # of a huge array that was given on purpose
+        return

@@ -194,7 +194,7 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
     def floor(index: int) -> float:
         return _floor(call, exact_dy) if index >= len(outputs) else 0.0
 
-    judge = Judge(call.op, precision, ordinary, own, bounds, replaced, floor, extent)
+    judge = Judge(call.op, len(outputs), precision, ordinary, own, bounds, replaced, floor, extent)
     for index, output in enumerate(outputs):
         if np.asarray(output).dtype != call.dtype:
             raise Fault("wrong dtype", f"y is of {np.asarray(output).dtype}")
@@ -339,11 +339,16 @@ def _names_fault(error: TypeError) -> bool:
 
 
 def _outcome(function: Callable[[], Any]) -> Any:
-    """What a call gives; a HandgradError is a result, and must read like one."""
+    """What a call gives; a HandgradError is a result, and must read like one.
+
+    So is a MemoryError, where a huge array or setting was given on purpose.
+    """
     try:
         return function()
     except HandgradError as error:
         check_sentence(error)
+        return error
+    except MemoryError as error:
         return error
 
 
@@ -384,8 +389,12 @@ def _malformed(rng: np.random.Generator) -> Case:
     def run() -> None:
         with _quiet():
             found = attempt("auto")
+            if "broadcast_to" in code:  # the reference would go over all of it
+                return
             right = attempt("reference")
             if isinstance(found, Exception) or isinstance(right, Exception):
+                if isinstance(found, MemoryError) or isinstance(right, MemoryError):
+                    return
                 if isinstance(found, Exception) != isinstance(right, Exception):
                     raise Fault(
                         "engines disagree", f"auto: {_short(found)}; reference: {_short(right)}"
@@ -445,7 +454,7 @@ def _tampered(rng: np.random.Generator) -> Case:
         with _quiet(), hg.engine(engine):
             arrays = call.arrays()
             result = _outcome(lambda: _forward(call, arrays))
-            if isinstance(result, HandgradError):
+            if isinstance(result, Exception):
                 return
             way(call, later, arrays, *result, told)
 
@@ -464,13 +473,13 @@ def _foreign_cache(
     """A cache of another op."""
     other = draw_call(rng)
     result = _outcome(lambda: _forward(other, other.arrays()))
-    if other.op == call.op or isinstance(result, HandgradError):
+    if other.op == call.op or isinstance(result, Exception):
         return
     foreign_y, foreign = result
     dy = _plain_dy(rng, y if rng.random() < 0.5 else foreign_y, call.dtype)
     told.append(f"# backward is given a cache of {other.op}\n")
     found = _outcome(lambda: call.module.backward(dy, foreign))
-    if not isinstance(found, HandgradError):
+    if not isinstance(found, Exception):
         raise Fault("foreign cache", f"{call.op}.backward takes a cache of {other.op}")
 
 
@@ -499,7 +508,7 @@ def _junk_cache(
     told.append(f"hg.ops.{call.op}.backward(np.ones_like(y), {code})\n")
     dy = _plain_dy(rng, y, call.dtype)
     found = _outcome(lambda: call.module.backward(dy, evaluated(code)))
-    if not isinstance(found, HandgradError):
+    if not isinstance(found, Exception):
         raise Fault("foreign cache", f"{call.op}.backward takes {code} for a cache")
 
 
@@ -533,7 +542,7 @@ def _junk_dy(
     told.append(f"# dy is {code}{'' if whole else ' in its first place'}\n")
     given = wrong if whole else (wrong, *dy[1:])
     found = _outcome(lambda: call.module.backward(given, cache))
-    if isinstance(found, HandgradError) or not isinstance(part, np.ndarray):
+    if isinstance(found, Exception) or not isinstance(part, np.ndarray):
         return
     if np.shape(wrong) != part.shape:
         raise Fault("silent mismatch", f"dy = {code} is taken for one of shape {part.shape}")
@@ -598,7 +607,7 @@ def _overlapping_out(
             out[i] = shared[: gradient.size].reshape(gradient.shape)
     told.append("# out= shares memory with inputs, dy, y or itself\n")
     found = _outcome(lambda: call.module.backward(dy, cache, out=tuple(out)))
-    if isinstance(found, HandgradError):
+    if isinstance(found, Exception):
         return
     for one, other in zip(leaves(found), expected, strict=True):
         if (one is None) != (other is None) or (
@@ -617,7 +626,7 @@ def _with_plus(
     plus.lay(random_layout(rng))
     told.append(f"# plus= in layout {plus.layout}\n")
     found = _outcome(lambda: call.module.forward(**arrays, **call.settings(), plus=plus.array()))
-    if isinstance(found, HandgradError):
+    if isinstance(found, Exception):
         if plus.layout == "big-endian":
             return
         raise Fault("refused", str(found))
@@ -630,7 +639,7 @@ def _with_plus(
     more = Operand(np.asarray(rng.standard_normal(np.shape(first))).astype(call.dtype))
     more.lay(random_layout(rng))
     added = _outcome(lambda: call.module.backward(dy, found[1], plus=more.array()))
-    if isinstance(added, HandgradError):
+    if isinstance(added, Exception):
         if more.layout == "big-endian":
             return
         raise Fault("refused", str(added))

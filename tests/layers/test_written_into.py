@@ -50,7 +50,7 @@ def test_what_is_no_mapping_is_refused(layer: Layer, given: Any) -> None:
         layer.update_parameters(given)
     with pytest.raises(ArgumentError, match="allowed: a mapping of names to arrays"):
         BatchNorm(2).update_buffers(given)
-    with pytest.raises(ArgumentError, match="from_torch: .* mapping of names to arrays"):
+    with pytest.raises(ArgumentError, match=r"from_torch: .* mapping of names to arrays"):
         from_torch(given)
 
 
@@ -125,5 +125,5 @@ def test_packed_projections_are_three(shape: tuple[int, ...]) -> None:
     ids=str,
 )
 def test_a_name_without_a_counterpart_is_refused(state: Any) -> None:
-    with pytest.raises(ArgumentError, match="from_torch: .*; allowed"):
+    with pytest.raises(ArgumentError, match=r"from_torch: .*; allowed"):
         from_torch(state)

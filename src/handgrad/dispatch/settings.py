@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad import kernels
 from handgrad.dispatch.cores import ALLOWED, MOST_THREADS, default_threads
+from handgrad.dispatch.signature import shown
 from handgrad.errors import ArgumentError, EngineError
 
 ENGINES: Final = ("auto", "kernels", "reference")
@@ -82,8 +83,8 @@ def _block(**changes: Any) -> Iterator[None]:
 
 
 def _check_engine(name: str, origin: str = "engine") -> None:
-    if name not in ENGINES:
-        raise ArgumentError(f"{origin} is {name!r}; allowed: {', '.join(ENGINES)}")
+    if not isinstance(name, str) or name not in ENGINES:
+        raise ArgumentError(f"{origin} is {shown(name)}; allowed: {', '.join(ENGINES)}")
     if name == "kernels" and kernels.native is None:
         raise EngineError(f"engine 'kernels' is not available: {kernels.reason}")
 
@@ -110,8 +111,8 @@ def engine(name: str) -> Any:
 
 def check_precision(name: str, origin: str = "precision") -> None:
     """Raise ArgumentError for an unknown precision, EngineError for one that cannot be had."""
-    if name not in PRECISIONS:
-        raise ArgumentError(f"{origin} is {name!r}; allowed: {', '.join(PRECISIONS)}")
+    if not isinstance(name, str) or name not in PRECISIONS:
+        raise ArgumentError(f"{origin} is {shown(name)}; allowed: {', '.join(PRECISIONS)}")
     if name == "float32":
         return
     if get_engine() == "reference":
