@@ -71,8 +71,12 @@ def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
     at_the_point = (*leaves(done.y), np.asarray(done.gradients[name]))
     if not all(np.isfinite(each).all() for each in at_the_point):
         return "undecided"
-    far = list(_around(pair, done, name, _FAR, rng))
-    near = list(_around(pair, done, name, _NEAR, rng))
+    # The same ways out at both distances, so that they lead to the same sides of kinks.
+    seed = int(rng.integers(2**32))
+    far, near = (
+        list(_around(pair, done, name, distance, np.random.default_rng(seed)))
+        for distance in (_FAR, _NEAR)
+    )
     if min(len(far), len(near)) < _JUDGED:
         return "undecided"
     verdicts = [directional_row(pair, each, name, rng).verdict for each in far[:_JUDGED]]
