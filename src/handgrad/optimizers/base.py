@@ -61,7 +61,7 @@ def _layout(arrays: Mapping[str, Array]) -> Layout:
     return tuple((name, tuple(array.shape)) for name, array in arrays.items())
 
 
-def check_not_negative(optimizer: str, **values: float) -> None:
+def check_not_negative(optimizer: str, **values: Any) -> None:
     """Raise ArgumentError for the first of these hyperparameters that is negative or not finite."""
     for name, value in values.items():
         if not isinstance(value, float):
@@ -70,7 +70,7 @@ def check_not_negative(optimizer: str, **values: float) -> None:
             raise ArgumentError(f"{optimizer}: {name} is {value}; allowed: 0 or more")
 
 
-def check_decay_rates(optimizer: str, **values: float) -> None:
+def check_decay_rates(optimizer: str, **values: Any) -> None:
     """Raise ArgumentError for the first of these averaging rates that is outside 0 ≤ β < 1."""
     for name, value in values.items():
         if not isinstance(value, float):
