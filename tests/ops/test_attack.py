@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from handgrad import kernels
+from handgrad import kernels, ops
 from handgrad.dispatch import SKIP, engine
-from handgrad.errors import HandgradError
+from handgrad.errors import HandgradError, ShapeError
 from tests.op_cases import SMALL_CASES, Arrays, Case, each, leaves, mapped
 
 
@@ -26,6 +26,17 @@ def _values(case: Case) -> int:
 
 #: The small case of every op with the most values.
 ONE_PER_OP: Final = tuple({case.op: case for case in sorted(SMALL_CASES, key=_values)}.values())
+
+
+#: Ops whose kernels are held to the places of NaN and infinity in the reference.
+CALM: Final = frozenset(
+    {
+        *("matmul", "linear", "dense", "relu", "leaky_relu", "sigmoid", "tanh", "gelu", "silu"),
+        *("softmax", "layer_norm", "rms_norm", "batch_norm", "standardize", "dropout", "embedding"),
+        *("positional_encoding", "rotary"),
+        *("cross_entropy", "squared_error", "binary_cross_entropy"),
+    }
+)
 
 
 class Stranger:
@@ -389,3 +400,102 @@ def test_outputs_that_a_cache_shares_are_read_only(case: Case, on_engine: str) -
         if isinstance(output, np.ndarray) and any(np.shares_memory(output, k) for k in kept):
             assert not output.flags.writeable
     assert all(array.flags.writeable for array in arrays.values()), "the caller's stay as they were"
+
+
+#: Values at the edges of the float types; sums of the huge ones overflow, in an order's own way.
+EDGES: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e-45, -1e-40, 1e-20, 89.0, -746.0)
+#: Inputs in which `tests.tolerances.NON_FINITE` allows a difference.
+LEFT_ALONE: Final = {("batch_norm", "gamma"), ("cross_entropy", "weight")}
+
+
+def with_edges(case: Case, name: str, array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if array.dtype.kind != "f" or (case.op, name) in LEFT_ALONE:
+        return array
+    edges = rng.choice(np.array(EDGES), array.shape).astype(array.dtype)
+    return np.where(rng.random(array.shape) < 0.1, edges, array)
+
+
+def assert_same_places(found: Any, right: Any, name: str) -> None:
+    """NaN and both infinities stand in the same places."""
+    if right is None:
+        assert found is None
+        return
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(right), err_msg=name)
+    np.testing.assert_array_equal(np.isposinf(found), np.isposinf(right), err_msg=name)
+    np.testing.assert_array_equal(np.isneginf(found), np.isneginf(right), err_msg=name)
+
+
+@pytest.mark.skipif(kernels.native is None, reason="nothing to compare with")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each([case for case in SMALL_CASES if case.op in CALM])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nan_and_infinity_come_out_where_the_reference_has_them(case: Case, dtype: Any) -> None:
+    rng = np.random.default_rng(22)
+    for _ in range(2):
+        arrays = {
+            name: with_edges(case, name, array, rng) for name, array in case.arrays(dtype).items()
+        }
+        with engine("reference"):
+            right, right_cache = case.forward(arrays)
+            dy = case.random_like(right, "cotangent", dtype)
+            right_gradients = case.backward(dy, right_cache)
+        with engine("kernels"):
+            found, cache = case.forward(arrays)
+            gradients = case.backward(dy, cache)
+        for output, other in zip(leaves(found), leaves(right), strict=True):
+            assert_same_places(output, other, "y")
+        for name, gradient in right_gradients.items():
+            assert_same_places(gradients[name], gradient, f"d{name}")
+
+
+@each([case for case in SMALL_CASES if case.op in CALM])
+def test_indices_may_change_after_forward(case: Case, on_engine: str) -> None:
+    arrays = case.arrays()
+    indices = [array for array in arrays.values() if array.dtype.kind in "ib"]
+    y, cache = case.forward(arrays)
+    dy = case.random_like(y, "cotangent")
+    expected = case.backward(dy, cache)
+    for array in indices:
+        array[...] = array.dtype.type(2**62)
+    for name, gradient in case.backward(dy, cache).items():
+        np.testing.assert_array_equal(gradient, expected[name])
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint8, np.int16, np.uint32, np.uint64])
+@pytest.mark.parametrize("engine_name", ["auto", "reference"])
+def test_indices_are_compared_as_what_they_are(integer: Any, engine_name: str) -> None:
+    """Never as what is left of them in another type: -2**63 is not 0, 2**64 - 100 is not -100."""
+    x, table = _array(3, 300), _array(300, 2)
+    with engine(engine_name):
+        few = np.array([0, 100, 3], dtype=integer)
+        loss, cache = ops.cross_entropy.forward(x, few)
+        expected, expected_cache = ops.cross_entropy.forward(x, few.astype(np.int64))
+        assert loss == expected
+        one = np.asarray(1.0)
+        np.testing.assert_array_equal(
+            ops.cross_entropy.backward(one, cache), ops.cross_entropy.backward(one, expected_cache)
+        )
+        y, cache = ops.embedding.forward(few, table)
+        np.testing.assert_array_equal(y, table[few])
+        for wrong in (-(2**63), -(2**63) + 1, -1, 2**62, 2**63 - 1, 300):
+            for refused in (
+                lambda wrong=wrong: ops.embedding.forward(np.array([wrong]), table),
+                lambda wrong=wrong: ops.cross_entropy.forward(x[:1], np.array([wrong])),
+            ):
+                assert outcome(refused) is None
+        huge = np.array([2**64 - 100, 0, 0], dtype=np.uint64)
+        assert outcome(lambda: ops.cross_entropy.forward(x, huge)) is None
+        assert outcome(lambda: ops.embedding.forward(huge, table)) is None
+
+
+@pytest.mark.parametrize("engine_name", ["auto", "reference"])
+def test_sizes_beyond_any_memory_are_refused_before_memory_is_asked_for(engine_name: str) -> None:
+    long, wide = np.zeros((2**40, 0), np.float32), np.zeros((0, 2**40), np.float32)
+    with engine(engine_name):
+        for call in (
+            lambda: ops.matmul.forward(long, wide),
+            lambda: ops.linear.forward(long, long),
+            lambda: ops.dense.forward(long, long),
+        ):
+            with pytest.raises(ShapeError, match="would have shape"):
+                call()

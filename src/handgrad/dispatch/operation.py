@@ -77,6 +77,12 @@ def _refusal(arguments: Any) -> str | None:
     return None if floats is not None else "no array of floats"
 
 
+def _own_indices(value: Any) -> Any:
+    """Indices and masks as a cache may keep them: a copy, which the caller cannot change."""
+    own = type(value) is np.ndarray and value.dtype.kind in "ib"
+    return value.copy() if own else value
+
+
 def _check_kernel(name: str, refusal: str | None) -> None:
     """Raise EngineError if the user asked for kernels and there is none for this call."""
     if get_engine() == "kernels":
@@ -168,6 +174,8 @@ def _dispatched_forward(
             _check_kernel(f"ops.{stem}", refusal)
         spoil_recording(f"ops.{stem} ran as its reference")
         check("validate_values")(*args, **kwargs)
+        args = tuple(_own_indices(value) for value in args)
+        kwargs = {name: _own_indices(value) for name, value in kwargs.items()}
         y, kept = reference(*args, **kwargs)
         cache = reference_cache(stem, kept, y)
         return y if plus is None else addend(plus, y) + y, cache

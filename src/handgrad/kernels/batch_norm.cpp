@@ -97,10 +97,14 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
         sum_da += double(block_da);
         sum_da_x_hat += double(block_da_x_hat);
     });
-    if (dx != nullptr) {
-        const double share = training ? 1.0 / double(std::max(planes.values(), 1L)) : 0.0;
+    const T scale = c.gamma * c.inv_std;
+    if (dx != nullptr && !training) {
+        // Without the means: these are 0, and 0 times an x̂ that is not finite is NaN.
+        planes.each_lanes_again<T>(
+            [=](auto lanes) { lanes.store(dx, gradient(lanes, c.x_hat(lanes.load(x))) * scale); });
+    } else if (dx != nullptr) {
+        const double share = 1.0 / double(std::max(planes.values(), 1L));
         const T mean_da = T(sum_da * share), mean_da_x_hat = T(sum_da_x_hat * share);
-        const T scale = c.gamma * c.inv_std;
         planes.each_lanes_again<T>([=](auto lanes) {
             const Vec<T> x_hat = c.x_hat(lanes.load(x)), da = gradient(lanes, x_hat);
             lanes.store(dx, (da - mean_da - x_hat * mean_da_x_hat) * scale);
