@@ -461,6 +461,17 @@ def test_indices_may_change_after_forward(case: Case, on_engine: str) -> None:
         np.testing.assert_array_equal(gradient, expected[name])
 
 
+@pytest.mark.skipif(kernels.native is None, reason="a reference has no memory to reach beyond")
+@pytest.mark.parametrize("wrong", [-1, 2**40, -(2**63)])
+def test_kept_indices_are_looked_at_again(wrong: int) -> None:
+    y, cache = ops.embedding.forward(np.array([1, 2]), _array(3, 4))
+    cache.tokens[0] = wrong
+    assert outcome(lambda: ops.embedding.backward(y, cache)) is None
+    loss, cache = ops.cross_entropy.forward(_array(2, 4), np.array([1, 2]))
+    cache.target[0] = wrong
+    assert outcome(lambda: ops.cross_entropy.backward(np.ones_like(loss), cache)) is None
+
+
 @pytest.mark.parametrize("integer", [np.int8, np.uint8, np.int16, np.uint32, np.uint64])
 @pytest.mark.parametrize("engine_name", ["auto", "reference"])
 def test_indices_are_compared_as_what_they_are(integer: Any, engine_name: str) -> None:

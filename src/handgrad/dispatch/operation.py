@@ -227,11 +227,18 @@ def _dispatched_backward(
         if out is not None:
             check_out(stem, out, count)
             check_apart(stem, out, (dy, kept, plus), overwrites)
-        if plus is None:
-            return kernel.module.backward(dy, kept, out=out)
-        if kernel.backward_adds:
-            return kernel.module.backward(dy, kept, out=out, plus=plus)
-        return written(with_plus(plus, kernel.module.backward(dy, kept, out=out)), out)
+        try:
+            if plus is None:
+                return kernel.module.backward(dy, kept, out=out)
+            if kernel.backward_adds:
+                return kernel.module.backward(dy, kept, out=out, plus=plus)
+            gradients = kernel.module.backward(dy, kept, out=out)
+        except IndexError as error:  # kernels look at indices again before they reach memory
+            raise ArgumentError(
+                f"{stem}: the cache was changed since forward: {error}; allowed: the cache as "
+                f"{stem}.forward returned it"
+            ) from error
+        return written(with_plus(plus, gradients), out)
 
     return backward
 
