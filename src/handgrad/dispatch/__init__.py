@@ -13,6 +13,7 @@ from handgrad.dispatch.settings import (
     ENGINES,
     PRECISIONS,
     check_precision,
+    current_settings,
     engine,
     get_engine,
     get_precision,
@@ -21,7 +22,6 @@ from handgrad.dispatch.settings import (
     set_engine,
     set_precision,
     set_threads,
-    settings,
     threads,
 )
 
@@ -32,6 +32,7 @@ __all__ = [
     "KernelCache",
     "addend",
     "check_precision",
+    "current_settings",
     "engine",
     "get_engine",
     "get_precision",
@@ -43,7 +44,6 @@ __all__ = [
     "set_engine",
     "set_precision",
     "set_threads",
-    "settings",
     "takes_plus",
     "threads",
 ]

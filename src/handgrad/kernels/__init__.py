@@ -9,11 +9,11 @@ reference.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from types import ModuleType
 from typing import Final
 
 from handgrad.errors import EngineError
+from handgrad.kernels.loading import foreign_modules, load_module
 
 #: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
 PENDING: Final[frozenset[str]] = frozenset()
@@ -35,12 +35,14 @@ _SERVICES: Final = frozenset(
         "fits",
         "get_threads",
         "has_whole_rows",
+        "keep_threads_out",
         "kernel",
         "release_memory",
         "set_context_variable",
         "set_default_precision",
         "set_default_threads",
         "spoil_recording",
+        "watch_signals",
     }
 )
 
@@ -48,19 +50,17 @@ _SERVICES: Final = frozenset(
 def _load() -> tuple[ModuleType | None, str, str]:
     """The compiled module, the name of its instruction set, and why there is none if so."""
     try:
-        supported: tuple[str, ...] = import_module("handgrad.kernels._cpu").supported()
-    except ImportError:
-        return None, "", "the kernels were not compiled when handgrad was installed"
+        supported: tuple[str, ...] = load_module("_cpu").supported()
+    except ModuleNotFoundError:
+        why = foreign_modules() or "the kernels were not compiled when handgrad was installed"
+        return None, "", why
     wanted = os.environ.get("HANDGRAD_ISA")
     if wanted is not None and wanted not in supported:
         raise EngineError(
             f"HANDGRAD_ISA is {wanted!r}; allowed on this machine: {', '.join(supported)}"
         )
     name = wanted or supported[0]
-    try:
-        module = import_module(f"handgrad.kernels.{INSTRUCTION_SETS[name]}")
-    except ImportError as error:  # as for a HANDGRAD_BF16 that this machine does not have
-        raise EngineError(str(error)) from error
+    module = load_module(INSTRUCTION_SETS[name])
     _make_recordable(module)
     return module, name, ""
 

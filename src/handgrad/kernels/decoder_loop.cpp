@@ -11,6 +11,7 @@
 #include "core/decoder_cells.h"
 #include "core/decoder_scores.h"
 #include "core/epilogue.h"
+#include "core/gil.h"
 #include "core/packed_matrix.h"
 
 namespace handgrad {
@@ -88,7 +89,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const long batch = y.shape(0), steps = y.shape(1), hidden = y.shape(2);
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
     const long width = weight.shape(0);
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     auto run = [&]<class Entry>(auto score, auto cell) {
         const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
@@ -170,7 +171,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const long batch = dy.shape(0), steps = dy.shape(1), hidden = dy.shape(2);
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
     const long width = weight.shape(0), pitch = compared + gates;
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const Temporary<T> dscores(steps * batch * count);
     const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
     auto run = [&]<class Entry>(auto score, auto cell) {

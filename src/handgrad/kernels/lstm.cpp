@@ -1,4 +1,5 @@
 // LSTM: what a step does between its products; the steps themselves are in core/recurrence.h.
+#include "core/gil.h"
 #include "core/recurrence.h"
 #include "core/vectormath.h"
 
@@ -58,7 +59,7 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
                   std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
                   bool reverse, Out<T> y, Out<T> h_n, Out<T> c_n, Out<T> gates, Out<T> c) {
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, y.data());
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const Kept<T> kept(gates.data(), sequences.rows(), 4 * in.hidden);
     const LstmCell<T> cell{in.hidden, kept, c.data(), data_or_null(c0)};
@@ -82,7 +83,7 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
     T* h = const_cast<T*>(y.data());
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, {}, {}, h0, h);
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr, dh0, dc0);
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
     const Kept<T> kept(const_cast<T*>(gates.data()), sequences.rows(), 4 * in.hidden);
     const LstmCell<T> cell{in.hidden, kept, const_cast<T*>(c.data()), data_or_null(c0)};
