@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         TransformerDecoder,
         TransformerEncoder,
     )
+    from handgrad.memory import release_memory
     from handgrad.models import (
         CNN,
         GPT,
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
         Transformer,
         TwoLayerNet,
     )
-    from handgrad.memory import release_memory
     from handgrad.products import matmul
     from handgrad.training import Trainer
 

@@ -47,7 +47,9 @@ def test_a_wrong_handgrad_threads_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     monkeypatch.setenv("HANDGRAD_THREADS", wrong)
-    with pytest.raises(ArgumentError, match=r"HANDGRAD_THREADS is .*; allowed: a whole number from"):
+    with pytest.raises(
+        ArgumentError, match=r"HANDGRAD_THREADS is .*; allowed: a whole number from"
+    ):
         cores.default_threads()
 
 
@@ -58,7 +60,9 @@ def test_a_wrong_handgrad_threads_is_one_sentence(
 )
 def test_a_wrong_number_is_one_sentence(wrong: Any) -> None:
     for call in (hg.set_threads, hg.threads):
-        with pytest.raises(ArgumentError, match=r"threads is .*; allowed: a whole number from 1 to"):
+        with pytest.raises(
+            ArgumentError, match=r"threads is .*; allowed: a whole number from 1 to"
+        ):
             call(wrong)
 
 

@@ -35,7 +35,7 @@ def load_module(name: str) -> ModuleType:
 
 
 def foreign_modules() -> str:
-    """Which other Python the compiled modules here are for, as one part of a sentence; "" if none."""
+    """The other Python that the modules here were compiled for, for a sentence; "" if none was."""
     suffixes = {
         "".join(file.suffixes)
         for pattern in ("_cpu.*.so", "_cpu.*.pyd")
