@@ -1,6 +1,6 @@
-// The thread pool, to be run under ThreadSanitizer: jobs of many sizes, one after another and from
-// two threads at once, a job inside a job, sleeping workers and callers, busy neighbours, another
-// number of threads, a fork.
+// The thread pool and the store of memory, to be run under ThreadSanitizer: jobs of many sizes, one
+// after another and from two threads at once, a job inside a job, sleeping workers and callers,
+// busy neighbours, another number of threads in every call, exceptions and interrupts, forks.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,10 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/memory.h"
 #include "core/threads.h"
 
 using namespace handgrad;
@@ -78,11 +80,162 @@ void beside_neighbours() {
     }
 }
 
+void expect(bool right, const char* what) {
+    if (right) return;
+    std::printf("pool: %s\n", what);
+    std::abort();
+}
+
+// Whoever throws, the job has ended when the caller hears of it, and the next one is right.
+void exceptions() {
+    for (int i = 0; i < 300; i++) {
+        std::vector<int> frame(64);
+        std::atomic<int> inside = 0;
+        bool caught = false;
+        try {
+            parallel_for(64, 1, [&](long begin, long) {
+                inside++;
+                frame[static_cast<std::size_t>(begin)] = 1;
+                if (begin == i % 64) {
+                    inside--;
+                    throw std::runtime_error("chunk");
+                }
+                // Ends early where another chunk has thrown.
+                for (int n = 0; n < 50; n++) {
+                    try {
+                        breathe();
+                    } catch (...) {
+                        inside--;
+                        throw;
+                    }
+                }
+                inside--;
+            });
+        } catch (const std::runtime_error&) {
+            caught = true;
+        }
+        expect(caught, "an exception was lost");
+        expect(inside == 0, "a chunk runs on after its job");
+        fill_and_add(1000, 10);
+    }
+}
+
+// An interrupt that comes while the caller computes, or while it waits for the workers.
+std::atomic<bool> interrupted = false;
+void interrupts() {
+    set_interrupt_check(
+        [] {
+            fill_and_add(50, 5);  // as the handler of a signal may
+            if (interrupted.exchange(false)) throw std::runtime_error("interrupt");
+        },
+        pthread_self());
+    for (int i = 0; i < 6; i++) {
+        std::thread later([] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            interrupted = true;
+        });
+        bool caught = false;
+        try {
+            for (int n = 0; n < 1000; n++)
+                parallel_for(4, 1, [&](long begin, long) {
+                    // The first chunk, mostly the caller's, is short every other time.
+                    for (int turn = 0; turn < (begin == 0 && i % 2 ? 1 : 40); turn++) {
+                        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                        breathe();
+                    }
+                });
+        } catch (const std::runtime_error&) {
+            caught = true;
+        }
+        later.join();
+        expect(caught, "an interrupt was lost");
+        fill_and_add(1000, 10);
+    }
+}
+
+// Calls with other numbers of threads, from several threads at once; workers have those of their
+// call.
+void settings_of_calls() {
+    std::vector<std::thread> callers;
+    for (int own = 1; own <= 4; own++)
+        callers.emplace_back([own] {
+            for (int i = 0; i < 300; i++) {
+                const CallScope scope({own, own % 2 == 0});
+                parallel_for(20, 1, [&](long, long) {
+                    expect(get_threads() == own, "another number of threads");
+                    expect(precision_bf16() == (own % 2 == 0), "another precision");
+                });
+                fill_and_add(100, 7);
+            }
+        });
+    for (auto& caller : callers) caller.join();
+}
+
+// Blocks of many sizes taken in one thread and given back in another.
+void memory() {
+    std::vector<std::thread> threads;
+    for (unsigned seed = 1; seed <= 3; seed++)
+        threads.emplace_back([seed] {
+            unsigned random = seed;
+            std::vector<MemoryBlock> blocks;
+            for (int i = 0; i < 3000; i++) {
+                random = random * 1664525 + 1013904223;
+                const long size = static_cast<long>(random >> (8 + random % 16));
+                blocks.push_back(take_block(size, 1));
+                expect(static_cast<long>(blocks.back().capacity) >= size, "a block is too small");
+                *static_cast<char*>(blocks.back().data) = 1;
+                if (blocks.size() > 8) {
+                    give_back_block(blocks[random % 8]);
+                    blocks.erase(blocks.begin() + random % 8);
+                }
+                if (i % 1000 == 0) release_blocks();
+            }
+            for (const MemoryBlock& block : blocks) give_back_block(block);
+        });
+    for (auto& thread : threads) thread.join();
+}
+
+// The sanitizer cannot start threads in the child of a process that had several.
+#if defined(__SANITIZE_THREAD__)
+constexpr int kThreadsOfChild = 1;
+#else
+constexpr int kThreadsOfChild = 3;
+#endif
+
+// Forks while other threads compute and take memory.
+void forks() {
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> others;
+    for (int i = 0; i < 2; i++)
+        others.emplace_back([&] {
+            while (!stop) {
+                fill_and_add(500, 10);
+                give_back_block(take_block(100'000, 1));
+            }
+        });
+    for (int i = 0; i < 20; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            const CallScope scope({kThreadsOfChild, false});
+            give_back_block(take_block(200'000, 1));
+            many_jobs(20);
+            _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        expect(status == 0, "a child failed");
+    }
+    stop = true;
+    for (auto& thread : others) thread.join();
+}
+
 }  // namespace
 
 int main() {
+    handle_forks_of_memory();
+    handle_forks_of_threads();
     for (int threads : {2, 4, 1, 3}) {
-        set_threads(threads);
+        set_default_threads(threads);
         many_jobs(2000);
         std::thread other([] { many_jobs(1000); });
         many_jobs(1000);
@@ -91,16 +244,12 @@ int main() {
         long_waits();
         many_jobs(10);
         beside_neighbours();
+        exceptions();
     }
-    if (const pid_t child = fork(); child == 0) {
-        many_jobs(100);
-        _exit(0);
-    } else {
-        int status = 0;
-        waitpid(child, &status, 0);
-        if (status != 0) return 1;
-    }
+    settings_of_calls();
+    memory();
+    interrupts();
+    forks();
     many_jobs(100);
-    set_threads(1);  // the workers are joined
     std::puts("pool: no races");
 }

@@ -1,4 +1,4 @@
-"""Memory that runs out in a kernel is a MemoryError; memory that is kept for later is given back."""
+"""Memory that runs out in a kernel is a MemoryError; memory kept for later is given back."""
 
 from __future__ import annotations
 

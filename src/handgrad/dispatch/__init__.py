@@ -7,6 +7,7 @@ from handgrad.dispatch.settings import (
     ENGINES,
     PRECISIONS,
     check_precision,
+    current_settings,
     engine,
     get_engine,
     get_precision,
@@ -15,7 +16,6 @@ from handgrad.dispatch.settings import (
     set_engine,
     set_precision,
     set_threads,
-    settings,
     threads,
 )
 
@@ -27,6 +27,7 @@ __all__ = [
     "addend",
     "check_place",
     "check_precision",
+    "current_settings",
     "engine",
     "get_engine",
     "get_precision",
@@ -38,7 +39,6 @@ __all__ = [
     "set_engine",
     "set_precision",
     "set_threads",
-    "settings",
     "takes_plus",
     "threads",
 ]

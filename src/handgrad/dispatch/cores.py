@@ -1,8 +1,9 @@
 """How many threads the kernels use where nobody says: as many as the process may use cores.
 
 `HANDGRAD_THREADS` decides; without it the first number of `OMP_NUM_THREADS`, where that is a whole
-number from 1; without that the least of the cores this process may run on (sched_getaffinity, looked
-at again once a second) and what its control group may use of them (cgroup v1 and v2, rounded up).
+number from 1; without that the least of the cores this process may run on (sched_getaffinity,
+looked at again once a second) and what its control group may use of them (cgroup v1 and v2, rounded
+up).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _number(text: str) -> int | None:
 
 
 def _quota(root: Path) -> int:
-    """Cores that the control groups of this process allow it, rounded up; 0 where there is no limit.
+    """Cores that the control groups of this process allow it, rounded up; 0 where none says.
 
     A group is limited by those it lies in. In a container its own may be mounted as the outermost.
     """
@@ -58,7 +59,8 @@ def _quota(root: Path) -> int:
         return 0
     least = math.inf
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
         mounts = (controllers, "cpu") if controllers else ("", "unified")

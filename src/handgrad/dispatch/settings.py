@@ -1,11 +1,12 @@
 """Settings of the calls that follow: the engine, the precision of products, the number of threads.
 
 They belong to the context of whoever calls (PEP 567), as NumPy's errstate does. A block such as
-`with hg.engine("reference"): ...` holds in its thread and its asyncio task alone, whatever others do
-meanwhile. `set_engine` and the like, called in a block, hold until the block ends. Called outside of
-any block in the main thread, as at the top of a program, they are for the whole process: for every
-thread and task that has settled nothing itself, running or still to come. Called outside of any
-block in another thread or in a task of asyncio, they hold in that thread or task.
+`with hg.engine("reference"): ...` holds in its thread and its asyncio task alone, whatever others
+do meanwhile. `set_engine` and the like, called in a block, hold until the block ends. Called
+outside of any block in the main thread, as at the top of a program, they are for the whole process:
+for every thread and task that has set nothing itself, running or still to come. Called outside of
+any block in another thread or in a task of asyncio, they hold in that thread or task. A thread that
+is started in a block begins as all do, unless it is given a copy of the context.
 
 Kernels have a precision of the products of float32 arrays in dense, linear, matmul, the
 convolutions, the recurrent ops and attention. With `bf16` their operands are rounded to bfloat16 on
@@ -18,6 +19,7 @@ Results never differ by the number of threads.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -47,7 +49,7 @@ _process = Settings("auto", "float32", 0)
 _context: Final[ContextVar[Settings]] = ContextVar("handgrad.settings")
 
 
-def settings() -> Settings:
+def current_settings() -> Settings:
     """The settings in force."""
     return _context.get(_process)
 
@@ -75,7 +77,7 @@ def _set(new: Settings) -> None:
 
 @contextmanager
 def _block(**changes: Any) -> Iterator[None]:
-    token = _context.set(settings()._replace(**changes))
+    token = _context.set(current_settings()._replace(**changes))
     try:
         yield
     finally:
@@ -100,7 +102,7 @@ def set_engine(name: str) -> None:
     Raises ArgumentError for an unknown name, EngineError where there are no kernels.
     """
     _check_engine(name)
-    _set(settings()._replace(engine=name))
+    _set(current_settings()._replace(engine=name))
 
 
 def engine(name: str) -> Any:
@@ -130,7 +132,7 @@ def check_precision(name: str, origin: str = "precision") -> None:
 
 def get_precision() -> str:
     """The precision of the kernels' float32 products: `float32` or `bf16`."""
-    return settings().precision
+    return current_settings().precision
 
 
 def set_precision(name: str) -> None:
@@ -139,7 +141,7 @@ def set_precision(name: str) -> None:
     Raises ArgumentError for an unknown name, EngineError where there is no unit or no kernel.
     """
     check_precision(name)
-    _set(settings()._replace(precision=name))
+    _set(current_settings()._replace(precision=name))
 
 
 def precision(name: str) -> Any:
@@ -170,7 +172,7 @@ def set_threads(count: int) -> None:
     it may use cores: `HANDGRAD_THREADS`, `OMP_NUM_THREADS`, affinity and control groups decide.
     """
     _check_threads(count)
-    _set(settings()._replace(threads=count))
+    _set(current_settings()._replace(threads=count))
 
 
 def threads(count: int) -> Any:
@@ -184,6 +186,8 @@ def _begin() -> None:
     global _process
     count = default_threads()
     if kernels.native is not None:
+        atexit.register(kernels.native.keep_threads_out)
+        kernels.native.watch_signals(threading.main_thread().ident)
         kernels.native.set_context_variable(_context)
         kernels.native.set_default_threads(*count)
     name = os.environ.get("HANDGRAD_ENGINE", "auto")

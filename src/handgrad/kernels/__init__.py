@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from handgrad.errors import EngineError
+from handgrad.kernels.loading import foreign_modules, load_module
 
 #: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
 PENDING: Final[frozenset[str]] = frozenset()
@@ -41,6 +41,7 @@ _SERVICES: Final = frozenset(
         "get_threads",
         "has_whole_rows",
         "is_like",
+        "keep_threads_out",
         "kernel",
         "overlaps",
         "release_memory",
@@ -50,6 +51,7 @@ _SERVICES: Final = frozenset(
         "set_default_precision",
         "set_default_threads",
         "spoil_recording",
+        "watch_signals",
     }
 )
 
@@ -60,8 +62,8 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
         name for name, module in INSTRUCTION_SETS.items() if find_spec(f"{__name__}.{module}")
     ]
     if not compiled:
-        return None, "", (), _why_not_compiled()
-    runs: tuple[str, ...] = import_module(f"{__name__}._cpu").runs()
+        return None, "", (), foreign_modules() or _why_not_compiled()
+    runs: tuple[str, ...] = load_module("_cpu").runs()
     supported = tuple(name for name in compiled if name in runs)
     wanted = os.environ.get("HANDGRAD_ISA")
     if wanted is not None and wanted not in supported:
@@ -73,10 +75,7 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
         reason = f"none was compiled for this machine, only for {', '.join(compiled)}"
         return None, "", (), f"{reason}; install with HANDGRAD_BUILD=all"
     name = wanted or supported[0]
-    try:
-        module = import_module(f"{__name__}.{INSTRUCTION_SETS[name]}")
-    except ImportError as error:  # as for a HANDGRAD_BF16 that this machine does not have
-        raise EngineError(str(error)) from error
+    module = load_module(INSTRUCTION_SETS[name])
     _make_recordable(module)
     return module, name, supported, ""
 

@@ -14,6 +14,7 @@
 #include "core/decoder_cells.h"
 #include "core/decoder_scores.h"
 #include "core/epilogue.h"
+#include "core/gil.h"
 #include "core/lengths.h"
 #include "core/packed_matrix.h"
 
@@ -102,7 +103,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const long width = weight.shape(0);
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&a, &keys, &values});
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     auto run = [&]<class Entry>(auto score, auto cell) {
         const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
@@ -186,7 +187,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const long width = weight.shape(0), pitch = compared + gates;
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&keys, &values});
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const Temporary<T> dscores(steps * batch * count);
     const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
     auto run = [&]<class Entry>(auto score, auto cell) {

@@ -2,6 +2,7 @@
 #include "core/bf16.h"
 #include "core/binding.h"
 #include "core/epilogue.h"
+#include "core/gil.h"
 #include "core/memory.h"
 #include "core/rows.h"
 
@@ -22,7 +23,7 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::option
     const long outputs = static_cast<long>(weight.shape(0));
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = rows_of(x);
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
                              StridedPack<T>{weight.data(), inputs, 1},
                              ActivateTile<T>{activation, slope, y.data(), data_or_null(saved),
@@ -73,7 +74,7 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
     const long rows = rows_of(x);
     constexpr int kIdentity = static_cast<int>(Activation::kIdentity);
     const bool identity = activation == kIdentity;
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const Temporary<T> own(identity ? 0 : rows * outputs);
     const T* da = identity ? dh.data() : own.data();
     if (!identity || dbias)

@@ -1,4 +1,5 @@
 // Leaky units: what a step does beside its product; the steps themselves are in core/recurrence.h.
+#include "core/gil.h"
 #include "core/recurrence.h"
 #include "core/vectormath.h"
 
@@ -39,7 +40,7 @@ void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
     const Inputs<T> in(1, x, weight_ih, {}, {}, bias_ih, {}, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(g, sequences.rows(), in.hidden);
     run_forward<T>(in, sequences, LeakyCell<T>{in, alpha.data(), kept}, h_n.data());
@@ -54,7 +55,7 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
     const Inputs<T> in(1, x, weight_ih, {}, {}, {}, {}, {}, nullptr);
     const Gradients<T> out(dx, dweight_ih, {}, dbias_ih, {}, {}, dh0, {});
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(g, sequences.rows(), in.hidden);
     const LeakyCell<T> cell{in, alpha.data(), kept};

@@ -3,6 +3,7 @@
 
 #include "core/bf16.h"
 #include "core/binding.h"
+#include "core/gil.h"
 #include "core/vector_product.h"
 
 namespace handgrad {
@@ -68,7 +69,7 @@ void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
                            right.row_stride},
             WriteTile<T>{c_data + n * rows * columns, columns, outgrows_caches<T>(c.size())});
     };
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     if (is_vector_product(rows, depth, left, right)) {
         multiply_vectors(left, right, c_data, batch, columns, depth);
     } else if (is_vector_product(columns, depth, right_t, left_t)) {

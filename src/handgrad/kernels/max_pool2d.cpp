@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/binding.h"
+#include "core/gil.h"
 #include "core/pooling.h"
 #include "core/simd.h"
 #include "core/threads.h"
@@ -96,7 +97,7 @@ void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const PoolingSi
     const Pooling pool(sizes);
     Vec<Place<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
         for (long row = begin * pool.out_h; row < end * pool.out_h; row++) {
             const long plane = row / pool.out_h, j = row % pool.out_h;
@@ -138,7 +139,7 @@ void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const Pooling
     Vec<Place<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
     std::atomic<bool> strayed{false};
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
         bool outside = false;
         for (long plane = begin; plane < end; plane++) {

@@ -123,7 +123,7 @@ class TrainingStep:
         if not self._has_same_parameters():
             self._recorded.clear()
         batch = (*inputs, targets)
-        settings = dispatch.settings()[:2]
+        settings = dispatch.current_settings()[:2]
         try:
             for place, recorded in enumerate(self._recorded):
                 if recorded.settings == settings and recorded.calls.replay(batch):

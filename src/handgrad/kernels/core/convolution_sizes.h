@@ -24,8 +24,8 @@ struct Convolution {
     long kernel_values() const { return group_filters() * taps(); }
 };
 
-// The sizes as the Python side lists them. An array: to read them takes no memory, which a caster of
-// nanobind could not do without.
+// The sizes as the Python side lists them; in an array, as to read them must take no memory: a
+// caster of nanobind may not throw.
 using ConvolutionSizes = std::array<long, 16>;
 
 inline Convolution convolution_of(const ConvolutionSizes& s) {

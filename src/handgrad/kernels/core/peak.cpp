@@ -8,6 +8,7 @@
 
 #include "core/bf16.h"
 #include "core/binding.h"
+#include "core/gil.h"
 #include "core/threads.h"
 
 namespace handgrad {
@@ -48,7 +49,7 @@ double peak(const std::string& type, double seconds) {
     const auto rounds = type == "float32"   ? multiply_adds<float>
                         : type == "float64" ? multiply_adds<double>
                                             : bf16_multiply_adds;
-    nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     const int threads = get_threads();
     std::vector<double> rates(static_cast<std::size_t>(threads));
     using Clock = std::chrono::steady_clock;

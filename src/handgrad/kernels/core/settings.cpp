@@ -1,5 +1,7 @@
 #include "core/settings.h"
 
+#include <cstring>
+
 namespace handgrad {
 namespace {
 
@@ -28,7 +30,16 @@ const Registrar registrar([](nb::module_& m) {
         return own > 0 ? own : default_threads();
     });
     m.attr("most_threads") = kMostThreads;
-    set_interrupt_check(check_signals);
+    // Whoever imports the module may be any thread, so Python says which is the main one.
+    m.def(
+        "watch_signals",
+        [](unsigned long main) {
+            pthread_t thread;
+            static_assert(sizeof thread == sizeof main);
+            std::memcpy(&thread, &main, sizeof thread);
+            set_interrupt_check(check_signals, thread);
+        },
+        "main"_a);
 });
 
 }  // namespace

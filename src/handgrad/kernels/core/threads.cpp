@@ -449,8 +449,8 @@ CallScope::~CallScope() {
 Uninterrupted::Uninterrupted() { this_thread().uninterrupted++; }
 Uninterrupted::~Uninterrupted() { own_state->uninterrupted--; }
 
-void set_interrupt_check(void (*check)()) {
-    main_thread.store(pthread_self());
+void set_interrupt_check(void (*check)(), pthread_t main) {
+    main_thread.store(main);
     interrupt_check.store(check);
 }
 

@@ -10,6 +10,8 @@
 // handler raises ends the job in the same way.
 #pragma once
 
+#include <pthread.h>
+
 #include <type_traits>
 
 // A thread-local variable in the memory that every thread starts with. Any other is allocated when
@@ -75,9 +77,9 @@ void parallel_for(long count, long chunk, Body&& body) {
 // thread has ended already, or where a signal's handler raised. It costs some 10 ns.
 void breathe();
 
-// What breathe() calls on this thread, the main one, at most every 50 ms; it may throw. `check` may
-// run any other call meanwhile.
-void set_interrupt_check(void (*check)());
+// What breathe() calls on the main thread, at most every 50 ms; it may throw. `check` may run any
+// other call meanwhile. In a forked child the main thread is the one that forked.
+void set_interrupt_check(void (*check)(), pthread_t main);
 
 // To be called once, before the first fork.
 void handle_forks_of_threads();
