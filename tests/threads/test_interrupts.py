@@ -59,7 +59,8 @@ call = {name}()
 calls = 0
 sent = []
 def send():
-    sent.append(time.monotonic())
+    # In the time of all threads of this process, which neighbours of the machine do not count in.
+    sent.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
 
 a, = arrays((300, 300))
@@ -70,7 +71,7 @@ try:
         call()
         calls += 1
 except KeyboardInterrupt:
-    print(time.monotonic() - sent[0])
+    print(time.process_time() - sent[0])
 assert hg.matmul(a, a).tobytes() == expected
 """
 

@@ -155,7 +155,9 @@ def precision(name: str) -> Any:
 
 def _check_threads(count: int) -> None:
     if type(count) is not int or not 1 <= count <= MOST_THREADS:
-        found = repr(count) if not isinstance(count, int) else format(count, ".4g")
+        # Python refuses to write the digits of a huge number.
+        large = type(count) is int and count.bit_length() > 80
+        found = f"a number of {count.bit_length()} bits" if large else repr(count)
         raise ArgumentError(f"threads is {found}; {ALLOWED}")
 
 

@@ -65,6 +65,7 @@ void activation_gradient_image(int activation, double slope, const T* dy, const 
                                T* dbias, long filters, long positions) {
     with_activation<T>(activation, slope, [&](auto f) {
         for (long i = 0; i < filters; i++) {
+            breathe();
             Vec<T> sum{};
             // Beyond the last position dy is loaded as 0, and so is its gradient.
             for_lanes<T>(i * positions, (i + 1) * positions, [&](auto lanes) {

@@ -134,6 +134,7 @@ void pack_strips(const Cut<T>& cut, const Strips& strips, Range some, Range step
                  T* packed, long size) {
     for (long s = steps.begin; s < steps.end; s++)
         for_each_chunk(pack.lanes_adjacent(), cut.terms(s), [&](long p, long terms) {
+            breathe();
             pack_terms(cut, strips, some, steps, s, p, terms, pack, packed, size);
         });
 }
