@@ -25,12 +25,17 @@ class Outcome:
 
     @property
     def caught(self) -> bool:
-        return not self.report.ok
+        """Whether it is told, be it as a remark: some of these bugs leave the gradient right."""
+        return not self.report.ok or any(map(self._names_it, self.report.remarks))
+
+    @property
+    def told(self) -> tuple[Fault, ...]:
+        return (*self.report.faults, *self.report.remarks)
 
     @property
     def fault(self) -> Fault:
         """The fault that names the bug; if none does, the first."""
-        return next(filter(self._names_it, self.report.faults), self.report.faults[0])
+        return next(filter(self._names_it, self.told), self.told[0])
 
     @property
     def named(self) -> bool:
@@ -39,9 +44,9 @@ class Outcome:
         Only what is told of the inputs on which the bug first shows counts for the blame: where
         those are the usual ones, a bug may spread from there.
         """
-        if not self.caught or not any(map(self._names_it, self.report.faults)):
+        if not self.caught or not any(map(self._names_it, self.told)):
             return False
-        first = self.report.faults[0].situation
+        first = self.told[0].situation
         blamed = {each.gradient for each in self.report.faults if each.situation == first}
         return blamed <= {*self.bug.gradients, ""}
 

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
         engine,
         get_engine,
         get_precision,
+        get_threads,
         precision,
         set_engine,
         set_precision,
+        set_threads,
+        threads,
     )
     from handgrad.layers import (
         GRU,
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
         TransformerDecoder,
         TransformerEncoder,
     )
+    from handgrad.memory import release_memory
     from handgrad.models import (
         CNN,
         GPT,
@@ -75,7 +79,6 @@ if TYPE_CHECKING:
         TwoLayerNet,
     )
     from handgrad.products import matmul
-    from handgrad.threads import get_threads, set_threads
     from handgrad.training import Trainer
 
 __version__ = "0.1.0"
@@ -138,9 +141,11 @@ __all__ = [
     "ops",
     "optimizers",
     "precision",
+    "release_memory",
     "set_engine",
     "set_precision",
     "set_threads",
+    "threads",
     "training",
 ]
 
@@ -166,10 +171,10 @@ _HOMES: Final = {
     "check": "handgrad.checking",
     "Notes": "handgrad.derivation.notes",
     "notes": "handgrad.derivation.notes",
-    "get_threads": "handgrad.threads",
-    "set_threads": "handgrad.threads",
+    "release_memory": "handgrad.memory",
     **dict.fromkeys(("SKIP", "engine", "get_engine", "set_engine"), "handgrad.dispatch"),
     **dict.fromkeys(("get_precision", "precision", "set_precision"), "handgrad.dispatch"),
+    **dict.fromkeys(("get_threads", "threads", "set_threads"), "handgrad.dispatch"),
 }
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 
 class HandgradError(Exception):
-    """Base of every error raised on purpose; the command line prints it and exits with code 2."""
+    """Base of every error raised on purpose; the command line prints it and exits with code 2.
+
+    Its text is one line: control characters that it has from a file or from its name are escaped.
+    """
+
+    def __str__(self) -> str:
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in super().__str__())
 
 
 class ShapeError(HandgradError, ValueError):

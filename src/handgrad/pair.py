@@ -39,5 +39,7 @@ class Pair:
     context: Callable[[], AbstractContextManager[Any]] = nullcontext
     #: The name of the op that this is, or is meant to be, if known.
     op: str | None = None
+    #: True where None for a gradient says that the input is a constant, as PyTorch has it.
+    none_is_constant: bool = False
     #: False where only float32 goes in, as in a module that cannot be converted.
     takes_float64: bool = True

@@ -297,11 +297,52 @@ def test_a_fault_in_json(handgrad, scaled):
     assert fault["kind"] == "wrong count"
 
 
-def test_a_backward_that_raises_is_a_fault(handgrad, scaled):
+def test_a_backward_that_raises_cannot_be_judged(handgrad, scaled):
     result = handgrad("check", "scaled_file:forward,raising", "--shape", "x=5,3")
-    assert result.exit_code == 1, result.output
+    assert result.exit_code == 2, result.output
     assert "backward raises RuntimeError: not written yet" in " ".join(result.stdout.split())
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("backward", "code", "words"),
+    [
+        ("return 2 * x * dy", 0, "every gradient is right"),
+        ("return (2 * x * dy).astype('f8')", 0, "in float32: dx is of float64"),
+        ("return x * dy", 1, "dx: "),
+        ("return 1 / 0", 2, "backward raises ZeroDivisionError: division by zero (line 5 of"),
+        ("raise SystemExit(0)", 2, "backward raises SystemExit: 0 (line 5 of"),
+        ("return exit(1)", 2, "backward raises SystemExit: 1"),
+        ("return dy[7, 0] * x", 2, "backward raises IndexError: index 7 is out of bounds"),
+    ],
+)
+def test_the_exit_code_is_the_verdict(handgrad, here, backward, code, words):
+    (here / "mine.py").write_text(
+        f"def forward(x):\n    return x * x, x\n\ndef backward(dy, x):\n    {backward}\n"
+    )
+    result = handgrad("check", "mine.py", "--shape", "x=5,3")
+    assert result.exit_code == code, result.output
+    assert words in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("forward", "words"),
+    [
+        ("x @ x, x", "forward raises ValueError: matmul"),
+        ("x * np.random.random(x.shape), x", "forward is random"),
+        ("x", "forward returns a ndarray; allowed: (y, cache)"),
+        ("exit(0)", "forward raises SystemExit: 0"),
+    ],
+)
+def test_what_cannot_be_judged_is_2(handgrad, here, forward, words):
+    (here / "mine.py").write_text(
+        f"import numpy as np\n\ndef forward(x):\n    return {forward}\n\n"
+        "def backward(dy, x):\n    return dy\n"
+    )
+    result = handgrad("check", "mine.py", "--shape", "x=5,3")
+    assert result.exit_code == 2, result.output
+    assert words in " ".join(result.output.split())
 
 
 def test_an_interrupt_is_130(handgrad, scaled):
@@ -349,8 +390,12 @@ def test_as_a_program(here):
         (["scaled_file", "--shape", "x"], "found no name and sizes"),
         (["scaled_file", "--shape", "x=2,,3"], "found no name and sizes"),
         (["scaled_file", "--shape", "x=int0:3"], "nothing is below 0"),
-        (["scaled_file", "--inputs", "nowhere.npz"], "nowhere.npz does not exist"),
-        (["scaled_file", "--inputs", "scaled_file.py"], "no .npz file of arrays"),
+        (["scaled_file", "--shape", "x=" + "9" * 5000], "one with too many digits"),
+        (["scaled_file", "--shape", "x=int" + "9" * 30 + ":3"], "one with too many digits"),
+        (["scaled_file", "--shape", "x=" + "1," * 33], "found 33 sizes"),
+        (["scaled_file", "--shape", "x=2000000000,2000000000"], "found 2⁶⁰ values or more"),
+        (["scaled_file", "--inputs", "nowhere.npz"], "nowhere.npz is missing"),
+        (["scaled_file", "--inputs", "scaled_file.py"], "expected a whole .npz file of numbers"),
         (["scaled_file", "--shape", "x=3", "--option", "factor"], "found no name and value"),
         (["scaled_file", "--shape", "x=3", "--option", "seed=1"], "a setting of the check"),
         (["scaled_file", "--shape", "x=3", "--wrt", "z"], "wrt has 'z'; allowed: x"),
@@ -373,7 +418,9 @@ def test_a_file_named_like_an_op_is_not_taken_for_it(refused, here):
 
 def test_a_single_array_is_no_input_file(refused, scaled):
     np.save(scaled / "x.npy", np.zeros(3))
-    assert "no .npz file of arrays" in refused("check", "scaled_file", "--inputs", "x.npy")
+    assert "expected a whole .npz file of numbers" in refused(
+        "check", "scaled_file", "--inputs", "x.npy"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from handgrad import data
+from handgrad.training import start_run
 
 
 def test_evaluate_says_what_the_summary_says(handgrad, digits_run):
@@ -57,7 +58,7 @@ def test_a_run_that_is_not_finished(refused, digits_run, tmp_path):
 
 
 def test_a_run_of_a_program(refused, tmp_path):
-    (tmp_path / "config.toml").write_text("[trainer]\nepochs = 1\n")
+    start_run(tmp_path, "[trainer]\nepochs = 1\n").close()
     assert "is no recipe; expected a run of `handgrad train`" in refused("evaluate", tmp_path)
 
 
@@ -70,12 +71,14 @@ def test_a_damaged_run(refused, digits_run, tmp_path):
     (run / "config.toml").write_text("[data")
     assert "config.toml is damaged" in refused("evaluate", run)
     (run / "config.toml").write_bytes(b"\xff")
-    assert "expected text in UTF-8" in refused("evaluate", run)
+    assert "config.toml is damaged" in refused("evaluate", run)
 
 
-def test_weights_of_another_model(refused, digits_run, tmp_path):
+def test_an_edited_config_says_how_to_change_a_setting(refused, digits_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(digits_run, run)
     config = run / "config.toml"
     config.write_text(config.read_text().replace("features = 128", "features = 127"))
-    assert "model.safetensors does not fit" in refused("evaluate", run)
+    message = refused("evaluate", run)
+    assert "config.toml is damaged or was changed" in message
+    assert f"handgrad train --resume {run} --set KEY=VALUE" in message

@@ -68,6 +68,6 @@ def test_a_damaged_tokenizer_is_one_sentence(refused, text_run, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(text_run, copy)
     (copy / "tokens.json").write_text("[]")
-    assert "tokens.json is JSON of another kind" in refused("generate", copy)
+    assert "tokens.json is damaged or was changed" in refused("generate", copy)
     (copy / "tokens.json").unlink()
     assert "tokens.json is missing" in refused("generate", copy)

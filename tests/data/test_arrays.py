@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from handgrad import data
-from handgrad.errors import DataError
+from handgrad.errors import ArgumentError, DataError
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (20, 6, 6), dtype=np.uint8)
@@ -60,7 +60,7 @@ def test_npz_that_is_no_data_set(tmp_path, arrays, message):
 def test_npz_that_is_damaged(tmp_path, content):
     path = tmp_path / "set.npz"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"set\.npz cannot be read; expected a whole \.npz"):
+    with pytest.raises(DataError, match=r"set\.npz cannot be read: .*; expected a whole \.npz"):
         data.load("mine", path)
 
 
@@ -109,8 +109,18 @@ def test_csv_in_gz(tmp_path):
         (b"1\n2\n", "has no table"),
         (b"a,b,label\n", "has a header and no rows"),
         (b"1,2,a\n1,a\n", "row 2 has 2 columns; expected 3"),
-        (b"x,y,label\n1,2,a\n1,oops,b\n", "row 3 has 'oops'; expected a number"),
-        (b"\xff\xfe\x00", "cannot be read"),
+        (b"x,y,label\n1,2,a\n1,oops,b\n", "row 3 has 'oops'; expected a number that float32"),
+        (b"1,2,\xc2\xb2\n" * 5 + b"1,\xc2\xb2,3\n", "row 6 has '²'; expected a number"),
+        (b"1,2,a\n1,nan,b\n", "row 2 has 'nan'; expected a number that float32 holds"),
+        (b"1,2,a\n1,1e39,b\n", "row 2 has '1e39'; expected a number that float32 holds"),
+        (b"1,2,a\n1,2,\n", "row 2 has no label"),
+        (b"1,2,a\n1,\x002,b\n", "line 2 has a zero byte"),
+        (b'1,2,a\n1,"2,b\n' * 3, "cannot be read behind row"),
+        (b'1,2,a\n"1"2,3,b\n', "cannot be read behind row 1"),
+        (b"label,x,label\n1,2,3\n", "its header has label twice"),
+        (b"1,2,a\n" + b"1" * 200_000 + b",2,b\n", "field larger than field limit"),
+        (b"1," * 3_000_000, "line 1 has 4,194,304 characters or more"),
+        (b"\xff\xfe\x00", "byte 0xff in line 1 or later, which is not UTF-8"),
     ],
 )
 def test_csv_that_is_wrong_names_the_row(tmp_path, content, message):
@@ -118,3 +128,82 @@ def test_csv_that_is_wrong_names_the_row(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
         data.load("mine", path)
+
+
+@pytest.mark.parametrize(
+    ("content", "classes"),
+    [
+        (b"\xef\xbb\xbflabel,x\n" + b"a,1\nb,2\n" * 5, ("a", "b")),
+        (b"1,a\r2,b\r" * 5, ("a", "b")),
+        (b"1,1.0\n2,0.0\n" * 5, ("0.0", "1.0")),
+        ("1,²\n2,³\n".encode() * 5, ("²", "³")),
+        (b"1,-1\n2,1\n" * 5, ("-1", "1")),
+        (b"1,99999999999999999999\n2,3\n" * 5, ("3", "99999999999999999999")),
+    ],
+)
+def test_csv_of_other_programs(tmp_path, content, classes):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    found = data.load("mine", path)
+    assert found.classes == classes
+    assert len(found.x_train) == 8
+
+
+def test_csv_of_several_blocks_keeps_its_order(tmp_path, monkeypatch):
+    monkeypatch.setattr("handgrad.data.arrays._BLOCK", 16)
+    path = tmp_path / "table.csv"
+    path.write_text("".join(f"{i},{2 * i},{'ab'[i % 2]}\n" for i in range(50)))
+    found = data.load("mine", path)
+    for x, y in ((found.x_train, found.y_train), (found.x_test, found.y_test)):
+        np.testing.assert_array_equal(x[:, 0] % 2, y)
+        np.testing.assert_array_equal(x[:, 1], 2 * x[:, 0])
+        assert (np.diff(x[:, 0]) > 0).all()
+
+
+def test_csv_of_long_labels_is_no_wide_array(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [f"{i},{i}" for i in range(20_000)] + ["1," + "x" * 100_000]
+    path.write_text("\n".join(rows))
+    with pytest.raises(DataError, match="the test part is empty"):  # as an array it is 8 GB
+        data.load("mine", path)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": IMAGES, "y": LABELS, "classes": np.array("a")}, r"classes have shape \(\)"),
+        ({"x": IMAGES, "y": LABELS, "classes": np.ones((4, 2))}, r"classes have shape \(4, 2\)"),
+        ({"x": IMAGES, "y": LABELS.astype("u8") + 2**63}, "a label is .*; expected class indices"),
+        ({"x": np.zeros((20, 0)), "y": LABELS}, r"x has shape \(20, 0\)"),
+        ({"x": np.full((20, 2), np.nan), "y": LABELS}, "x has a number in example 0 that is not"),
+        ({"x": np.full((20, 2), 1e300), "y": LABELS}, "example 0 that is not finite in float32"),
+        (
+            {"x_train": IMAGES, "y_train": LABELS, "x_test": IMAGES / 255, "y_test": LABELS},
+            "expected the same type in both",
+        ),
+        (
+            {"x_train": IMAGES, "y_train": LABELS, "x_test": IMAGES, "y_test": LABELS.astype("U")},
+            "in both parts the same",
+        ),
+    ],
+)
+def test_npz_that_would_be_read_as_something_else(tmp_path, arrays, message):
+    path = tmp_path / "set.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(DataError, match=message):
+        data.load("mine", path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"maximum": 0}, "maximum is 0; allowed: a number above 0"),
+        ({"maximum": float("nan")}, "maximum is nan"),
+        ({"maximum": "255"}, "maximum is '255'"),
+        ({"seed": -1}, "seed is -1; allowed: an integer from 0"),
+        ({"seed": 0.5}, "seed is 0.5"),
+    ],
+)
+def test_settings_are_looked_at_before_the_file(settings, message):
+    with pytest.raises(ArgumentError, match=message):
+        data.load("mine", "nowhere", **settings)

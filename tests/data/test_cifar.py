@@ -54,7 +54,7 @@ def test_a_damaged_batch_is_named(tmp_path, damage, message):
     ("file", "content", "message"),
     [
         ("test_batch.png", None, "test_batch.png is missing"),
-        ("test_batch.png", b"\x89PNG no more", "test_batch.png cannot be read"),
+        ("test_batch.png", b"\x89PNG no more", "test_batch.png is no image of a known format"),
         ("train_lables.json", None, "train_labels.json is missing"),
         ("train_lables.json", b"[1, 2", "is not JSON"),
         ("train_lables.json", b'["cat"]', "not a list of integers"),
@@ -87,3 +87,29 @@ def test_the_full_set():
     full = data.load("cifar10")
     assert (full.x_train.shape, full.x_test.shape) == ((50000, 3, 32, 32), (10000, 3, 32, 32))
     assert set(np.bincount(full.y_train)) == {5000}
+
+
+def test_the_version_for_python_is_refused(tmp_path):
+    home = tmp_path / "cifar-10-batches-py"
+    home.mkdir()
+    for name in ("data_batch_1", "test_batch", "batches.meta"):
+        (home / name).write_bytes(b"\x80\x04.")
+    with pytest.raises(DataError, match=r"are pickles and could run a program; expected the bin"):
+        data.load("cifar10", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[0, 1, 10]", "has the label 10; expected class indices from 0 to 9"),
+        ("[0, -1]", "has the label -1"),
+        ("[" + "9" * 5000 + "]", "is not JSON"),
+        ("[" * 100_000, "is JSON nested too deep"),
+    ],
+)
+def test_labels_of_sheets_are_looked_at(tmp_path, content, message):
+    pytest.importorskip("PIL")
+    write_cifar_sheets(tmp_path)
+    (tmp_path / "train_lables.json").write_text(content)
+    with pytest.raises(DataError, match=message):
+        data.load("cifar10", tmp_path)

@@ -3,9 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import handgrad.data
 from handgrad import data
+from handgrad.errors import DataError
 
 
 def test_digits_are_all_there():
@@ -34,6 +36,15 @@ def test_the_seed_draws_the_split():
 def test_digits_do_not_look_at_the_environment(monkeypatch):
     monkeypatch.setenv("HANDGRAD_DATA", "/nowhere")
     assert data.load("digits").name == "digits"
+
+
+def test_a_damaged_installation_is_named(tmp_path, monkeypatch):
+    content = bytearray((Path(handgrad.data.__file__).parent / "digits.npz").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "digits.npz").write_bytes(content)
+    monkeypatch.setattr("handgrad.data.digits.__file__", str(tmp_path / "digits.py"))
+    with pytest.raises(DataError, match=r"digits\.npz cannot be read: "):
+        data.load("digits")
 
 
 def test_the_attribution_is_carried():

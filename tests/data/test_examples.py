@@ -39,7 +39,7 @@ def test_an_image_is_made_to_fit(tmp_path):
         ("x.npy", np.array(["a"]), "expected numbers"),
         ("x.npy", np.array(3.0), r"has shape \(\)"),
         ("x.npy", np.full((8, 8), 16.0), "values from 16 to 16; expected 0 to 1, or integers"),
-        ("x.npy", np.full((8, 8), np.nan), "values from nan to nan"),
+        ("x.npy", np.full((8, 8), np.nan), "not finite in float32"),
         ("x.npy", np.array([None]), "without pickles"),
     ],
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import struct
 
 import numpy as np
 import pytest
@@ -71,6 +72,37 @@ def test_a_gz_with_something_else_inside(tmp_path):
     write_idx_set(tmp_path, compressed=True)
     (tmp_path / f"{IMAGES}.gz").write_bytes(gzip.compress(b"hello"))
     with pytest.raises(DataError, match="68 65 6c 6c; expected 00 00 08 03"):
+        data.load("mnist", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("shape", "content", "message"),
+    [
+        (
+            (10, 9000, 9000),
+            bytes(10),
+            "has .* needs 810 MB of memory; expected at most 150.*unpack",
+        ),
+        ((10, 28, 28), bytes(10**6), "has 7,857 or more bytes; expected 7,856"),
+        ((10, 28, 28), bytes(100), "has 116 bytes; expected 7,856"),
+        ((10, 0, 28), b"", "has images of no pixels"),
+    ],
+)
+def test_a_gz_is_unpacked_as_far_as_its_header_says(tmp_path, shape, content, message):
+    write_idx_set(tmp_path, compressed=True)
+    header = struct.pack(">BBBB3I", 0, 0, 8, 3, *shape)
+    (tmp_path / f"{IMAGES}.gz").write_bytes(gzip.compress(header + content))
+    with pytest.raises(DataError, match=rf"{IMAGES}\.gz {message}"):
+        data.load("mnist", tmp_path)
+
+
+def test_the_checksum_of_a_gz_is_compared(tmp_path):
+    write_idx_set(tmp_path, compressed=True)
+    path = tmp_path / f"{IMAGES}.gz"
+    content = bytearray(path.read_bytes())
+    content[-8] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"is not a whole gzip file \(CRC check failed"):
         data.load("mnist", tmp_path)
 
 

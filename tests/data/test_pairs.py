@@ -124,3 +124,14 @@ def test_the_file_is_found_where_handgrad_data_points(tmp_path, monkeypatch):
 def test_settings_that_are_not_allowed(tmp_path):
     with pytest.raises(ArgumentError, match="unit is 'bytes'; allowed: characters, words, subw"):
         load_pairs("translate", write(tmp_path / "binary.tsv"), unit="bytes")
+
+
+def test_rows_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setenv("HANDGRAD_DATA_MB", "1")
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a\tb\n" * 10_000)
+    with pytest.raises(DataError, match=r"pairs\.tsv has 40,000 bytes and needs 1 MB of memory"):
+        read_pairs(path)
+    path.write_text("a" * 5_000_000)
+    with pytest.raises(DataError, match="line 1 has 4,194,304 characters or more"):
+        read_pairs(path)

@@ -106,3 +106,16 @@ def test_the_full_dictionary():
     assert data.target.size == 4 + 69
     plain = load_pairs("pronounce", stress=False)
     assert plain.target.size == 4 + 39
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("cmudict.dict", b"(1) AH0\n", "has no words"),
+        ("index.js", PACKED[:-3], "index.js ends within its words"),
+    ],
+)
+def test_a_damaged_dictionary(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_dictionary(tmp_path / name)

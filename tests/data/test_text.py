@@ -35,6 +35,20 @@ def test_bytes_are_more_than_characters(path):
     assert text.tokens_per_character > 1
 
 
+@pytest.mark.parametrize(("unit", "dtype"), [("characters", np.uint8), ("bytes", np.uint8)])
+def test_tokens_take_as_few_bytes_as_the_vocabulary_needs(tmp_path, unit, dtype):
+    path = tmp_path / "t.txt"
+    path.write_bytes(TEXT.replace("\n", "\r\n").encode("utf-8-sig"))
+    text = load_text(path, unit=unit)
+    assert text.train.dtype == text.validation.dtype == dtype
+    tokens = np.concatenate([text.train, text.validation])
+    assert text.tokenizer.decode(tokens) == TEXT
+    (x,), y = Blocks(text.train, 8).gather(np.array([0, 3]))
+    assert x.dtype == y.dtype == np.int64
+    path.write_text("".join(map(chr, range(0x4E00, 0x4E00 + 300))), encoding="utf-8")
+    assert load_text(path).train.dtype == np.uint16
+
+
 def test_blocks_and_what_follows_each_token():
     blocks = Blocks(np.arange(50), 8, count=1000)
     order = blocks.order(16, np.random.default_rng(0))

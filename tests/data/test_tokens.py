@@ -69,6 +69,13 @@ def test_half_a_character_is_a_replacement():
         ("{", "is not JSON"),
         ("[1]", "JSON of another kind"),
         (json.dumps({"tokens": "syllables", "symbols": []}), "JSON of another kind"),
+        (json.dumps({"tokens": "characters", "symbols": ["a", "b", "a"]}), "has a symbol twice"),
+        (json.dumps({"tokens": "characters", "symbols": []}), "or none"),
+        (json.dumps({"tokens": "characters", "symbols": ["a", "bc"]}), "the symbol 'bc'"),
+        (json.dumps({"tokens": "words", "symbols": ["a", 5]}), "the symbol '5'; expected words"),
+        (json.dumps({"tokens": "words", "symbols": ["a", ""]}), "the symbol ''; expected words"),
+        (json.dumps({"tokens": "words", "symbols": ["\ud800"]}), "expected Unicode characters"),
+        ("[" * 100_000, "is JSON nested too deep"),
     ],
 )
 def test_a_file_that_is_no_tokenizer(tmp_path, content, message):

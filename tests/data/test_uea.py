@@ -126,3 +126,28 @@ def test_the_full_set():
     lengths = np.concatenate([vowels.x_train.lengths, vowels.x_test.lengths])
     assert (lengths.min(), lengths.max()) == (7, 29)
     assert set(np.bincount(vowels.y_train)) == {30}
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (HEADER.replace("cat dog", "cat cat"), "has a class label twice"),
+        (HEADER.replace("@dimensions 2", "@dimensions ²"), "the dimensions '²'; expected how many"),
+        (HEADER.replace("@dimensions 2", "@dimensions " + "9" * 5000), "has the dimensions '99"),
+        (HEADER.replace("@data", "@classLabel false\n@data"), "has the line @classLabel twice"),
+        (HEADER.replace("@data", "@classLabels\n@data") + "@data\n", "has the line @data twice"),
+    ],
+)
+def test_a_header_that_contradicts_itself(tmp_path, header, message):
+    path = tmp_path / "Pets_TRAIN.ts"
+    path.write_text(header + "1:2:cat\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_ts(path)
+
+
+def test_a_line_without_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("handgrad.data.uea._LONGEST_SERIES", 1000)
+    path = tmp_path / "Pets_TRAIN.ts"
+    path.write_text(HEADER + "1," * 10_000)
+    with pytest.raises(DataError, match="line 11 has 1,000 characters or more"):
+        read_ts(path)

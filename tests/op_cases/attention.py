@@ -6,6 +6,8 @@ from handgrad.checking.samples.attention import qkv
 from tests.op_cases.case import Seed, add
 from tests.op_cases.makers import Maker, booleans, fixed, normal
 
+_EMPTY = "PyTorch refuses an axis of length 0 here, or takes it as another"
+
 add("attention", "one by one", qkv(1, 1, 1, 1))
 add("attention", "awkward", qkv(1, 1, 5, 123, keys=3))
 add("attention", "primes", qkv(2, 3, 7, 5, keys=11, values=13))
@@ -50,6 +52,15 @@ add("attention", "dropout of all", qkv(2, 2, 3, 4), dropout_p=1.0, rng=Seed(7))
 add("attention", "spread scores", qkv(2, 2, 5, 4), scale=10.0)
 add("attention", "empty batch", qkv(0, 2, 3, 4))
 add("attention", "no queries", qkv(2, 2, 0, 4, keys=3))
+add("attention", "no heads", qkv(2, 0, 3, 4, groups=2), not_in_torch=_EMPTY)
+add("attention", "no values", qkv(2, 2, 3, 4, values=0), not_in_torch=_EMPTY)
+add("attention", "no values of one query", qkv(2, 2, 1, 4, values=0), not_in_torch=_EMPTY)
+add(
+    "attention",
+    "no queries with bias",
+    {**qkv(2, 2, 0, 4, keys=3), "bias": normal(2, 1, 0, 3), "mask": booleans(0, 3)},
+    not_in_torch=_EMPTY,
+)
 add("attention", "large", qkv(3, 4, 67, 32, groups=2, keys=131), large=True)
 
 
@@ -86,6 +97,14 @@ add(
 )
 add("additive_attention", "empty batch", _additive(0, 3, 4, 5, 3, 2))
 add("additive_attention", "no steps", _additive(2, 0, 4, 5, 3, 2))
+add("additive_attention", "no units", _additive(2, 3, 4, 5, 3, 0), not_in_torch=_EMPTY)
+_OF_NO_SIZE: dict[str, Maker] = {"weight_s": normal(2, 0), "weight_h": normal(2, 0)}
+add(
+    "additive_attention",
+    "states of no size",
+    _additive(2, 3, 1, 5, 1, 2) | _states(2, 3, 0, 5, 0) | _OF_NO_SIZE,
+    not_in_torch=_EMPTY,
+)
 add("additive_attention", "large", _additive(3, 31, 37, 41, 29, 43), large=True)
 
 add("cosine_attention", "one by one", _states(1, 1, 1, 1, 1))
@@ -102,4 +121,5 @@ add("cosine_attention", "lengths", {**_states(3, 2, 3, 5, 3), "lengths": fixed([
 add("cosine_attention", "eps", _states(2, 3, 4, 5, 4), eps=0.5)
 add("cosine_attention", "empty batch", _states(0, 3, 4, 5, 4))
 add("cosine_attention", "no steps", _states(2, 0, 4, 5, 4))
+add("cosine_attention", "states of no size", _states(2, 3, 0, 5, 0), not_in_torch=_EMPTY)
 add("cosine_attention", "large", _states(3, 67, 32, 131, 32), large=True)

@@ -7,6 +7,8 @@ from functools import partial
 from tests.op_cases.case import add
 from tests.op_cases.makers import Maker, normal
 
+_EMPTY = "PyTorch refuses an axis of length 0 here, or takes it as another"
+
 
 def _conv1d(
     batch: int,
@@ -35,6 +37,9 @@ add("conv1d", "groups", _conv1d(2, 6, 11, 9, 3, groups=3), groups=3, padding=1)
 add("conv1d", "depthwise", _conv1d(2, 5, 11, 10, 4, groups=5), groups=5, activation="silu")
 add("conv1d", "kernel as long as input", _conv1d(3, 2, 7, 5, 7), activation="relu")
 add("conv1d", "empty batch", _conv1d(0, 3, 11, 5, 3), padding=1)
+add("conv1d", "no channels", _conv1d(2, 0, 11, 5, 3), padding=1, not_in_torch=_EMPTY)
+add("conv1d", "no filters", _conv1d(2, 3, 11, 0, 3), activation="relu", not_in_torch=_EMPTY)
+add("conv1d", "no steps", _conv1d(2, 3, 0, 5, 3), padding=2, not_in_torch=_EMPTY)
 add("conv1d", "large", _conv1d(7, 13, 301, 37, 5), padding=2, large=True)
 
 
@@ -80,6 +85,19 @@ for _activation in ("relu", "leaky_relu", "sigmoid", "tanh", "silu"):
     add("conv2d", _activation, _conv2d(1, 2, (5, 6), 3, (3, 3)), activation=_activation, padding=1)
 add("conv2d", "many channels", _conv2d(1, 17, (5, 5), 19, (3, 3)), padding=1)
 add("conv2d", "empty batch", _conv2d(0, 3, (5, 7), 4, (3, 2)), activation="relu")
+add("conv2d", "no channels", _conv2d(2, 0, (5, 7), 4, (3, 2)), stride=2, not_in_torch=_EMPTY)
+add(
+    "conv2d",
+    "groups without channels",
+    _conv2d(2, 0, (5, 7), 4, (3, 2), groups=2),
+    groups=2,
+    activation="silu",
+    not_in_torch=_EMPTY,
+)
+add("conv2d", "no filters", _conv2d(2, 3, (5, 7), 0, (3, 2)), padding=1, not_in_torch=_EMPTY)
+add("conv2d", "nothing at all", _conv2d(2, 0, (5, 7), 0, (3, 2)), not_in_torch=_EMPTY)
+add("conv2d", "no rows", _conv2d(2, 3, (0, 7), 4, (2, 2)), padding=1, not_in_torch=_EMPTY)
+add("conv2d", "no columns", _conv2d(2, 3, (5, 0), 4, (2, 2)), padding=1, not_in_torch=_EMPTY)
 add("conv2d", "large", _conv2d(5, 13, (17, 19), 37, (3, 3)), padding=1, large=True)
 add("conv2d", "large strided", _conv2d(3, 16, (21, 20), 33, (3, 3)), stride=2, large=True)
 
@@ -112,4 +130,19 @@ add(
 )
 add("conv_transpose2d", "depthwise", _transposed(1, 3, (4, 4), 6, (3, 3), groups=3), groups=3)
 add("conv_transpose2d", "empty batch", _transposed(0, 3, (4, 5), 5, (3, 2)))
+add("conv_transpose2d", "no channels", _transposed(2, 0, (4, 5), 5, (3, 2)), not_in_torch=_EMPTY)
+add(
+    "conv_transpose2d",
+    "no filters",
+    _transposed(2, 3, (4, 5), 0, (3, 2)),
+    stride=2,
+    not_in_torch=_EMPTY,
+)
+add(
+    "conv_transpose2d",
+    "groups without filters",
+    _transposed(2, 4, (4, 5), 0, (3, 2), groups=2),
+    groups=2,
+    not_in_torch=_EMPTY,
+)
 add("conv_transpose2d", "large", _transposed(3, 17, (11, 13), 23, (3, 3)), stride=2, large=True)

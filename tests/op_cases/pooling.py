@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.op_cases.case import add
 from tests.op_cases.makers import few_values, normal
 
+_EMPTY = "PyTorch refuses an axis of length 0 here"
 _TIES = "where values tie, the derivative jumps"
 
 add("max_pool2d", "one by one", {"x": normal(1, 1, 1, 1)}, kernel_size=1)
@@ -42,6 +43,7 @@ add(
 add("max_pool2d", "stride past the kernel", {"x": normal(1, 1, 9, 7)}, kernel_size=2, stride=(4, 3))
 add("max_pool2d", "two columns", {"x": normal(2, 3, 8, 37)}, kernel_size=(2, 2), stride=(3, 2))
 add("max_pool2d", "empty batch", {"x": normal(0, 3, 6, 8)}, kernel_size=2)
+add("max_pool2d", "no channels", {"x": normal(2, 0, 6, 8)}, kernel_size=2, not_in_torch=_EMPTY)
 add("max_pool2d", "large", {"x": normal(7, 13, 26, 28)}, kernel_size=2, large=True)
 add(
     "max_pool2d",
@@ -71,4 +73,5 @@ add(
 add("avg_pool2d", "stride past the kernel", {"x": normal(1, 1, 9, 7)}, kernel_size=2, stride=(4, 3))
 add("avg_pool2d", "global", {"x": normal(2, 5, 7, 3)}, kernel_size="global")
 add("avg_pool2d", "empty batch", {"x": normal(0, 3, 6, 8)}, kernel_size=2)
+add("avg_pool2d", "no channels", {"x": normal(2, 0, 6, 8)}, kernel_size=2, not_in_torch=_EMPTY)
 add("avg_pool2d", "large", {"x": normal(7, 13, 26, 28)}, kernel_size=2, large=True)

@@ -6,6 +6,8 @@ from handgrad.checking.samples.recurrences import sequences
 from tests.op_cases.case import add
 from tests.op_cases.makers import Maker, fixed, normal, uniform
 
+_EMPTY = "PyTorch refuses a layer without features or units"
+
 
 def _sequences(
     *sizes: int, gates: int = 1, projection: int | None = None, **settings: bool
@@ -52,6 +54,14 @@ for _op, _gates in (("rnn", 1), ("lstm", 4), ("gru", 3)):
         _ragged(_sequences(4, 5, 3, 4, gates=_gates), 3, 5, 0, 2),
         reverse=True,
     )
+    add(_op, "no features", _sequences(2, 3, 0, 5, gates=_gates), not_in_torch=_EMPTY)
+    add(_op, "no units", _sequences(2, 3, 4, 0, gates=_gates), not_in_torch=_EMPTY)
+    add(
+        _op,
+        "nothing but lengths",
+        _ragged(_sequences(2, 3, 0, 0, gates=_gates), 1, 3),
+        not_in_torch=_EMPTY,
+    )
     add(_op, "empty batch", _sequences(0, 3, 4, 5, gates=_gates))
     add(_op, "large", _ragged(_sequences(17, 23, 31, 29, gates=_gates), *range(7, 24)), large=True)
 add("rnn", "relu", _sequences(3, 5, 4, 6), nonlinearity="relu")
@@ -77,6 +87,13 @@ add(
     reverse=True,
 )
 
+add(
+    "lstm",
+    "projection of no units",
+    _sequences(2, 3, 4, 0, gates=4, projection=3),
+    not_in_torch=_EMPTY,
+)
+
 for _label, _sizes in (("one unit", (1, 1, 1, 1)), ("awkward", (3, 5, 13, 7))):
     add("leaky_rnn", _label, _leaky_sequences(*_sizes), alpha=0.7)
 add("leaky_rnn", "one step", _leaky_sequences(5, 1, 3, 4), alpha=0.5)
@@ -96,6 +113,8 @@ add(
     _ragged(_leaky_sequences(3, 5, 3, 4), 3, 5, 1) | {"alpha": uniform(4)},
     reverse=True,
 )
+add("leaky_rnn", "no features", _leaky_sequences(2, 3, 0, 5), alpha=0.7, not_in_torch=_EMPTY)
+add("leaky_rnn", "no units", _leaky_sequences(2, 3, 4, 0), alpha=0.7, not_in_torch=_EMPTY)
 add("leaky_rnn", "empty batch", _leaky_sequences(0, 3, 4, 5), alpha=0.7)
 add(
     "leaky_rnn",

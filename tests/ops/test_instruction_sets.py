@@ -1,4 +1,8 @@
-"""The kernels' tests once more on every lower instruction set that this machine runs."""
+"""The kernels' tests once more on every other instruction set that this machine runs.
+
+Those that were not compiled are skipped by name: an installation has the best one and the baseline,
+unless HANDGRAD_BUILD asked for more.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,18 @@ from handgrad import kernels
 ROOT = Path(__file__).parents[2]
 
 
-def lower_instruction_sets() -> tuple[str, ...]:
+def other_instruction_sets() -> tuple[str, ...]:
     if kernels.native is None:
         return ()
     from handgrad.kernels import _cpu
 
-    return tuple(name for name in _cpu.supported() if name != kernels.instruction_set)
+    return tuple(name for name in _cpu.runs() if name != kernels.instruction_set)
 
 
-@pytest.mark.parametrize("name", lower_instruction_sets())
+@pytest.mark.parametrize("name", other_instruction_sets())
 def test_kernels_equal_references_on(name: str) -> None:
+    if name not in kernels.supported:
+        pytest.skip(f"the kernels for {name} were not compiled (HANDGRAD_BUILD=all)")
     found = subprocess.run(
         [
             sys.executable,

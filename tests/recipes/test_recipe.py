@@ -124,7 +124,7 @@ def test_a_file_that_is_no_recipe(tmp_path, text, message):
     ("name", "message"),
     [
         ("dgits", "dgits is no recipe; allowed: cifar-cnn, dates, digits, .*did you mean digits?"),
-        ("/nowhere/mine.toml", "does not exist; allowed: a recipe in TOML"),
+        ("/nowhere/mine.toml", "is missing; expected a recipe in TOML"),
     ],
 )
 def test_a_recipe_that_does_not_exist(name, message):

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments; `python -m benchmarks.kills` does the same to the real recipe."""
+"""SIGKILL at random moments; `python -m fuzz --only kills` does the same to the recipes."""
 
 from __future__ import annotations
 

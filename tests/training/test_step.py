@@ -210,14 +210,42 @@ def test_a_parameter_put_in_place_of_another_is_noticed() -> None:
 
 
 @needs_kernels
-def test_large_steps_and_many_kinds_of_batches_are_not_recorded(
+def test_recordings_of_many_shapes_are_bounded_in_bytes_and_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, step, gradients, example = prepared(dense)
     rng = np.random.default_rng(13)
     for rows in range(1, 8):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-    assert step.recordings == 0
+    assert step.recordings == 7
+    most = 2 * step.recorded_bytes
+    monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", most)
+    for rows in range(1, 100):
+        check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
+        assert step.recorded_bytes <= most
+        assert 0 < step.recordings <= module.MOST_RECORDINGS
+    monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", 1 << 30)
+    for rows in range(1, 40):
+        check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
+    assert step.recordings == module.MOST_RECORDINGS
+
+
+@needs_kernels
+def test_the_recording_that_was_not_repeated_for_longest_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(15)
+    monkeypatch.setattr(module, "MOST_RECORDINGS", 2)
+    for rows in (3, 4, 3, 5):
+        check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
+    kept = [len(recorded.results[0]) for recorded in step._recorded]
+    assert kept == [5, 3]
+
+
+@needs_kernels
+def test_large_steps_are_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(13)
     monkeypatch.setattr(module, "MOST_BYTES", 100)
     model, step, gradients, example = prepared(dense)
     for _ in range(2):

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking import situations
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
+from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, precision_faults
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
 from handgrad.checking.situations import Setup
-from handgrad.checking.stability import other_cotangents, repeated
+from handgrad.checking.stability import (
+    Findings,
+    other_cotangents,
+    repeated,
+    require_repeatable,
+)
 from handgrad.checking.subject import Subject
-from handgrad.checking.targets import is_op
+from handgrad.checking.targets import is_op, selected
 from handgrad.checking.trial import (
     Run,
     TrialFault,
+    changes_nothing,
     close,
     directional_row,
+    forward,
     leaves,
     malformed,
     not_finite,
+    other_types,
     random_like,
     run,
     same_outputs,
     size_of,
+    unit_of,
 )
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.pair import Pair
+
+#: How a gradient was judged where differences at the point itself say nothing.
+BESIDE: Final = "gradients beside the point"
 
 
 class Checker:
@@ -47,6 +62,10 @@ class Checker:
         self.rows: list[GradientRow] = []
         self.trials: list[TrialRow] = []
         self.faults: list[Fault] = []
+        self.remarks: list[Fault] = []
+        #: Inputs whose gradient came back as None, and what is meant by it.
+        self.constants: set[str] = set()
+        self.usual_arrays: Mapping[str, np.ndarray] = {}
 
     def report(self, setups: list[Setup]) -> CheckReport:
         usual, *others = setups
@@ -57,16 +76,18 @@ class Checker:
             raise ArgumentError(
                 f"check: {pair.name} has no input of floats; allowed: at least one of them"
             )
+        self.usual_arrays = arrays
         try:
             self.usual(pair, arrays, usual)
         except TrialFault as found:
             self.faults.append(found.fault)
-            self.trials.append(TrialRow("usual", "wrong", found.fault.kind))
+            verdict = "wrong" if found.fault.judged else "undecided"
+            self.trials.append(TrialRow("usual", verdict, found.fault.kind))
         else:
             if isinstance(self.subject.target, Layer) and self.faults:
                 self.faults = self.localised(usual) or self.faults
             if self.subject.op is None:
-                others = list(situations.of_arrays(pair, arrays, usual.options, self.rng))
+                others = list(situations.of_arrays(pair, arrays, usual, self.rng))
             for setup in others:
                 self.another(setup)
         return CheckReport(
@@ -76,6 +97,7 @@ class Checker:
             tuple(self.rows),
             tuple(self.trials),
             tuple(self.faults),
+            tuple(dict.fromkeys(self.remarks)),
         )
 
     def localised(self, setup: Setup) -> list[Fault]:
@@ -107,7 +129,10 @@ class Checker:
 
     def usual(self, pair: Pair, arrays: dict[str, np.ndarray], setup: Setup) -> None:
         done = run(pair, arrays, self.rng)
+        require_repeatable(pair, done)
         self.faults += not_finite(done)
+        pair, done = self.without_constants(pair, done)
+        self.remarks += other_types(done)
         malformed_faults = malformed(pair, done)
         self.faults += malformed_faults
         broken = {fault.gradient for fault in malformed_faults}
@@ -123,35 +148,96 @@ class Checker:
         self.trials.append(TrialRow("usual", "wrong" if self.faults else "right", ""))
         if not self.faults:
             self.gather(other_cotangents(pair, done, self.rng))
-            faults, rows = precision_faults(pair, arrays, self.rng)
-            self.faults += faults
-            self.rows += rows
-            self.trials.append(TrialRow("float32", "wrong" if faults else "right", ""))
+            found = precision_faults(pair, arrays, self.rng)
+            self.faults += found.faults
+            self.remarks += found.remarks
+            self.rows += found.rows
+            if found.applies:
+                self.trials.append(TrialRow("float32", "wrong" if found.faults else "right", ""))
 
-    def gather(self, findings: tuple[list[Fault], list[TrialRow]]) -> None:
-        self.faults += findings[0]
-        self.trials += findings[1]
+    def without_constants(self, pair: Pair, done: Run) -> tuple[Pair, Run]:
+        """The pair without gradients that are None because their inputs are constants.
+
+        That is what None means in PyTorch, for a single number, and where forward does not change
+        with the input; but some gradient has to come back.
+        """
+        constants = [
+            name
+            for name, found in done.gradients.items()
+            if found is None
+            and (
+                pair.none_is_constant
+                or np.ndim(done.arrays[name]) == 0
+                or changes_nothing(pair, done, name, self.rng)
+            )
+        ]
+        if not constants or len(constants) == len(pair.gradients):
+            return pair, done
+        for name in constants:
+            message = f"d{name} is None: {name} is taken for a constant"
+            self.remarks.append(Fault(name, "constant", "", message, 1.0))
+        self.constants.update(constants)
+        kept = [name for name in pair.gradients if name not in constants]
+        gradients = {name: done.gradients[name] for name in kept}
+        return selected(pair, kept), replace(done, gradients=gradients)
+
+    def gather(self, findings: Findings) -> None:
+        self.faults += findings.faults
+        self.remarks += findings.remarks
+        self.trials += findings.trials
 
     def judged(self, pair: Pair, done: Run, names: Sequence[str]) -> list[GradientRow]:
-        """One row per gradient. Before one is called wrong, its own float64 rounding is counted."""
+        """One row per gradient.
+
+        Before one is called wrong, its own rounding is counted or listened to, and it is compared
+        with those beside the point, where that may be a kink.
+        """
         rows = [directional_row(pair, done, name, self.rng) for name in names]
-        if not any(row.verdict == "wrong" for row in rows):
-            return rows
+        if any(row.verdict == "wrong" for row in rows):
+            rounding = self.counted_rounding(pair, done)
+            rows = [self.with_rounding(pair, done, row, rounding.get(row.gradient)) for row in rows]
+        return [self.beside_the_point(pair, done, row) for row in rows]
+
+    def counted_rounding(self, pair: Pair, done: Run) -> dict[str, Any]:
+        """The bound of the rounding in each gradient, where it can be had."""
         try:
-            counted, _ = bounds(pair, done.arrays, done.dy, 2.0**-53)
+            counted, _ = bounds(pair, done.arrays, done.dy, unit_of(pair) / 2.0)
         except Exception:  # a stranger's function that does not stand being called so
-            return rows
-        rounding = dict(zip(pair.gradients, counted, strict=True))
-        for name, known in rounding.items():
-            # A count that explains everything, as where a comparison is in doubt, excuses nothing.
-            if known is not None and size_of(known[1]) > 1e-6 * max(size_of(known[0]), 1e-6):
-                rounding[name] = None
-        return [
-            directional_row(pair, done, row.gradient, self.rng, rounding[row.gradient])
-            if row.verdict == "wrong"
-            else row
-            for row in rows
-        ]
+            return {}
+        return {
+            name: known
+            for name, known in zip(pair.gradients, counted, strict=True)
+            if known is not None
+        }
+
+    def with_rounding(self, pair: Pair, done: Run, row: GradientRow, counted: Any) -> GradientRow:
+        """A row that is wrong, judged again with the rounding within backward."""
+        if row.verdict != "wrong" or math.isinf(row.error):
+            return row
+        # A count that explains everything, as where a comparison is in doubt, excuses nothing.
+        if counted is not None and size_of(counted[1]) > 1e-6 * max(
+            size_of(counted[0]), 1e-3 * _largest(done.dy)
+        ):
+            counted = None
+        again = directional_row(pair, done, row.gradient, self.rng, counted)
+        if again.verdict != "wrong":
+            return again
+
+        return directional_row(pair, done, row.gradient, self.rng, counted, noises)
+
+    def beside_the_point(self, pair: Pair, done: Run, row: GradientRow) -> GradientRow:
+        """A row that is not right, unless those beside the point say that it is."""
+        if row.verdict == "right" or math.isinf(row.error):
+            return row
+        seen = beside(pair, done, row.gradient, self.rng)
+        if seen == "kink":
+            self.at_a_kink(row.gradient)
+            return replace(row, error=0.0, verdict="right", method=BESIDE)
+        if row.verdict == "undecided" and seen != "undecided":
+            return replace(row, error=0.0 if seen == "right" else 1.0, verdict=seen, method=BESIDE)
+        if row.verdict == "wrong" and seen == "right":
+            return replace(row, error=0.0, verdict="right", method=BESIDE)
+        return row
 
     def elementwise_wrong(
         self, pair: Pair, done: Run, setup: Setup, known: set[str]
@@ -163,8 +249,32 @@ class Checker:
         return tuple(
             name
             for name in pair.gradients
-            if name not in known and not close(done.gradients[name], right[name], done.dy)
+            if name not in known and self.differs(pair, done, name, right[name])
         )
+
+    def differs(self, pair: Pair, done: Run, name: str, right: Any) -> bool:
+        """Whether a gradient is another than the op's own, beyond rounding and away from kinks."""
+        found = done.gradients[name]
+        if close(found, right, done.dy):
+            return False
+        if np.shape(found) != np.shape(right):
+            return True
+        counted = self.counted_rounding(pair, done).get(name)
+        error = np.abs(np.asarray(found) - right)
+        most = 1e-9 * max(size_of(right), _largest(done.dy))
+        if counted is not None and np.all(error <= np.minimum(counted[1], most)):
+            return False
+        if beside(pair, done, name, self.rng) != "kink":
+            return True
+        self.at_a_kink(name)
+        return False
+
+    def at_a_kink(self, name: str) -> None:
+        message = (
+            f"d{name}: forward has a kink at these inputs, such as an exact 0 or a tie; any slope "
+            "between those on its sides is right, and this is one"
+        )
+        self.remarks.append(Fault(name, "kink", "", message, 1.0))
 
     def is_compared(self, setup: Setup) -> bool:
         """Whether the op's own gradients are the right ones for these inputs."""
@@ -173,12 +283,23 @@ class Checker:
 
     def causes(self, pair: Pair, done: Run, wrong: tuple[str, ...], setup: Setup) -> list[Fault]:
         compared = self.is_compared(setup)
-        return causes(self.subject, pair, done, wrong, setup, self.rng, compared=compared)
+        try:
+            return causes(self.subject, pair, done, wrong, setup, self.rng, compared=compared)
+        except (
+            Exception
+        ) as error:  # the gradients are wrong, whatever the search for the cause does
+            reason = f"the search for the cause ended with {type(error).__name__}"
+            return [
+                Fault(name, "unknown", "", f"d{name} is wrong; {reason}", 0.0, setup.situation)
+                for name in wrong
+            ]
 
-    def situation_fault(self, fault: Fault, situation: str) -> None:
-        message = f"{situation}: {fault.message}"
-        self.faults.append(replace(fault, message=message, situation=situation))
-        self.trials.append(TrialRow(situation, "wrong", fault.kind))
+    def situation_fault(self, fault: Fault, setup: Setup) -> None:
+        message = f"{setup.title}: {fault.message}"
+        fault = replace(fault, message=message, situation=setup.situation, judged=True)
+        self.blame(fault, setup)
+        verdict = "right" if self.is_made_up(setup) else "wrong"
+        self.trials.append(TrialRow(setup.title, verdict, fault.kind))
 
     # Other inputs
 
@@ -187,11 +308,14 @@ class Checker:
         if not self.subject.applies(setup):
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
             return
-        known = self.settled | {fault.gradient for fault in self.faults}
+        known = self.settled | self.constants | {fault.gradient for fault in self.faults}
         try:
             pair, arrays = self.subject.pair(setup)
             judged = [name for name in pair.gradients if name not in known]
             if not judged:
+                return
+            if not self.is_meant(pair, arrays, setup):
+                self.trials.append(TrialRow(setup.title, "does not apply", ""))
                 return
             done = run(pair, arrays, self.rng)
         except (ArgumentError, TypeError):
@@ -205,14 +329,36 @@ class Checker:
             wrong = tuple(self.wrong_here(pair, done, setup, judged))
             faults = self.causes(pair, done, wrong, setup) if wrong else []
         for fault in faults:
-            self.faults.append(
-                replace(
-                    fault,
-                    message=f"{fault.message}, {_where(setup, arrays)}",
-                    situation=setup.situation,
-                )
-            )
-        self.trials.append(TrialRow(setup.title, "wrong" if faults else "right", ""))
+            message = f"{fault.message}, {_where(setup, arrays)}"
+            self.blame(replace(fault, message=message, situation=setup.situation), setup)
+        blamed = faults and not self.is_made_up(setup)
+        self.trials.append(TrialRow(setup.title, "wrong" if blamed else "right", ""))
+
+    def blame(self, fault: Fault, setup: Setup) -> None:
+        """A fault, or a remark where the inputs are not what the target has to stand."""
+        (self.remarks if self.is_made_up(setup) else self.faults).append(fault)
+
+    def is_made_up(self, setup: Setup) -> bool:
+        """Whether the inputs are of a kind that nobody said the target is for."""
+        if self.subject.is_meant_as_op:
+            return False
+        arrays = [each for each in setup.arrays.values() if isinstance(each, np.ndarray)]
+        finite = all(np.isfinite(each).all() for each in arrays)
+        return setup.situation in ("empty", "extreme values") or not finite
+
+    def is_meant(self, pair: Pair, arrays: Mapping[str, np.ndarray], setup: Setup) -> bool:
+        """Whether inputs that the checker made are such as the target's forward is written for."""
+        if self.subject.op is None:
+            if not setup.rows:
+                return True
+            several = len(arrays[setup.rows[0]]) > 1
+            whole = arrays if several else self.usual_arrays
+            return situations.keeps_rows(pair, whole, setup.rows, self.rng)
+        if self.subject.is_meant_as_op:
+            return True
+        y, _ = self.subject.op.forward(setup)
+        found, _ = forward(pair, arrays)
+        return same_outputs(found, y, rtol=1e-7, atol=1e-9)
 
     def refused(self, setup: Setup, found: TrialFault) -> None:
         """An exception: a fault where the op itself takes these inputs, else no matter."""
@@ -229,7 +375,7 @@ class Checker:
                 message = f"{fault.message}; so it does where {words}"
                 alternatives = ((edit.kind, edit.part),)
                 fault = replace(fault, message=message, confidence=0.5, alternatives=alternatives)
-        self.situation_fault(fault, setup.title)
+        self.situation_fault(fault, setup)
 
     def wrong_here(self, pair: Pair, done: Run, setup: Setup, names: Sequence[str]) -> list[str]:
         """Those of the named gradients that are wrong on these inputs."""
@@ -238,15 +384,17 @@ class Checker:
             if not same_outputs(done.y, y, rtol=1e-7, atol=1e-9):
                 return []  # another forward there, by choice: not the same gradient either
             right, _ = self.subject.right(pair, done, setup)
-            wrong = [
-                name for name in names if not close(done.gradients[name], right[name], done.dy)
-            ]
+            wrong = [name for name in names if self.differs(pair, done, name, right[name])]
             if wrong or not setup.smooth:
                 return wrong
         if not setup.smooth or not all(np.isfinite(each).all() for each in leaves(done.y)):
             return []
         rows = self.judged(pair, done, names)
         return [row.gradient for row in rows if row.verdict == "wrong"]
+
+
+def _largest(dy: Any) -> float:
+    return max((size_of(each) for each in leaves(dy)), default=0.0)
 
 
 def _where(setup: Setup, arrays: Mapping[str, np.ndarray]) -> str:

@@ -11,13 +11,15 @@ from zlib import crc32
 
 import numpy as np
 
+from handgrad import interop
 from handgrad.checking import situations
 from handgrad.checking.checker import Checker
 from handgrad.checking.report import CheckReport
 from handgrad.checking.situations import Setup
 from handgrad.checking.subject import Subject
 from handgrad.checking.targets import check_options, is_op, is_op_name, op_module
-from handgrad.errors import ArgumentError
+from handgrad.checking.trial import raised
+from handgrad.errors import ArgumentError, HandgradError
 
 
 def check(
@@ -60,9 +62,22 @@ def check(
     check_options(target, op, options)
     setups = _setups(target, inputs, op, options, rng)
     subject = Subject(target, op, wrt, own_inputs=bool(inputs))
+    checker = Checker(subject, seed, rng)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return Checker(subject, seed, rng).report(setups)
+        try:
+            return checker.report(setups)
+        except (HandgradError, MemoryError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # of the target's, such as SystemExit at an import in it
+            return CheckReport(
+                getattr(target, "__name__", type(target).__name__),
+                seed,
+                None,
+                tuple(checker.rows),
+                tuple(checker.trials),
+                (*checker.faults, raised("the check ends where something", error)),
+            )
 
 
 def _setups(
@@ -83,11 +98,19 @@ def _setups(
         if options:
             known = [replace(known[0], options={**known[0].options, **options})]
         return known
+    is_foreign = interop.function_of(target) is not None
     arrays: dict[str, Any] = {
-        str(i): None if value is None and op is not None else _as_array(i, value)
+        str(i): value if _is_constant(value, op, is_foreign) else _as_array(i, value)
         for i, value in enumerate(inputs)
     }
     return [Setup("usual", "", arrays, options, smooth=True), *known]
+
+
+def _is_constant(value: Any, op: ModuleType | None, is_foreign: bool) -> bool:
+    """None for what an op can do without; for a framework's function also a number or the like."""
+    if value is None:
+        return op is not None or is_foreign
+    return is_foreign and isinstance(value, bool | int | float | str | bytes)
 
 
 def _as_array(position: int, value: Any) -> Any:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.checking.roundoff import bound_of_backward, perturbed_bound
-from handgrad.checking.trial import Run, TrialFault, leaves, like_nested, malformed, run
+from handgrad.checking.trial import (
+    Run,
+    TrialFault,
+    leaves,
+    like_nested,
+    malformed,
+    other_types,
+    raised,
+    run,
+)
 from handgrad.dispatch import engine
 from handgrad.pair import Pair
 
@@ -25,29 +35,38 @@ COUNTED: Final = "float32: a count of its operations"
 PERTURBED: Final = "float32: how float64 answers to rounding of the inputs"
 
 
+class Found(NamedTuple):
+    faults: list[Fault]
+    remarks: list[Fault]
+    rows: list[GradientRow]
+    #: False where there was no float32 to judge.
+    applies: bool = True
+
+
 def precision_faults(
     pair: Pair, arrays: Mapping[str, np.ndarray], rng: np.random.Generator
-) -> tuple[list[Fault], list[GradientRow]]:
-    """The run in float32: types kept, and no further from float64 than the bound."""
+) -> Found:
+    """The run in float32: no further from float64 than the bound; other types are remarks."""
     if not pair.takes_float64:
-        return [], []  # it has been judged in float32 all along
+        return Found([], [], [], applies=False)  # it has been judged in float32 all along
     narrow = {name: _float32(array) for name, array in arrays.items()}
     try:
         done = run(pair, narrow, rng)
     except TrialFault as refused:
-        fault = refused.fault
-        return [Fault("", fault.kind, "", f"in float32: {fault.message}", 1.0, "float32")], []
+        return Found([], [_in_float32(refused.fault)], [], applies=False)
     for y in leaves(done.y):
         if y.dtype == np.float64:
-            message = "in float32: forward gives y in float64; allowed: float32, as its inputs"
-            return [Fault("", "wrong type", "", message, 1.0, "float32")], []
-    faults = [
-        Fault(each.gradient, each.kind, "", f"in float32: {each.message}", 1.0, "float32")
-        for each in malformed(pair, done)
-    ]
+            message = "forward gives y in float64 where its inputs are float32"
+            remark = _in_float32(Fault("", "wrong type", "", message, 1.0))
+            return Found([], [remark], [], applies=False)
+    remarks = [_in_float32(each) for each in other_types(done)]
+    faults = [_in_float32(each) for each in malformed(pair, done)]
     if faults:
-        return faults, []
-    values, method = bounds(pair, narrow, done.dy, UNIT)
+        return Found(faults, remarks, [])
+    try:
+        values, method = bounds(pair, narrow, done.dy, UNIT)
+    except Exception as ended:  # inputs beside the given ones are none that the target takes
+        return Found([], [_in_float32(raised("forward or backward", ended))], [], applies=False)
     rows = []
     for name, counted in zip(pair.gradients, values, strict=True):
         if counted is None:
@@ -73,12 +92,22 @@ def precision_faults(
             )
             faults.append(Fault(name, "inaccurate", "", message, 0.9, "float32"))
     if method == COUNTED and not faults:
-        faults = _lost_digits(pair, narrow, done)
-    return faults, rows
+        faults = _lost_digits(pair, narrow, done, dict(zip(pair.gradients, values, strict=True)))
+    return Found(faults, remarks, rows)
 
 
-def _lost_digits(pair: Pair, arrays: Mapping[str, np.ndarray], done: Run) -> list[Fault]:
-    """Errors that the target's own steps explain, but no rounding of what goes in: cancellation."""
+def _in_float32(fault: Fault) -> Fault:
+    return replace(fault, message=f"in float32: {fault.message}", situation="float32")
+
+
+def _lost_digits(
+    pair: Pair, arrays: Mapping[str, np.ndarray], done: Run, counted: Mapping[str, Any]
+) -> list[Fault]:
+    """Errors that the target's own steps explain, but no rounding of what goes in: cancellation.
+
+    A gradient that is not more than rounding in float64 either, such as that of a bias of the keys
+    of an attention, is 0 in theory and has no digits to lose.
+    """
     wide = [_float64(arrays[name]) for name in pair.inputs]
     dy = like_nested(done.dy, _float64)
     values = perturbed_bound(pair.forward, pair.backward, wide, dy, unit=UNIT)
@@ -87,6 +116,9 @@ def _lost_digits(pair: Pair, arrays: Mapping[str, np.ndarray], done: Run) -> lis
         if known is None:
             continue
         right, bound = known
+        rounding = np.asarray(counted[name][1]) * 2.0**-29
+        if not np.any(np.abs(right) > _LOST * rounding):
+            continue
         error = np.abs(np.asarray(done.gradients[name], dtype=np.float64) - right)
         size = float(np.max(np.abs(right), initial=0.0))
         if np.any(error > _LOST * bound) and float(np.max(error, initial=0.0)) > _SEEN * size:

@@ -30,22 +30,28 @@ class KnownOp:
     def forward(self, setup: Setup) -> tuple[Any, Any]:
         """y and the reference's cache."""
         positional, keyword = by_kind(self.module, setup)
-        inputs = list(positional.values())
+        inputs = _arrays(positional)
         pair = pair_of(self.module, inputs, options=self.options(setup, keyword))
         with engine("reference"):
             given = [array for array in inputs if array is not None]
             result: tuple[Any, Any] = pair.forward(*given)
         return result
 
-    def gradients(self, setup: Setup, dy: Any) -> tuple[list[Any], trees.Trace]:
-        """The gradients for this cotangent, in order, and the trace of the backward."""
+    def gradients(self, setup: Setup, dy: Any) -> tuple[dict[int, Any], trees.Trace]:
+        """The gradients for this cotangent by the inputs' positions, and the backward's trace."""
         positional, keyword = by_kind(self.module, setup)
-        inputs = list(positional.values())
+        inputs = _arrays(positional)
         pair = pair_of(self.module, inputs, options=self.options(setup, keyword))
         _, cache = self.forward(setup)
         with engine("reference"):
-            found = list(backward(pair, dy, cache).values())
-            return found, trees.trace(self.tree, dy, cache)
+            found = backward(pair, dy, cache)
+            by_position = {pair.inputs.index(name): each for name, each in found.items()}
+            return by_position, trees.trace(self.tree, dy, cache)
+
+
+def _arrays(positional: dict[str, Any]) -> list[Any]:
+    """Without the constants of a framework's function, which the op has not."""
+    return [each for each in positional.values() if each is None or isinstance(each, np.ndarray)]
 
 
 def by_kind(op: ModuleType | None, setup: Setup) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -35,6 +35,9 @@ KINDS: Final = {
     "inaccurate": "further from float64 than rounding explains",
     "situation": "right on the usual inputs, wrong in the situation named",
     "unknown": "wrong, and nothing tried explains it",
+    "random": "forward gives something else on every call",
+    "kink": "right, at inputs where the slopes ahead and behind differ",
+    "constant": "None comes back, which says that the input is a constant",
 }
 
 
@@ -60,6 +63,8 @@ class Fault:
     confidence: float
     situation: str = "usual"
     alternatives: tuple[tuple[str, str], ...] = ()
+    #: False where it says why the gradients could not be judged, not that one is wrong.
+    judged: bool = True
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,20 @@ class CheckReport:
     gradients: tuple[GradientRow, ...]
     trials: tuple[TrialRow, ...]
     faults: tuple[Fault, ...]
+    #: What is worth knowing of gradients that are right, such as another type than the input's.
+    remarks: tuple[Fault, ...] = ()
 
     @property
     def ok(self) -> bool:
         """True if nothing that was tried is wrong, and every gradient could be judged."""
         return not self.faults and not self.undecided
+
+    @property
+    def verdict(self) -> str:
+        """ "right"; "wrong" if a gradient is; "undecided" if it could not be judged."""
+        if any(fault.judged for fault in self.faults):
+            return "wrong"
+        return "right" if self.ok else "undecided"
 
     @property
     def undecided(self) -> tuple[str, ...]:
@@ -111,7 +125,7 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON; infinities and NaN as text."""
-        return {"ok": self.ok, **_plain(asdict(self))}
+        return {"ok": self.ok, "verdict": self.verdict, **_plain(asdict(self))}
 
     def to_json(self) -> str:
         """`to_dict` as a text in JSON."""
@@ -141,9 +155,14 @@ class CheckReport:
         yield from self._situations()
         for fault in self.faults:
             sure = f"sure to {fault.confidence:.0%}" if fault.confidence else "no cause found"
-            yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
+            if fault.judged:
+                yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
+            else:
+                yield f"[yellow]?[/yellow] could not be judged: {_literal(fault.message)}"
         for name in self.undecided:
             yield f"[yellow]?[/yellow] d{name}: no verdict, forward is not smooth at these inputs"
+        for remark in self.remarks:
+            yield f"[dim]i {_literal(remark.message)}[/dim]"
         if self.ok:
             yield "[green]✓[/green] every gradient is right"
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.samples import samples
-from handgrad.checking.trial import like_nested
+from handgrad.checking.trial import leaves, like_nested
 from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]
+
+#: `keeps_rows` asks so many.
+_ROWS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Setup:
     smooth: bool
     #: The op is known here, so that its own gradient can be compared element by element.
     comparable: bool = True
+    #: Made from the user's own inputs, with other rows of these of them.
+    rows: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -58,13 +63,24 @@ def _label(label: str) -> str:
 
 
 def of_arrays(
-    pair: Pair, arrays: Arrays, options: Mapping[str, Any], rng: np.random.Generator
+    pair: Pair, arrays: Arrays, usual: Setup, rng: np.random.Generator
 ) -> Iterator[Setup]:
     """Situations made from the arrays of an unknown target, by changing its batch.
 
     Rows are taken along the first axis of the first input and of every other input, except
-    parameters, that has as many rows; where forward refuses, the situation does not apply.
+    parameters, that has as many rows; where forward refuses, or `keeps_rows` says that these are no
+    rows, the situation does not apply.
     """
+    options = usual.options
+
+    def filled(changed: Arrays) -> dict[str, Any]:
+        """The changed arrays among what else goes in."""
+        rest = iter(changed.values())
+        return {
+            key: next(rest) if isinstance(value, np.ndarray) else value
+            for key, value in usual.arrays.items()
+        }
+
     names = [name for name in pair.inputs if name not in pair.parameters]
     first = next((name for name in names if np.ndim(arrays[name]) > 0), None)
     if first is None:
@@ -78,12 +94,54 @@ def of_arrays(
             continue
         changed = {name: arrays[name] for name in names}
         changed |= {name: _rows(arrays[name], count, rng) for name in batched}
-        yield Setup(situation, "", changed, options, smooth=True, comparable=False)
+        yield Setup(situation, "", filled(changed), options, True, False, tuple(batched))
     floats = [name for name in names if np.asarray(arrays[name]).dtype.kind == "f"]
     for factor in (1e4, 1e-4):
         changed = {name: arrays[name] for name in names}
         changed |= {name: factor * arrays[name] for name in floats}
-        yield Setup("extreme values", f"inputs times {factor:g}", changed, options, False, False)
+        label = f"inputs times {factor:g}"
+        yield Setup("extreme values", label, filled(changed), options, False, False)
+
+
+def keeps_rows(pair: Pair, arrays: Arrays, rows: Sequence[str], rng: np.random.Generator) -> bool:
+    """Whether forward takes every row of these inputs by itself, as a batch is.
+
+    Its outputs are then those of the rows one by one, or, of a loss, their mean or sum. An input
+    that only happens to be as long, such as a bias, does not pass. The values are shaken first, so
+    that equal ones do not hide which they are.
+    """
+
+    def shaken(array: np.ndarray) -> np.ndarray:
+        if array.dtype.kind != "f":
+            return array
+        return np.where(array == 0.0, 0.01, array) * rng.uniform(0.75, 1.25, array.shape)
+
+    drawn = {name: shaken(np.asarray(array)) for name, array in arrays.items()}
+    drawn |= {name: drawn[name][:_ROWS] for name in rows}
+    count = len(drawn[rows[0]])
+
+    def outputs(only: int | None) -> list[np.ndarray]:
+        chosen = slice(None) if only is None else slice(only, only + 1)
+        given = {name: x[chosen] if name in rows else x for name, x in drawn.items()}
+        return list(leaves(pair.forward(*(np.array(given[name]) for name in pair.inputs))[0]))
+
+    try:
+        whole, single = outputs(None), [outputs(i) for i in range(count)]
+    except Exception:  # such inputs are none that forward takes
+        return False
+    if any(len(each) != len(whole) for each in single):
+        return False
+    for i, y in enumerate(whole):
+        parts = [each[i] for each in single]
+        if y.ndim and all(each.shape == (1, *y.shape[1:]) for each in parts) and len(y) == count:
+            together = [np.concatenate(parts)]
+        elif all(each.shape == y.shape for each in parts) and y.size == 1:
+            together = [np.mean(parts, axis=0), np.sum(parts, axis=0)]
+        else:
+            return False
+        if not any(np.allclose(y, each, rtol=1e-5, atol=1e-7) for each in together):
+            return False
+    return True
 
 
 def _rows(array: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

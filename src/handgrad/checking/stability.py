@@ -4,15 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from handgrad.checking import situations
 from handgrad.checking.report import Fault, TrialRow
-from handgrad.checking.trial import Run, TrialFault, backward, close, forward_on, like_nested, run
+from handgrad.checking.trial import (
+    Run,
+    TrialFault,
+    backward,
+    close,
+    forward,
+    forward_on,
+    like_nested,
+    run,
+    same_outputs,
+)
 from handgrad.pair import Pair
 
-Findings = tuple[list[Fault], list[TrialRow]]
+
+class Findings(NamedTuple):
+    faults: list[Fault]
+    remarks: list[Fault]
+    trials: list[TrialRow]
+
+
+#: How often forward is called to see whether it gives the same.
+_CALLS: Final = 5
+
+
+def require_repeatable(pair: Pair, done: Run) -> None:
+    """Raise TrialFault where forward does not give the same y for the same inputs."""
+    for _ in range(_CALLS):
+        y, _ = forward(pair, done.arrays)
+        if not same_outputs(y, done.y, rtol=1e-5, atol=1e-9):
+            message = (
+                "forward is random: it gives another y when it is called again with the same "
+                "inputs; allowed: a mask or a seeded generator given to it"
+            )
+            raise TrialFault(Fault("", "random", "", message, 1.0, judged=False))
 
 
 def repeated(pair: Pair, done: Run, names: Sequence[str]) -> Findings:
@@ -28,6 +59,7 @@ def repeated(pair: Pair, done: Run, names: Sequence[str]) -> Findings:
     changed += [name for name in situations.written(before, kept) if name not in changed]
     first = {name: np.array(gradients[name]) for name in names}
     second = backward(pair, done.dy if changed else dy, cache)
+    remarks: list[Fault] = []
     faults = [
         Fault("", "written to", name, f"{name} is written to; allowed: reading it", 1.0)
         for name in changed
@@ -42,14 +74,19 @@ def repeated(pair: Pair, done: Run, names: Sequence[str]) -> Findings:
         twice = np.allclose(2.0 * first[name], np.asarray(second[name]), rtol=1e-9)
         what = "twice as large: it accumulates" if twice else "something else"
         message = f"d{name}: a second call of backward with the same cache gives {what}"
-        faults.append(Fault(name, "not repeatable", "", message, 1.0))
-    trials.append(TrialRow("backward twice", "wrong" if differing else "right", ""))
-    return faults, trials
+        # An object that adds to its own gradients does as PyTorch does; its caller sets them to 0.
+        (remarks if twice and not changed else faults).append(
+            Fault(name, "not repeatable", "", message, 1.0)
+        )
+    is_wrong = any(fault.kind == "not repeatable" for fault in faults)
+    trials.append(TrialRow("backward twice", "wrong" if is_wrong else "right", ""))
+    return Findings(faults, remarks, trials)
 
 
 def other_cotangents(pair: Pair, done: Run, rng: np.random.Generator) -> Findings:
     """The same values in another layout give the same gradients."""
     faults: list[Fault] = []
+    remarks: list[Fault] = []
     trials: list[TrialRow] = []
     for situation, dy, values_changed in situations.cotangents(done.y, done.dy):
         values = dy if values_changed else done.dy
@@ -60,8 +97,8 @@ def other_cotangents(pair: Pair, done: Run, rng: np.random.Generator) -> Finding
         except TrialFault as found:
             fault = found.fault
             message = f"{situation}: {fault.message}"
-            faults.append(replace(fault, message=message, situation=situation))
-            trials.append(TrialRow(situation, "wrong", fault.kind))
+            remarks.append(replace(fault, message=message, situation=situation))
+            trials.append(TrialRow(situation, "does not apply", fault.kind))
             continue
         wrong = [
             name
@@ -72,4 +109,4 @@ def other_cotangents(pair: Pair, done: Run, rng: np.random.Generator) -> Finding
             message = f"d{name}: wrong for a {situation}; right when dy is contiguous"
             faults.append(Fault(name, "strided cotangent", situation, message, 1.0, situation))
         trials.append(TrialRow(situation, "wrong" if wrong else "right", ""))
-    return faults, trials
+    return Findings(faults, remarks, trials)

@@ -13,15 +13,17 @@ from handgrad.checking.reference import KnownOp, by_kind
 from handgrad.checking.report import Fault
 from handgrad.checking.situations import Setup
 from handgrad.checking.targets import (
+    computes_as,
     in_float64,
     is_op,
     is_op_name,
     op_module,
     pair_of,
+    selected,
     takes,
     wanted,
 )
-from handgrad.checking.trial import Run, leaves, like_nested, same_outputs
+from handgrad.checking.trial import Run, guarded, leaves, like_nested, same_outputs
 from handgrad.errors import ArgumentError
 from handgrad.pair import Pair
 
@@ -40,6 +42,8 @@ class Subject:
         self.target = target
         self.op = None if op is None else KnownOp(op)
         self.wrt = wrt
+        #: The user says that it is this op, or nothing else can be meant.
+        self.is_meant_as_op = op is not None
         self.own_inputs = own_inputs
         #: How many axes each of the usual inputs has.
         self.form: tuple[int, ...] = ()
@@ -72,8 +76,10 @@ class Subject:
             options={**setup.options, **keyword},
         )
         wanted(self.wrt or (), pair.inputs)
+        if self.wrt is not None and set(pair.gradients) != set(self.wrt):
+            pair = selected(pair, self.wrt)
         own = [name for name in pair.inputs if name not in pair.parameters]
-        given = [array for array in positional.values() if array is not None]
+        given = [array for array in positional.values() if isinstance(array, np.ndarray)]
         if len(own) != len(given):
             raise ArgumentError(
                 f"check: {len(given)} inputs are given for {pair.name}; allowed: {len(own)}, "
@@ -84,7 +90,8 @@ class Subject:
             name: np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
             for name, array in pair.parameters.items()
         }
-        return in_float64(pair), {**arrays, **brought}
+        arrays = {**arrays, **brought}
+        return in_float64(computes_as(guarded(pair, arrays), arrays)), arrays
 
     def different_forward(self, pair: Pair, done: Run, setup: Setup) -> list[Fault]:
         """Where the target is meant to be an op: a forward that gives something else."""
@@ -107,7 +114,8 @@ class Subject:
         """The known op's gradients by the target's names, and the trace of its backward."""
         assert self.op is not None
         gradients, trace = self.op.gradients(setup, done.dy)
-        return dict(zip(pair.gradients, gradients, strict=True)), trace
+        named = {pair.inputs[position]: each for position, each in gradients.items()}
+        return {name: named[name] for name in pair.gradients}, trace
 
     def applies(self, setup: Setup) -> bool:
         """Whether a situation of a known op is one for the target, which may be less general."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ import numpy as np
 
 from handgrad import interop
 from handgrad.checking.samples import Seed, gradient_names
+from handgrad.checking.trial import leaves
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
@@ -73,7 +75,7 @@ def pair_of(
             f"check: target is the class {target.__name__}; allowed: a layer, such as "
             f"{target.__name__}(...)"
         )
-    foreign = interop.pair_of(target, arrays)
+    foreign = interop.pair_of(target, arrays, options)
     if foreign is not None:
         return foreign if like is None else _meant_as(foreign, like)
     forward, backward = _functions(target, like)
@@ -97,6 +99,44 @@ def pair_of(
     )
 
 
+def computes_as(pair: Pair, arrays: Arrays) -> Pair:
+    """The pair, known to compute in float32 where float64 is refused or comes out as float32."""
+
+    def types(dtype: Any) -> set[Any] | None:
+        """The types of floats that come out; None where forward raises, as is told elsewhere."""
+        given = [np.asarray(arrays[name]) for name in pair.inputs]
+        converted = [np.array(x, dtype=dtype if x.dtype.kind == "f" else None) for x in given]
+        try:
+            result = pair.forward(*converted)
+            found = list(leaves(result[0]))
+        except Exception:
+            return None
+        return {each.dtype for each in found if each.dtype.kind == "f"}
+
+    if not pair.takes_float64:
+        return pair
+    wide = types(np.float64)
+    narrow = {np.dtype(np.float32)}
+    only_float32 = wide == narrow or (wide is None and types(np.float32) == narrow)
+    return replace(pair, takes_float64=False) if only_float32 else pair
+
+
+def selected(pair: Pair, names: Sequence[str]) -> Pair:
+    """The pair with these of its gradients only."""
+
+    def backward(dy: Any, cache: Any) -> Any:
+        found = pair.backward(dy, cache)
+        several = found if isinstance(found, tuple | list) else (found,)
+        if len(several) != len(pair.gradients):
+            return found
+        return tuple(
+            each for name, each in zip(pair.gradients, several, strict=True) if name in names
+        )
+
+    kept = tuple(name for name in pair.gradients if name in names)
+    return replace(pair, gradients=kept, backward=backward)
+
+
 def in_float64(pair: Pair) -> Pair:
     """A pair that takes float32 only, seen from float64: converted on the way in and out."""
     if pair.takes_float64:
@@ -105,7 +145,8 @@ def in_float64(pair: Pair) -> Pair:
     def converted(nested: Any, dtype: Any) -> Any:
         if isinstance(nested, tuple | list):
             return tuple(converted(part, dtype) for part in nested)
-        return nested.astype(dtype) if _is_floats(nested) else nested
+        is_floats = isinstance(nested, np.ndarray | np.generic) and nested.dtype.kind == "f"
+        return nested.astype(dtype) if is_floats else nested
 
     def forward(*arrays: Any) -> tuple[Any, Any]:
         y, cache = pair.forward(*converted(arrays, np.float32))
@@ -121,12 +162,12 @@ def _functions(
     target: Any, like: ModuleType | None
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The two functions of a pair, of an object that has both, or of a backward and `like`."""
-    match target:
-        case (forward, backward) if callable(forward) and callable(backward):
-            return forward, backward
     forward, backward = (getattr(target, name, None) for name in ("forward", "backward"))
+    match target:
+        case (first, second) if callable(first) and callable(second):
+            forward, backward = first, second
     if callable(forward) and callable(backward):
-        return forward, backward
+        return _stateless(forward, backward)
     if callable(target) and like is not None:
         return like.forward.reference, target
     raise ArgumentError(
@@ -134,6 +175,34 @@ def _functions(
         "backward), a module or class with both, a backward alone with like=, a "
         "torch.autograd.Function, a torch.nn.Module, a jax.custom_vjp"
     )
+
+
+def _stateless(
+    forward: Callable[..., Any], backward: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two functions; methods that keep the cache in their object, in the form of a pair."""
+    if not hasattr(backward, "__self__") or len(_positional(backward)) != 1:
+        return forward, backward
+
+    @functools.wraps(forward)
+    def keeping(*arrays: Any, **options: Any) -> tuple[Any, Any]:
+        return forward(*arrays, **options), None
+
+    def kept(dy: Any, cache: Any) -> Any:
+        return backward(dy)
+
+    kept.__qualname__ = getattr(backward, "__qualname__", "backward")
+    return keeping, kept
+
+
+def _positional(function: Callable[..., Any]) -> list[str]:
+    """The names of the arguments that a function has to be given by position."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [each.name for each in parameters if each.kind in kinds and each.default is each.empty]
 
 
 def _name(target: Any, backward: Callable[..., Any]) -> str:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.differences import NOT_FINITE, complex_step, directional, elementwise
+from handgrad.checking.differences import (
+    KINK,
+    NOT_FINITE,
+    complex_step,
+    directional,
+    elementwise,
+)
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]
+
+#: Central differences have to be this good, relative to the terms, to vouch for an imaginary step.
+_SHARP: Final = 1e-3
+
+
+class TargetExit(Exception):  # noqa: N818  (it stands for what was raised)
+    """What a target raised that is no Exception, such as SystemExit; its cause."""
 
 
 class TrialFault(Exception):  # noqa: N818  (a finding, not an error)
@@ -96,23 +109,27 @@ def forward(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
 def forward_on(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
     """Forward on these very arrays."""
     try:
-        result = pair.forward(*(arrays[name] for name in pair.inputs))
-    except (Exception, SystemExit) as error:
-        raise _raised("forward", error) from error
+        result: Any = pair.forward(*(arrays[name] for name in pair.inputs))
+    except Exception as error:
+        raise TrialFault(raised("forward", error)) from error
     if not isinstance(result, tuple) or len(result) != 2:
-        raise TrialFault(
-            Fault(
-                "", "wrong count", "", f"forward returns {_form(result)}; allowed: (y, cache)", 1.0
-            )
-        )
+        message = f"forward returns {_form(result)}; allowed: (y, cache)"
+        raise TrialFault(Fault("", "wrong count", "", message, 1.0, judged=False))
+    try:
+        kinds = {each.dtype.kind for each in leaves(result[0])}
+    except ValueError:  # a list of rows of different lengths
+        kinds = {"O"}
+    if not kinds or not kinds <= set("fiub"):
+        message = f"forward returns y as {_form(result[0])}; allowed: arrays of numbers"
+        raise TrialFault(Fault("", "wrong type", "", message, 1.0, judged=False))
     return result
 
 
 def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
     try:
         found = pair.backward(dy, cache)
-    except (Exception, SystemExit) as error:
-        raise _raised("backward", error) from error
+    except Exception as error:
+        raise TrialFault(raised("backward", error)) from error
     names = pair.gradients
     several = found if isinstance(found, tuple | list) else (found,)
     if len(several) != len(names):
@@ -125,23 +142,93 @@ def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
     return dict(zip(names, several, strict=True))
 
 
-def _raised(what: str, error: BaseException) -> TrialFault:
-    first = (str(error).splitlines() or ["no message"])[0]
+def _in_order(pair: Pair, shapes: Mapping[str, tuple[int, ...]], found: Any) -> Sequence[Any]:
+    """The gradients in the order of `pair.gradients`.
+
+    They may come back by name, for every input instead of those of floats alone, for those but
+    single numbers, which are constants then, or as a list of the rows of one.
+    """
+    names, inputs = pair.gradients, [key for key in pair.inputs if key not in pair.parameters]
+    if isinstance(found, Mapping):
+        given = {str(key): value for key, value in found.items()}
+        return [
+            given.get(name, given.get(f"d{name}"))
+            for name in names
+            if name in given or f"d{name}" in given
+        ]
+    if isinstance(found, list) and len(names) == 1:
+        whole = _as_array(found)
+        if np.shape(whole) == shapes[names[0]] and isinstance(whole, np.ndarray):
+            return [whole]
+    several = list(found) if isinstance(found, tuple | list) else [found]
+    arrays = [name for name in names if shapes[name]]
+    if len(several) == len(names) or pair.parameters:
+        pass
+    elif len(several) == len(inputs):
+        several = [each for key, each in zip(inputs, several, strict=True) if key in names]
+    elif len(several) == len(arrays):
+        given = dict(zip(arrays, several, strict=True))
+        several = [given.get(name) for name in names]
+    return [_as_array(each) if isinstance(each, list) else each for each in several]
+
+
+def _as_array(values: list[Any]) -> Any:
+    """Lists of numbers as an array; other lists stay."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        return values
+    return array if array.dtype.kind in "fiub" else values
+
+
+def guarded(pair: Pair, arrays: Arrays) -> Pair:
+    """The pair with every exception of its own as an Exception, and its gradients in order.
+
+    An interrupt by the user remains one.
+    """
+
+    def kept(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            try:
+                return function(*args)
+            except (Exception, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                raise TargetExit from error
+
+        return call
+
+    shapes = {name: np.shape(array) for name, array in arrays.items()}
+
+    def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
+        return tuple(_in_order(pair, shapes, pair.backward(dy, cache)))
+
+    return replace(pair, forward=kept(pair.forward), backward=kept(backward))
+
+
+def raised(what: str, error: BaseException) -> Fault:
+    """The sentence for an exception of the target's own."""
+    if isinstance(error, TargetExit) and error.__cause__ is not None:
+        error = error.__cause__
+    first = (str(error).splitlines() or ["no message"])[0] or "no message"
     message = f"{what} raises {type(error).__name__}: {first}{_place(error)}"
-    return TrialFault(Fault("", "raises", "", message, 1.0))
+    return Fault("", "raises", "", message, 1.0, judged=False)
 
 
 def _place(error: BaseException) -> str:
-    """The line of the user's code that was reached last; "" if there is none but ours."""
+    """The line of the user's code that was reached last; if there is none, that of ours."""
     ours = str(Path(__file__).parents[1])
-    places = [
-        f" (line {frame.lineno} of {Path(frame.filename).name})"
+    frames = [
+        frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(ours)
-        and "site-packages" not in frame.filename
-        and Path(frame.filename).is_file()
+        if "site-packages" not in frame.filename and Path(frame.filename).is_file()
     ]
-    return places[-1] if places else ""
+    own = [frame for frame in frames if not frame.filename.startswith(ours)]
+    below = frames[frames.index(own[-1]) :] if own else frames
+    # The user's own function is below ours, and the script or test that called us above.
+    is_theirs = bool(own) and any(each.filename.startswith(ours) for each in frames[: -len(below)])
+    frame = own[-1] if is_theirs else frames[-1] if frames else None
+    return f" (line {frame.lineno} of {Path(frame.filename).name})" if frame else ""
 
 
 def _form(value: Any) -> str:
@@ -157,12 +244,34 @@ def not_finite(done: Run) -> list[Fault]:
         bad = int(y.size - np.isfinite(y).sum()) if y.dtype.kind == "f" else 0
         if bad and finite_inputs:
             message = f"forward gives NaN or infinity at {bad} of {y.size} places of y"
-            return [Fault("", "not finite", "", message, 1.0)]
+            return [Fault("", "not finite", "", message, 1.0, judged=False)]
     return []
 
 
+def other_types(done: Run) -> list[Fault]:
+    """Gradients of floats that are not of the input's type, which NumPy would convert."""
+    remarks = []
+    for name, found in done.gradients.items():
+        if found is None:
+            continue
+        dtype, wanted = np.asarray(found).dtype, np.asarray(done.arrays[name]).dtype
+        if dtype != wanted and dtype.kind == "f":
+            message = f"d{name} is of {dtype}, {name} of {wanted}"
+            remarks.append(Fault(name, "wrong type", "", message, 1.0))
+    return remarks
+
+
+def changes_nothing(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> bool:
+    """Whether the derivative along a random direction of an input is 0."""
+    array = np.asarray(done.arrays[name], dtype=np.float64)
+    direction = np.asarray(rng.standard_normal(array.shape))
+    value = contraction(pair, done)
+    found = directional(value, dict(done.arrays), {name: direction}, noise=noise(pair, done))
+    return bool(abs(found.value) <= found.bound and found.bound <= 1e-6 * max(magnitude(done), 1.0))
+
+
 def malformed(pair: Pair, done: Run) -> list[Fault]:
-    """Gradients that cannot be compared: no array, NaN, another type. Shapes are judged later."""
+    """Gradients that cannot be compared: no numbers, or NaN. Shapes are judged later."""
     faults = []
     finite = all(np.isfinite(each).all() for each in leaves(done.y))
     for name, found in done.gradients.items():
@@ -173,7 +282,7 @@ def malformed(pair: Pair, done: Run) -> list[Fault]:
             faults.append(Fault(name, "wrong type", "", message, 1.0))
             continue
         gradient, array = np.asarray(found), np.asarray(done.arrays[name])
-        if gradient.dtype != array.dtype:
+        if gradient.dtype.kind != "f":
             message = f"d{name} is of {gradient.dtype}; allowed: {array.dtype}, as {name}"
             faults.append(Fault(name, "wrong type", "", message, 1.0))
         elif not np.isfinite(gradient).all() and finite:
@@ -190,11 +299,26 @@ def contraction(pair: Pair, done: Run) -> Callable[[Mapping[str, np.ndarray]], A
     """The number <y, dy> as a function of the inputs: what the gradients are gradients of."""
 
     def value(point: Mapping[str, np.ndarray]) -> Any:
-        y, _ = pair.forward(*(np.array(point[name]) for name in pair.inputs))
-        total = sum(np.sum(a * b) for a, b in zip(leaves(y), leaves(done.dy), strict=True))
+        inputs = [np.array(point[name]) for name in pair.inputs]
+        try:
+            y, _ = pair.forward(*inputs)
+        except Exception:
+            if any(map(np.iscomplexobj, inputs)):
+                raise
+            return np.nan  # an edge of what forward takes lies beside the point
+        total = _product(y, done.dy)
         return total if np.iscomplexobj(total) else float(total)
 
     return value
+
+
+def contracted(done: Run) -> float:
+    """<y, dy>."""
+    return float(_product(done.y, done.dy))
+
+
+def _product(y: Any, dy: Any) -> Any:
+    return sum(np.sum(a * b) for a, b in zip(leaves(y), leaves(dy), strict=True))
 
 
 def magnitude(done: Run) -> float:
@@ -206,8 +330,12 @@ def magnitude(done: Run) -> float:
 
 def noise(pair: Pair, done: Run) -> float:
     """How far rounding in y alone moves the contraction, as its terms are large and cancel."""
-    unit = np.finfo(np.float64 if pair.takes_float64 else np.float32).eps
-    return 4.0 * float(unit) * magnitude(done)
+    return 4.0 * unit_of(pair) * magnitude(done)
+
+
+def unit_of(pair: Pair) -> float:
+    """The distance from 1 to the next number, in the type that the pair computes in."""
+    return float(np.finfo(np.float64 if pair.takes_float64 else np.float32).eps)
 
 
 def directional_row(
@@ -216,13 +344,15 @@ def directional_row(
     name: str,
     rng: np.random.Generator,
     counted: tuple[np.ndarray, np.ndarray] | None = None,
+    listen: Callable[[Pair, Run, str, np.ndarray], tuple[float, float]] | None = None,
 ) -> GradientRow:
     """<gradient, v> against the derivative along a random direction v of this input alone.
 
-    `counted` is a bound of the rounding within backward, where it has been counted.
+    `counted` is a bound of the rounding within backward, where it has been counted; `listen` gives
+    the noise of <y, dy> and of <gradient, v>, where that is to be heard from the target itself.
     """
     array = np.asarray(done.arrays[name], dtype=np.float64)
-    found = np.asarray(done.gradients[name])
+    found = np.asarray(done.gradients[name], dtype=np.float64)
     if found.shape != array.shape:
         message = f"shape {found.shape}, not {array.shape}"
         return GradientRow(name, float("inf"), 0.0, "wrong", message)
@@ -230,21 +360,24 @@ def directional_row(
         return GradientRow(name, 0.0, 0.0, "right", "nothing in it")
     direction = np.asarray(rng.standard_normal(array.shape))
     value, point = contraction(pair, done), dict(done.arrays)
-    expected = directional(value, point, {name: direction}, noise=noise(pair, done))
-    # Where forward takes complex numbers, their step has no truncation and hardly any rounding.
-    expected = complex_step(value, point, {name: direction}, central=expected) or expected
+    of_y, of_gradient = (0.0, 0.0) if listen is None else listen(pair, done, name, direction)
+    expected = directional(value, point, {name: direction}, noise=max(of_y, noise(pair, done)))
     ours = float(np.sum(found * direction))
-    rounding = 4.0 * np.finfo(np.float64).eps * float(np.sqrt(np.sum((found * direction) ** 2)))
+    size = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value))
+    # Where forward takes complex numbers, their step has no truncation and hardly any rounding. At
+    # a kink it is one-sided, and whatever drops the imaginary part there would pass unseen.
+    if expected.method != KINK and expected.bound <= _SHARP * max(size, 1e-6 * magnitude(done)):
+        expected = complex_step(value, point, {name: direction}, central=expected) or expected
+    rounding = 4.0 * unit_of(pair) * float(np.sqrt(np.sum((found * direction) ** 2)))
     if counted is not None and np.shape(counted[1]) == array.shape:
         rounding += float(np.sum(counted[1] * np.abs(direction)))
-    bound = expected.bound + rounding
-    size = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value))
+    bound = expected.bound + rounding + of_gradient
     scale = max(size, 1e-6 * magnitude(done), 1e-300)  # a gradient of 0 has no size of its own
     error = abs(ours - expected.value)
     if expected.method == NOT_FINITE:
         return GradientRow(name, 0.0, 0.0, "undecided", "forward is not finite beside the point")
     verdict = "right" if error <= bound else "wrong"
-    if verdict == "right" and bound > 1e-2 * scale and bound > 1e-7:
+    if verdict == "right" and (expected.method == KINK or bound > max(1e-2 * scale, 1e-7)):
         verdict = "undecided"
     return GradientRow(name, error / scale, bound / scale, verdict, expected.method)
 

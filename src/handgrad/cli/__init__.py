@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from contextlib import suppress
+from typing import Any
 
+from handgrad.cli.streams import accept_any_text, finish, told
 from handgrad.errors import HandgradError
 
 
 def main() -> None:
     """The entry point of the command `handgrad`.
 
-    An error in what the user gave is one sentence on stderr and exit code 2; Ctrl-C is 130.
+    An error in what the user gave, or of the system, is one sentence on stderr and exit code 2;
+    Ctrl-C is 130, SIGTERM 143 and SIGHUP 129. A warning is one sentence too.
     """
+    accept_any_text()
+    warnings.showwarning = _show_warning
     try:
         # Here, because a wrong HANDGRAD_ENGINE, _ISA or _THREADS is an error of this import.
         from handgrad.cli.app import app
+
+        app()
+        code: int | str | None = 0
+    except SystemExit as ended:
+        code = ended.code
     except HandgradError as error:
         print(f"handgrad: {error}", file=sys.stderr)
-        sys.exit(2)
+        code = 2
     except KeyboardInterrupt:
-        sys.exit(130)
-    app()
+        code = 130
+    except OSError as error:  # of what is printed without a command, such as --help
+        with suppress(OSError, ValueError):
+            print(f"handgrad: {told(error)}", file=sys.stderr)
+        code = 2
+    sys.exit(finish(code if isinstance(code, int) else 0 if code is None else 1))
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    print(f"handgrad: {message}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -9,12 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from handgrad.cli import check, evaluate, generate, info, notes, predict, recipes, train, translate
+from handgrad.cli.streams import told
 from handgrad.errors import HandgradError
+from handgrad.training import Interrupted
 from handgrad.training.results import versions
 
 app = typer.Typer(
     name="handgrad",
     help="Neural networks with every gradient written out.",
+    epilog="Exit codes: 0 done; 1 something was found to be wrong (check); 2 an error, told in one "
+    "sentence; 129, 130, 143 stopped by SIGHUP, Ctrl-C, SIGTERM, a run after saving.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -30,16 +35,24 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **kwargs)
         except HandgradError as error:
-            typer.echo(f"handgrad: {error}", err=True)
-            raise typer.Exit(2) from None
+            raise _exit(2, str(error)) from None
         except MemoryError as error:
-            typer.echo(f"handgrad: memory ran out: {error}; allowed: smaller sizes", err=True)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt as error:
-            typer.echo(f"\nhandgrad: {str(error) or 'interrupted'}", err=True)
-            raise typer.Exit(130) from None
+            raise _exit(2, f"memory ran out: {error}; allowed: smaller sizes") from None
+        except OSError as error:
+            raise _exit(2, told(error)) from None
+        except Interrupted as error:
+            raise _exit(error.exit_code, str(error), before="\n") from None
+        except KeyboardInterrupt:
+            raise _exit(130, "interrupted", before="\n") from None
 
     return run
+
+
+def _exit(code: int, sentence: str, before: str = "") -> typer.Exit:
+    """The exit with this code, after the sentence on stderr where that can still be written to."""
+    with contextlib.suppress(OSError, ValueError):
+        typer.echo(f"{before}handgrad: {sentence}", err=True)
+    return typer.Exit(code)
 
 
 def _show_version(wanted: bool) -> None:

@@ -22,6 +22,8 @@ from handgrad.resolve import resolve
 
 #: Keywords of `hg.check` that are options of the command, not settings of forward.
 _RESERVED: Final = ("target", "like", "wrt", "seed")
+#: By the verdict of the report; 2 stands for misuse too.
+_EXIT_CODES: Final = {"right": 0, "wrong": 1, "undecided": 2}
 #: Where the output is no terminal.
 _WIDTH: Final = 100
 
@@ -70,7 +72,11 @@ def command(
         bool, typer.Option("--json", help="Print everything found as JSON.")
     ] = False,
 ) -> None:
-    """Check every gradient, and say which term is wrong. Exit code 1 where one is."""
+    """Check every gradient, and say which term is wrong.
+
+    Exit code 0: all are right; 1: one is wrong; 2: it could not be judged. A file or module that is
+    named is run.
+    """
     options = dict(map(_setting, settings or ()))
     if target == "all":
         _refuse_beside_all(like=like, wrt=wrt, shape=shapes, inputs=inputs, option=settings)
@@ -95,7 +101,7 @@ def command(
     else:
         console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
         console.print(report)
-    raise typer.Exit(0 if report.ok else 1)
+    raise typer.Exit(_EXIT_CODES[report.verdict])
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -126,11 +132,12 @@ def _check_all(seed: int, *, as_json: bool) -> int:
         report = reports[name] = hg.check(name, seed=seed)
         if not as_json:
             right = len(report.trials)
-            verdict = f"right in {right} situations" if report.ok else "wrong"
+            verdict = f"right in {right} situations" if report.ok else report.verdict
             typer.echo(f"{name:<22} {verdict}")
             for fault in report.faults:
                 typer.echo(f"{'':<22} {fault.message}")
     if as_json:
         found = {name: report.to_dict() for name, report in reports.items()}
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
-    return 0 if all(report.ok for report in reports.values()) else 1
+    verdicts = {report.verdict for report in reports.values()}
+    return next(_EXIT_CODES[each] for each in ("wrong", "undecided", "right") if each in verdicts)

@@ -10,8 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import typer
 
 from handgrad import kernels
-from handgrad.dispatch import get_engine, get_precision
-from handgrad.threads import get_threads
+from handgrad.dispatch import get_engine, get_precision, get_threads
 from handgrad.training.results import versions
 
 _LIBRARIES = ("numpy", "array-api-compat", "safetensors", "rich", "typer", "pillow")
@@ -29,13 +28,20 @@ def _facts() -> list[tuple[str, str]]:
     if kernels.native is not None:
         cpu = import_module("handgrad.kernels._cpu")
         facts += [
-            ("instruction set", f"{kernels.instruction_set} of {', '.join(cpu.supported())}"),
+            ("instruction set", _instruction_set(cpu.runs()[0])),
+            ("compiler", kernels.native.compiler),
             ("CPU features", ", ".join(cpu.features()) or "none the kernels use"),
             ("bf16 unit", kernels.native.bf16_unit),
             ("threads", f"{get_threads()} on {os.cpu_count()} cores"),
         ]
     facts.append(("Python", f"{platform.python_version()} on {versions()['system']}"))
     return facts + [(name, _version(name)) for name in _LIBRARIES]
+
+
+def _instruction_set(best: str) -> str:
+    """The one in use, those there are, and whether this machine would run a better one."""
+    missing = "" if best in kernels.supported else f"; {best} needs HANDGRAD_BUILD=all at install"
+    return f"{kernels.instruction_set} of {', '.join(kernels.supported)}{missing}"
 
 
 def _engine() -> str:

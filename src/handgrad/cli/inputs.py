@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.data.npy import read_npz
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from handgrad.recipes import tasks
@@ -22,6 +23,9 @@ from handgrad.resolve import Target
 
 #: A batch for the model of a recipe or a run.
 _EXAMPLES: Final = 5
+#: The most that an integer of 64 bits, and an array of NumPy, has room for.
+_DIGITS: Final = 18
+_MOST_AXES: Final = 32
 #: Sizes for the letters of annotations: distinct, so that a transpose shows.
 _PRIMES: Final = (5, 3, 7, 2, 11, 13, 17, 19)
 
@@ -44,7 +48,8 @@ def arrays_for(
 
     `shapes` are `NAME=2,3` (standard normal), `NAME=int10:2,3` (whole numbers below 10) and
     `NAME=bool:2,3`; a `file` without names has the inputs in order. Raises ArgumentError for both
-    together, for anything that does not fit forward, and where there is nothing to go by.
+    together, for anything that does not fit forward, and where there is nothing to go by, DataError
+    for a file that cannot be read.
     """
     if inspect.isfunction(target.value) and like is None:
         raise ArgumentError(
@@ -56,7 +61,7 @@ def arrays_for(
     if file is not None:
         if shapes:
             raise ArgumentError("check: --inputs and --shape are given; allowed: one of them")
-        arrays = _read(file)
+        arrays, _ = read_npz(file)
         unnamed = [f"arr_{i}" for i in range(len(arrays))]
         if set(arrays) == set(unnamed):
             return [arrays[name] for name in unnamed]
@@ -126,25 +131,6 @@ def _ordered(
     return [arrays[name] for name in parameters if name in arrays]
 
 
-# -- a file ----------------------------------------------------------------------------------------
-
-
-def _read(file: Path) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file by name."""
-    try:
-        opened = np.load(file, allow_pickle=False)
-        if isinstance(opened, np.lib.npyio.NpzFile):
-            with opened:
-                return {name: opened[name] for name in opened.files}
-    except FileNotFoundError:
-        raise ArgumentError(f"check: {file} does not exist; allowed: a .npz file") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        pass
-    raise ArgumentError(
-        f"check: {file} is no .npz file of arrays of numbers; allowed: what np.savez writes"
-    )
-
-
 # -- shapes ----------------------------------------------------------------------------------------
 
 
@@ -160,7 +146,14 @@ def _described(text: str) -> tuple[str, Draw]:
             f"check: --shape {text}: found no name and sizes; allowed: NAME=2,3, or "
             "NAME=int10:2,3 for whole numbers below 10, or NAME=bool:2,3"
         )
+    if max(map(len, (*sizes, match["below"] or ""))) > _DIGITS or len(sizes) > _MOST_AXES:
+        raise ArgumentError(
+            f"check: --shape {name}: found {len(sizes)} sizes, or one with too many digits; "
+            f"allowed: {_MOST_AXES} sizes of {_DIGITS} digits"
+        )
     shape = tuple(map(int, sizes))
+    if math.prod(shape) * 8 >= 2**63:
+        raise ArgumentError(f"check: --shape {text}: found 2⁶⁰ values or more; allowed: fewer")
     if match["bool"]:
         return name, lambda rng: rng.integers(0, 2, shape).astype(bool)
     if match["below"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,8 @@ def command(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change the recipe, such as optimizer.lr=0.01; may be repeated.",
+            help="Change the recipe, such as optimizer.lr=0.01; may be repeated. With --resume: "
+            "numbers of the optimizer, the schedule, training.epochs and training.clip_norm.",
             show_default=False,
         ),
     ] = None,
@@ -57,8 +59,8 @@ def command(
 ) -> None:
     """Train a model and write the run's folder: weights, metrics, report."""
     if resume is not None:
-        _refuse_beside_resume(recipe=recipe, out=out, epochs=epochs, seed=seed, set=changes)
-        described, folder = read_recipe(resume), resume
+        _refuse_beside_resume(recipe=recipe, out=out, epochs=epochs, seed=seed)
+        described, folder = read_recipe(resume, _changeable(changes or ())), resume
     elif recipe is None:
         raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
     else:
@@ -67,7 +69,8 @@ def command(
 
     built = recipes.build(described, recipes.load_task(described, data))
     typer.echo(f"{built.task.name}: {built.task.told}; run in {folder}")
-    summary = built.train(folder, resume=resume is not None)
+    told = ", ".join(changes or ()) if resume is not None else ""
+    summary = built.train(folder, resume=resume is not None, changes=told)
     typer.echo(_result(summary))
     typer.echo(f"report: {Run(folder).report}")
 
@@ -80,8 +83,9 @@ def _result(summary: dict[str, Any]) -> str:
         if summary["test_accuracy"] is None
         else [f"{part} accuracy {100 * summary['test_accuracy']:.2f} %"]
     )
-    figures.append(f"{part} loss {summary['test_loss']:.4f}")
-    figures += [figure(name, summary[name]) for name in FIGURES if name in summary]
+    if summary["test_loss"] is not None:
+        figures.append(f"{part} loss {summary['test_loss']:.4f}")
+    figures += [figure(name, summary[name]) for name in FIGURES if summary.get(name) is not None]
     return (
         f"{', '.join(figures)}, after {summary['epochs']} epoch{'s' * (summary['epochs'] != 1)} in "
         f"{summary['seconds']:.1f} s with {summary['engine']}"
@@ -111,11 +115,26 @@ def _new_folder(described: recipes.Recipe) -> Path:
     return folder
 
 
+def _changeable(changes: Sequence[str]) -> Sequence[str]:
+    """The changes, once each is one that a run allows after it was begun."""
+    for change in changes:
+        path = change.partition("=")[0].strip()
+        section, _, name = path.partition(".")
+        allowed = path in ("training.epochs", "training.clip_norm") or section == "schedule"
+        if not allowed and (section != "optimizer" or name in ("", "type")):
+            raise RecipeError(
+                f"train: --resume with --set {change}; allowed: numbers of the optimizer, such as "
+                "optimizer.lr, the schedule, training.epochs and training.clip_norm, because the "
+                "rest belongs to the run as it was begun"
+            )
+    return changes
+
+
 def _refuse_beside_resume(**given: Any) -> None:
     for name, value in given.items():
-        if value:
+        if value is not None:
             found = value if name == "recipe" else f"--{name}"
             raise RecipeError(
                 f"train: --resume together with {found}; allowed: --resume DIR alone or with "
-                "--data, because the run continues as it was begun"
+                "--data and --set, because the run continues as it was begun"
             )

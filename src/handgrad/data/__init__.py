@@ -11,9 +11,12 @@ continue comes from `load_text`, pairs to translate from `load_pairs`.
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from handgrad.data import (
     arrays,
@@ -120,8 +123,16 @@ def load(
     alone. `seed` draws the test part of
     sets that do not come divided; `maximum` is what becomes 1 in .npz and .csv files, where the
     number of bits does not say it as it does in images.
-    Raises DataError where files are missing, truncated or of another kind.
+    Raises DataError where files are missing, truncated, of another kind, or need more memory than
+    4 × their bytes and 150 MB (HANDGRAD_DATA_MB), ArgumentError for a setting that is not allowed.
     """
+    if not isinstance(name, str):
+        raise ArgumentError(f"data: name is {name!r}; allowed: a string")
+    _check_seed(name, seed)
+    if maximum is not None and not (
+        isinstance(maximum, int | float | np.number) and 0 < maximum < math.inf
+    ):
+        raise ArgumentError(f"{name}: maximum is {maximum!r}; allowed: a number above 0")
     if name in _OWN and path is None:
         return _OWN[name](seed)
     expected = EXPECTED.get(name, _ANY) if path is None else _ANY
@@ -156,6 +167,7 @@ def load_pairs(
     settings: those of `dates.load`, `pronounce.load` or `pairs.load` in this package.
     Raises DataError where files are missing or wrong, ArgumentError for a setting that is.
     """
+    _check_seed(name, seed)
     match name:
         case "dates" if path is not None:
             raise ArgumentError(f"dates: data is {path}; allowed: none, because it is generated")
@@ -167,9 +179,14 @@ def load_pairs(
             return pairs.load(name, path, seed, **settings)
 
 
+def _check_seed(name: str, seed: Any) -> None:
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise ArgumentError(f"{name}: seed is {seed!r}; allowed: an integer from 0")
+
+
 def _form(place: Path) -> str | None:
     """What a file or folder holds, by the names in it; None where that is nothing known."""
-    if place.is_dir():
+    if os.path.isdir(place):
         if idx.is_idx_folder(place):
             return "idx"
         if cifar.is_cifar_folder(place):

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.arrays import read_npz
 from handgrad.data.images import SUFFIXES, read_image
+from handgrad.data.npy import Header, read_npy, read_npz
 from handgrad.errors import DataError
 
 Shape = tuple[int, ...]
@@ -40,21 +40,20 @@ def read_examples(
 
 
 def _array(path: Path) -> Array:
-    if path.suffix == ".npz":
-        arrays = read_npz(path)
-        if "x" not in arrays and len(arrays) != 1:
-            raise DataError(
-                f"{path} has the arrays {', '.join(arrays) or '(none)'}; expected x, or only one"
-            )
-        return arrays["x"] if "x" in arrays else next(iter(arrays.values()))
-    try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except FileNotFoundError:
-        raise DataError(f"{path} is missing; expected a .npy file") from None
-    except (OSError, ValueError, EOFError):
+    if path.suffix == ".npy":
+        return read_npy(path)
+
+    def needs(name: str, header: Header) -> float:
+        return header.nbytes + 4 * header.count
+
+    arrays, names = read_npz(path, ("x",), needs)
+    if not arrays and len(names) == 1:
+        arrays, names = read_npz(path, names, needs)
+    if not arrays:
         raise DataError(
-            f"{path} cannot be read; expected a whole .npy file of numbers, without pickles"
-        ) from None
+            f"{path} has the arrays {', '.join(names) or '(none)'}; expected x, or only one"
+        )
+    return arrays.popitem()[1]
 
 
 def _shaped(path: Path, x: Array, shape: Shape) -> Array:
@@ -69,11 +68,15 @@ def _shaped(path: Path, x: Array, shape: Shape) -> Array:
 
 
 def _scaled(path: Path, x: Array, maximum: float | None) -> Array:
-    values = x.astype(np.float32)
+    with np.errstate(over="ignore"):
+        values = x.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise DataError(f"{path} has numbers that are not finite in float32; expected finite ones")
     if maximum is None:
         return values
     if x.dtype.kind in "iub":
-        return values / np.float32(maximum)
+        values /= np.float32(maximum)
+        return values
     if values.size and not (values.min() >= 0 and values.max() <= 1):
         raise DataError(
             f"{path} has values from {values.min():g} to {values.max():g}; expected 0 to 1, or "

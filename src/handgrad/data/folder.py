@@ -1,14 +1,19 @@
-"""A folder of images per class: `<folder>/<class>/*.png`, or the same below `train` and `test`."""
+"""A folder of images per class: `<folder>/<class>/*.png`, or the same below `train` and `test`.
+
+Names that begin with a dot are passed over, as file managers leave them behind.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.dataset import Dataset, Pixels, split_dataset
-from handgrad.data.images import SUFFIXES, read_image
+from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, stratified_split
+from handgrad.data.files import entries
+from handgrad.data.images import SUFFIXES, check_together, read_image, read_size
 from handgrad.errors import DataError
 
 
@@ -21,48 +26,79 @@ def load(name: str, folder: Path, seed: int = 0) -> Dataset:
     """x (N, C, H, W) from 0 to 1, y (N,); a class is named as its folder.
 
     Without folders `train` and `test`, a stratified fifth drawn from `seed` is the test part.
-    Raises DataError where a class is missing, a file is damaged or sizes differ.
+    Raises DataError where a class is missing, a file is damaged, sizes differ, or the images take
+    more memory than the bound of their files.
     """
-    if not (folder / "train").is_dir():
+    if not os.path.isdir(folder / "train"):
         classes = _class_names(folder)
         if not classes:
             raise DataError(f"{folder} has no images; expected one folder of images per class")
-        x, y = _read(folder, classes)
-        return split_dataset(name, x, y, classes, seed)
-    classes = _class_names(folder / "train")
-    for part in ("train", "test"):
-        found = _class_names(folder / part)
-        if not found or found != classes:
-            raise DataError(
-                f"{folder / part} has the classes {', '.join(found) or '(none)'}; expected "
-                f"{', '.join(classes) or 'one folder of images per class'}"
-            )
-    x_train, y_train = _read(folder / "train", classes)
-    x_test, y_test = _read(folder / "test", classes)
-    return Dataset(name, x_train, y_train, x_test, y_test, tuple(classes))
+        paths, y = _listed(folder, classes)
+        # Divided before anything is read, so that no part of it is copied.
+        train, test = stratified_split(y, TEST_FRACTION, seed)
+        parts = [[paths[i] for i in index] for index in (train, test)]
+        labels = [y[train], y[test]]
+    else:
+        classes = _class_names(folder / "train")
+        for part in ("train", "test"):
+            found = _class_names(folder / part)
+            if not found or found != classes:
+                raise DataError(
+                    f"{folder / part} has the classes {', '.join(found) or '(none)'}; expected "
+                    f"{', '.join(classes) or 'one folder of images per class'}"
+                )
+        parts, labels = map(
+            list, zip(*(_listed(folder / part, classes) for part in ("train", "test")), strict=True)
+        )
+    x_train, x_test = _read(folder, parts)
+    return Dataset(name, x_train, labels[0], x_test, labels[1], tuple(classes))
 
 
 def _images(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    return [
+        path
+        for path in entries(folder)
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    ]
 
 
 def _class_names(folder: Path) -> list[str]:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return []
-    return sorted(path.name for path in folder.iterdir() if path.is_dir() and _images(path))
+    return [
+        path.name
+        for path in entries(folder)
+        if os.path.isdir(path) and not path.name.startswith(".") and _images(path)
+    ]
 
 
-def _read(folder: Path, classes: list[str]) -> tuple[Pixels, Array]:
-    paths = [(path, label) for label, name in enumerate(classes) for path in _images(folder / name)]
-    images = [read_image(path) for path, _ in paths]
-    channels = max(image.shape[0] for image in images)
-    first = images[0].shape[1:]
-    for (path, _), image in zip(paths, images, strict=True):
-        if image.shape[1:] != first:
+def _listed(folder: Path, classes: list[str]) -> tuple[list[Path], Array]:
+    """The images of these classes, and the class of each."""
+    found = [(path, label) for label, name in enumerate(classes) for path in _images(folder / name)]
+    return [path for path, _ in found], np.array([label for _, label in found], dtype=np.int64)
+
+
+def _read(folder: Path, parts: list[list[Path]]) -> list[Pixels]:
+    """The images of each part, which all have one size; grey ones have three channels beside
+    coloured ones."""
+    sizes = {path: read_size(path) for paths in parts for path in paths}
+    first = next(iter(sizes))
+    for path, size in sizes.items():
+        if (size.height, size.width) != (sizes[first].height, sizes[first].width):
             raise DataError(
-                f"{path} is {image.shape[1]} × {image.shape[2]} pixels; expected "
-                f"{first[0]} × {first[1]}, as {paths[0][0]} has"
+                f"{path} is {size.height} × {size.width} pixels; expected "
+                f"{sizes[first].height} × {sizes[first].width}, as {first} has"
             )
-    # A grey file among colour ones has three equal channels.
-    x = np.stack([np.broadcast_to(image, (channels, *first)) for image in images])
-    return Pixels(x), np.array([label for _, label in paths], dtype=np.int64)
+    channels = max(size.channels for size in sizes.values())
+    check_together(folder, sizes.values(), channels)
+    shape = (channels, sizes[first].height, sizes[first].width)
+    found = []
+    for paths in parts:
+        x = np.empty((len(paths), *shape), np.uint8)
+        for i, path in enumerate(paths):
+            image = read_image(path, channels=sizes[path].channels)
+            if image.shape[1:] != shape[1:]:
+                raise DataError(f"{path} was changed while it was read; expected the same size")
+            x[i] = image
+        found.append(Pixels(x))
+    return found

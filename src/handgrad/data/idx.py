@@ -11,9 +11,8 @@ Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "File form
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
+import os
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.dataset import Dataset, Pixels
+from handgrad.data.files import opened, read_raw
 from handgrad.errors import DataError
 
 #: The four files of a set, by part; `t10k` is what the publishers call the test part.
@@ -53,7 +53,9 @@ def _spellings(name: str) -> list[str]:
 
 def is_idx_folder(folder: Path) -> bool:
     """Whether any of the four files is there; `load` says which are missing."""
-    return any((folder / name).is_file() for file in FILES.values() for name in _spellings(file))
+    return any(
+        os.path.isfile(folder / name) for file in FILES.values() for name in _spellings(file)
+    )
 
 
 def load(name: str, folder: Path) -> Dataset:
@@ -63,10 +65,12 @@ def load(name: str, folder: Path) -> Dataset:
     """
     values = {}
     for part, file in FILES.items():
-        found = next((folder / s for s in _spellings(file) if (folder / s).is_file()), None)
+        found = next((folder / s for s in _spellings(file) if os.path.lexists(folder / s)), None)
         if found is None:
             raise DataError(f"{folder / file} is missing; expected this file or {file}.gz")
         values[part] = read_idx(found, axes=3 if part.startswith("x") else 1)
+        if 0 in values[part].shape[1:]:
+            raise DataError(f"{found} has images of no pixels; expected some")
     return Dataset(
         name,
         Pixels(values["x_train"][:, None]),
@@ -80,36 +84,35 @@ def load(name: str, folder: Path) -> Dataset:
 def read_idx(path: Path, axes: int) -> Array:
     """The unsigned bytes of one IDX file with the given number of axes.
 
-    Raises DataError where the file is of another kind, or longer or shorter than its header says.
+    Raises DataError where the file is of another kind, longer or shorter than its header says, or
+    packed and more than the bound of its memory.
     """
-    content = _content(path)
-    magic = bytes((0, 0, 8, axes))
-    if content[:4] != magic:
-        raise DataError(
-            f"{path} starts with the bytes {content[:4].hex(' ') or 'of an empty file'}; expected "
-            f"{magic.hex(' ')}, an IDX file of unsigned bytes with {axes} "
-            f"{'axis' if axes == 1 else 'axes'}"
-        )
-    header = 4 + 4 * axes
-    if len(content) < header:
-        raise DataError(f"{path} has {len(content)} bytes; expected a header of {header}")
-    shape = tuple(int(length) for length in np.frombuffer(content, ">u4", axes, offset=4))
-    expected = header + math.prod(shape)
-    if len(content) != expected:
-        raise DataError(
-            f"{path} has {len(content):,} bytes; expected {expected:,}, because its header says "
-            f"{' × '.join(map(str, shape))} values"
-        )
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        if path.suffix == ".gz":
-            with gzip.open(path) as file:
-                return file.read()
-        return path.read_bytes()
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is not a whole gzip file ({error}); expected IDX in .gz") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}; expected an IDX file") from None
+    with opened(path, "an IDX file") as (file, bound):
+        header = file.read(4 + 4 * axes)
+        magic = bytes((0, 0, 8, axes))
+        if header[:4] != magic:
+            raise DataError(
+                f"{path} starts with the bytes {header[:4].hex(' ') or 'of an empty file'}; "
+                f"expected {magic.hex(' ')}, an IDX file of unsigned bytes with {axes} "
+                f"{'axis' if axes == 1 else 'axes'}"
+            )
+        if len(header) < 4 + 4 * axes:
+            raise DataError(f"{path} has {len(header)} bytes; expected a header of {4 + 4 * axes}")
+        shape = tuple(int(length) for length in np.frombuffer(header, ">u4", axes, offset=4))
+        count = math.prod(shape)
+        packed = path.suffix == ".gz"
+        if packed:
+            # Labels become class indices of 8 bytes.
+            bound.check(count if axes > 1 else 9 * count, "unpack it first, or ")
+            values = read_raw(file, count)
+            # One byte more, and with it the end of the file and its checksum.
+            found = len(header) + len(values) + len(file.read(1))
+        else:
+            found = bound.size
+        if found != len(header) + count:
+            more = "or more " if packed and found > len(header) + count else ""
+            raise DataError(
+                f"{path} has {found:,} {more}bytes; expected {len(header) + count:,}, because its "
+                f"header says {' × '.join(map(str, shape))} values"
+            )
+        return (values if packed else read_raw(file, count)).reshape(shape)

@@ -1,13 +1,24 @@
-"""Image files as arrays. Pillow reads them; it is the optional extra `handgrad[images]`."""
+"""Image files as arrays. Pillow reads them; it is the optional extra `handgrad[images]`.
+
+Only the formats below are tried, whatever a file is called: Pillow knows others for which it starts
+programs (Ghostscript for EPS). The size in a file's header is compared with the bound of its memory
+before a pixel is unpacked. Of these formats PNG alone has checksums, and all of them are compared;
+damage inside the others may go unnoticed where the decoder accepts it.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.files import Bound, opened, told
 from handgrad.errors import DataError
 
 if TYPE_CHECKING:
@@ -15,27 +26,35 @@ if TYPE_CHECKING:
 
 #: What counts as an image file in a folder.
 SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".webp"})
+#: The same to Pillow, whose names of these plugins begin otherwise than those of its formats.
+_PLUGINS: Final = {
+    "PNG": "Png",
+    "JPEG": "Jpeg",
+    "BMP": "Bmp",
+    "GIF": "Gif",
+    "PPM": "Ppm",
+    "WEBP": "WebP",
+}
 
-_GREY_MODES: Final = frozenset({"1", "L", "LA", "I", "I;16", "F"})
+_GREY_MODES: Final = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "F"})
+_DEEP_MODES: Final = frozenset({"I", "I;16", "I;16B"})
+#: Bytes for a pixel while it is unpacked, converted and made an array.
+_WORKING: Final = 10
 
 
-def _opened(path: Path) -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise DataError(
-            f"{path}: reading image files needs Pillow; expected `pip install 'handgrad[images]'`"
-        ) from None
-    try:
-        # Opened here, because Pillow leaves a damaged file open.
-        with path.open("rb") as file:
-            image = Image.open(file)
-            image.load()
-    except FileNotFoundError:
-        raise DataError(f"{path} is missing; expected an image file") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path} cannot be read ({error}); expected a whole image file") from None
-    return image
+class Size(NamedTuple):
+    """What an image's header says: its size, and the bytes of its file."""
+
+    channels: int
+    height: int
+    width: int
+    file: int
+
+
+def read_size(path: Path) -> Size:
+    """The size of an image, from its header alone. Raises DataError as `read_image` does."""
+    with _opened(path) as (image, _, bound):
+        return Size(_channels(image), image.height, image.width, bound.size)
 
 
 def read_image(
@@ -44,17 +63,63 @@ def read_image(
     """An image file as unsigned bytes (C, H, W): 1 channel for grey, 3 for colour.
 
     channels: 1 or 3 converts; None takes what the file has. size (H, W) resamples.
-    Raises DataError where the file is missing or damaged, or Pillow is not installed.
+    Raises DataError where the file is missing, damaged, too large for its bytes, or Pillow is not
+    installed.
     """
-    image = _opened(path)
-    if channels is None:
-        channels = 1 if image.mode in _GREY_MODES else 3
-    if channels == 1 and image.mode in {"I", "I;16"}:
-        image = image.point(lambda value: value / 256)
-    image = image.convert("L" if channels == 1 else "RGB")
-    if size is not None and image.size != (size[1], size[0]):
-        from PIL import Image
+    with _opened(path) as (image, Image, bound):
+        bound.check(_WORKING * image.width * image.height, "make the image smaller, or ")
+        image.load()
+        if channels is None:
+            channels = _channels(image)
+        if image.mode in _DEEP_MODES:
+            image = image.point(lambda value: value / 256).convert("L")
+        mode = "L" if channels == 1 else "RGB"
+        if image.mode != mode:
+            image = image.convert(mode)
+        if size is not None and image.size != (size[1], size[0]):
+            image = image.resize((size[1], size[0]), Image.Resampling.LANCZOS)
+        pixels = np.asarray(image, dtype=np.uint8)
+        return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
 
-        image = image.resize((size[1], size[0]), Image.Resampling.LANCZOS)
-    pixels = np.asarray(image, dtype=np.uint8)
-    return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+def check_together(folder: Path, sizes: Iterable[Size], channels: int) -> None:
+    """Raise DataError where all these images need more memory than the bound of their files."""
+    file = pixels = 0
+    for size in sizes:
+        file += size.file
+        pixels += channels * size.height * size.width
+    Bound(folder, file).check(pixels, "make the images smaller, or ")
+
+
+def _channels(image: Any) -> int:
+    return 1 if image.mode in _GREY_MODES else 3
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Any, Bound]]:
+    """The image with only its header read, Pillow's module `Image`, and the bound of the file."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+
+        for plugin in _PLUGINS.values():
+            import_module(f"PIL.{plugin}ImagePlugin")
+    except ImportError:
+        raise DataError(
+            f"{path}: reading image files needs Pillow; expected `pip install 'handgrad[images]'`"
+        ) from None
+    what = "a whole image file (PNG, JPEG, BMP, GIF, PPM or WebP)"
+    # Opened here, because Pillow leaves a damaged file open.
+    with opened(path, what) as (file, bound), warnings.catch_warnings():
+        # Pillow warns of large images and of odd metadata; the bound and the pixels decide here.
+        warnings.simplefilter("ignore")
+        try:
+            if file.read(8) == b"\x89PNG\r\n\x1a\n":
+                # `load` passes over the checksums of the pixels.
+                Image.open(file, formats=("PNG",)).verify()
+            yield Image.open(file, formats=tuple(_PLUGINS)), Image, bound
+        except (DataError, MemoryError):
+            raise
+        except UnidentifiedImageError:
+            raise DataError(f"{path} is no image of a known format; expected {what}") from None
+        except Exception as error:  # Pillow raises a dozen kinds of errors for what is damaged
+            raise DataError(f"{path} cannot be read ({told(error)}); expected {what}") from None

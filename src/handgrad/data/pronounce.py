@@ -10,11 +10,14 @@ and .js packages, is read too.
 
 from __future__ import annotations
 
+import io
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from handgrad.data.files import StrPath, find_file, read_bytes
+from handgrad.data.files import Bound, StrPath, decoded, find_file, read_bytes
 from handgrad.data.pairs import PairData, Row, assemble, divide
 from handgrad.data.tokens import Symbols, Tokenizer
 from handgrad.errors import DataError
@@ -22,6 +25,8 @@ from handgrad.errors import DataError
 EXPECTED: Final = "the CMU pronouncing dictionary, a file with a word and its phonemes in each line"
 _FILES: Final = ("cmudict.dict", "cmudict*.txt", "cmudict-0.7?", "cmudict*.js*", "index.js")
 _QUOTED: Final = re.compile(r'"([^"]+)"\s*:\s*"([^"]+)"')
+#: Bytes of an entry in a dictionary and a set.
+_ENTRY: Final = 300
 _PHONEME: Final = re.compile(r"[A-Z]{1,2}[012]?")
 
 
@@ -58,7 +63,8 @@ def read_dictionary(path: Path, *, stress: bool = True, alternates: bool = True)
     """
     found: dict[Row, None] = {}
     known: set[str] = set()
-    for number, line in enumerate(_lines(path), 1):
+    held = 0
+    for number, line, bound in _lines(path):
         entry = line.partition("#")[0].split()
         if not entry or line.startswith(";;;"):
             continue
@@ -69,27 +75,40 @@ def read_dictionary(path: Path, *, stress: bool = True, alternates: bool = True)
         for phoneme in phonemes:
             if not _PHONEME.fullmatch(phoneme):
                 raise DataError(
-                    f"{path}: line {number:,} has the phoneme {phoneme!r}; "
+                    f"{path}: line {number:,} has the phoneme {phoneme[:40]!r}; "
                     "expected one or two capital letters, for a vowel with its stress, 0 to 2"
                 )
-        if not (word[0].isalpha() or word[0] == "'"):
+        if not (word[:1].isalpha() or word[:1] == "'"):
             continue
         said = " ".join(phonemes if stress else [phoneme.rstrip("012") for phoneme in phonemes])
         if alternates or word not in known:
             found[word, said] = None
         known.add(word)
+        held += _ENTRY + sys.getsizeof(word) + sys.getsizeof(said)
+        bound.check(held)
     if not found:
         raise DataError(f"{path} has no words; expected {EXPECTED}")
     return list(found)
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path) -> Iterator[tuple[int, str, Bound]]:
     content = read_bytes(path, EXPECTED)
+    bound = Bound(path, len(content))
+    encoding = "utf-8"
     try:
-        text = content.decode("utf-8")
+        for _ in decoded(content):
+            pass
     except UnicodeDecodeError:
         # The dictionary's own version 0.7b writes DÉJÀ VU in Latin-1.
-        text = content.decode("latin-1")
-    if path.suffix in (".js", ".json"):
-        return [f"{word} {phonemes}" for word, phonemes in _QUOTED.findall(text)]
-    return text.splitlines()
+        encoding = "latin-1"
+    if path.suffix not in (".js", ".json"):
+        for number, line in enumerate(io.TextIOWrapper(io.BytesIO(content), encoding), 1):
+            yield number, line, bound
+        return
+    text = content.decode(encoding)
+    end = number = 0
+    for number, match in enumerate(_QUOTED.finditer(text), 1):
+        end = match.end()
+        yield number, f"{match[1]} {match[2]}", bound
+    if number and "}" not in text[end:]:
+        raise DataError(f"{path} ends within its words; expected a whole .js or .json file")

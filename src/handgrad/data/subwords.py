@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.files import told
 from handgrad.data.tokens import MARKS
 from handgrad.errors import ArgumentError, DataError
 
@@ -65,10 +66,15 @@ class Subwords:
         package = _package()
         try:
             tokenizer = package.Tokenizer.from_str(text)
-        except Exception as error:  # the package raises no narrower one
+        except BaseException as error:  # a panic of the package's Rust is no Exception
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             raise DataError(
-                f"{path} is no tokenizer ({error}); expected a tokenizer.json"
+                f"{path} is no tokenizer ({told(error)}); expected a tokenizer.json"
             ) from None
+        size = tokenizer.get_vocab_size()
+        if any(tokenizer.id_to_token(number) is None for number in range(size)):
+            raise DataError(f"{path} has {size} tokens with gaps; expected 0 to {size - 1}")
         found = [tokenizer.id_to_token(number) for number in range(len(MARKS))]
         if found != list(MARKS):
             raise DataError(

@@ -7,13 +7,12 @@ An example is a block of consecutive tokens x, with targets y that are the same 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, read_utf8
+from handgrad.data.files import StrPath, as_path, decoded, read_text
 from handgrad.data.tokens import Bytes, Symbols, Tokenizer
 from handgrad.errors import ArgumentError, DataError
 
@@ -27,6 +26,7 @@ UNITS: Final = ("characters", "bytes")
 class Text:
     """A text as tokens; `characters` are those of the validation part.
 
+    train and validation are unsigned integers, of as few bytes as the vocabulary needs.
     A loss in nats per token is `loss / log(2) * text.tokens_per_character` bits per character.
     """
 
@@ -77,7 +77,8 @@ class Blocks:
     def gather(self, index: Int[Array, "B"]) -> tuple[tuple[Array], Array]:
         """((x,), y), both (B, size) int64."""
         places = np.asarray(index)[:, None] + np.arange(self.size)
-        return (self.tokens[places],), self.tokens[places + 1]
+        x, y = (self.tokens[index].astype(np.int64) for index in (places, places + 1))
+        return (x,), y
 
 
 def load(path: StrPath | None = None, *, unit: str = "characters", validation: float = 0.1) -> Text:
@@ -93,21 +94,41 @@ def load(path: StrPath | None = None, *, unit: str = "characters", validation: f
     if not 0 < validation < 1:
         raise ArgumentError(f"text: validation is {validation}; allowed: between 0 and 1")
     if path is None:
-        name, text = "pydoc_data.topics", python_topics()
+        name, content = "pydoc_data.topics", python_topics().encode()
     else:
-        file = Path(path).expanduser()
-        name, text = file.stem, read_utf8(file)
-    cut = int(len(text) * (1 - validation))
+        file = as_path("text", path)
+        name, content = file.stem, read_text(file)
+    # In pieces, because Python keeps four bytes for every character once one of them needs it.
+    characters = sum(map(len, decoded(content)))
+    cut = int(characters * (1 - validation))
     if cut == 0:
-        raise DataError(f"{path or name} has {len(text)} characters; expected a text to learn from")
-    tokenizer: Tokenizer = Bytes() if unit == "bytes" else Symbols.learn([text])
-    return Text(
-        name,
-        tokenizer,
-        tokenizer.encode(text[:cut]),
-        tokenizer.encode(text[cut:]),
-        len(text) - cut,
-    )
+        raise DataError(
+            f"{path or name} has {characters} characters; expected a text to learn from"
+        )
+    tokenizer: Tokenizer
+    if unit == "bytes":
+        tokenizer, tokens = Bytes(), np.frombuffer(content, np.uint8)
+        first = _byte_of(content, cut)
+    else:
+        tokenizer, first = Symbols.learn(decoded(content)), cut
+        tokens = np.empty(characters, np.min_scalar_type(tokenizer.size - 1))
+        start = 0
+        for piece in decoded(content):
+            tokens[start : start + len(piece)] = tokenizer.encode(piece)
+            start += len(piece)
+    return Text(name, tokenizer, tokens[:first], tokens[first:], characters - cut)
+
+
+def _byte_of(content: bytes, character: int) -> int:
+    """The place in UTF-8 where the character with this number begins."""
+    place = 0
+    for piece in decoded(content):
+        own = piece[:character]
+        place += len(own.encode())
+        character -= len(own)
+        if character == 0:
+            break
+    return place
 
 
 def python_topics() -> str:

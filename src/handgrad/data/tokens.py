@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import read_utf8
+from handgrad.data.files import read_json
 from handgrad.errors import DataError
 
 if TYPE_CHECKING:
@@ -123,14 +123,11 @@ class Bytes:
 def load_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer that was saved in `path`. Raises DataError where it holds something else."""
     what = "a tokenizer saved by handgrad or by the tokenizers package"
-    text = read_utf8(path, what)
-    try:
-        content: Any = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{path} is not JSON ({error}); expected {what}") from None
+    content, text = read_json(path, what)
     match content:
         case {"tokens": "characters" | "words" as kind, "symbols": [*symbols]}:
-            return Symbols([str(symbol) for symbol in symbols], words=kind == "words")
+            _check_symbols(path, symbols, words=kind == "words")
+            return Symbols(symbols, words=kind == "words")
         case {"tokens": "bytes"}:
             return Bytes()
         case {"model": _}:
@@ -138,3 +135,18 @@ def load_tokenizer(path: Path) -> Tokenizer:
 
             return Subwords.parse(path, text)
     raise DataError(f"{path} is JSON of another kind; expected {what}")
+
+
+def _check_symbols(path: Path, symbols: list[Any], *, words: bool) -> None:
+    """Raise DataError unless these could have been learned."""
+    own = symbols[len(MARKS) :] if tuple(symbols[: len(MARKS)]) == MARKS else symbols
+    for symbol in own:
+        if not isinstance(symbol, str) or not symbol or (len(symbol) > 1 and not words):
+            raise DataError(
+                f"{path} has the symbol {str(symbol)[:40]!r}; expected "
+                f"{'words' if words else 'single characters'}"
+            )
+        if not symbol.isascii() and any("\ud800" <= character <= "\udfff" for character in symbol):
+            raise DataError(f"{path} has the symbol {symbol[:40]!r}; expected Unicode characters")
+    if not own or len(set(own)) < len(own):
+        raise DataError(f"{path} has a symbol twice, or none; expected each of them once")

@@ -13,6 +13,11 @@ Source: A. Bagnall et al., "The UEA multivariate time series classification arch
 
 from __future__ import annotations
 
+import math
+import os
+import re
+import warnings
+from array import array
 from pathlib import Path
 from typing import Final
 
@@ -20,17 +25,19 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.dataset import Dataset
-from handgrad.data.files import read_bytes
+from handgrad.data.files import entries, read_lines
 from handgrad.data.ragged import Sequences
 from handgrad.errors import DataError
 
 _PARTS: Final = ("_TRAIN.ts", "_TEST.ts")
 _MISSING: Final = ("?", "nan", "")
+#: Characters in one line; the longest series of the archive have some four million.
+_LONGEST_SERIES: Final = 2**24
 
 
 def is_ts(place: Path) -> bool:
     """Whether it is such a file, or a folder with a training part in it."""
-    return bool(_problems(place)) if place.is_dir() else place.suffix == ".ts"
+    return bool(_problems(place)) if os.path.isdir(place) else place.suffix == ".ts"
 
 
 def load(place: Path, problem: str | None = None) -> Dataset:
@@ -41,23 +48,24 @@ def load(place: Path, problem: str | None = None) -> Dataset:
     Raises DataError where a file is missing, or naming the line that is wrong.
     """
     name = _problem(place, problem)
-    folder = place if place.is_dir() else place.parent
+    folder = place if os.path.isdir(place) else place.parent
     x_train, y_train, classes = read_ts(folder / f"{name}{_PARTS[0]}")
     x_test, y_test, test_classes = read_ts(folder / f"{name}{_PARTS[1]}")
     if classes != test_classes:
         raise DataError(
-            f"{folder / name}{_PARTS[1]} has the classes {', '.join(test_classes)}; "
-            f"expected {', '.join(classes)}, as the training part has"
+            f"{folder / name}{_PARTS[1]} has the classes {_listed(test_classes)}; "
+            f"expected {_listed(classes)}, as the training part has"
         )
     return Dataset(name, x_train, y_train, x_test, y_test, classes)
 
 
 def _problems(folder: Path) -> list[str]:
-    return sorted(path.name.removesuffix(_PARTS[0]) for path in folder.glob(f"*{_PARTS[0]}"))
+    names = (path.name for path in entries(folder))
+    return [name.removesuffix(_PARTS[0]) for name in names if name.endswith(_PARTS[0])]
 
 
 def _problem(place: Path, problem: str | None) -> str:
-    if not place.is_dir():
+    if not os.path.isdir(place):
         part = next((part for part in _PARTS if place.name.endswith(part)), None)
         if part is None:
             raise DataError(
@@ -79,31 +87,58 @@ def read_ts(path: Path) -> tuple[Sequences, Array, tuple[str, ...]]:
 
     Raises DataError with the line that cannot be read.
     """
+    header: list[str] = []
+    classes: tuple[str, ...] = ()
+    order: dict[str, int] = {}
+    channels = None
+    # Of plain numbers, because an array for each of many short series would take more than they do.
+    values, labels, lengths = array("f"), array("i"), array("q")
+    held = 0
     # Comments are in any encoding; what is not ASCII in the data is no number in any of them.
-    text = read_bytes(path, "a .ts file").decode("utf-8", errors="replace")
-    lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1)]
-    lines = [(n, line) for n, line in lines if line and line[0] not in "#%"]
-    header = [line for _, line in lines if line.startswith("@")]
-    classes, channels = _header(path, header)
-    labels = []
-    series = []
-    for number, line in lines[len(header) :]:
+    lines = read_lines(path, "a .ts file", longest=_LONGEST_SERIES, errors="replace")
+    for number, text, bound in lines:
+        line = text.strip()
+        if not line or line[0] in "#%":
+            continue
+        if line.startswith("@") and not lengths:
+            header.append(line)
+            held += 100 + 4 * len(line)
+            bound.check(held)
+            continue
+        if not lengths:
+            classes, channels = _header(path, header)
+            order = {label: i for i, label in enumerate(classes)}
         *rows, label = line.split(":")
-        if label.strip() not in classes:
+        if label.strip() not in order:
             raise DataError(
                 f"{path}: line {number:,} has the class {label.strip()[:40]!r}; "
-                f"expected {', '.join(classes)}"
+                f"expected {_listed(classes)}"
             )
         if len(rows) != (channels or len(rows)) or not rows:
             raise DataError(
                 f"{path}: line {number:,} has {len(rows)} channels; expected {channels or 1}"
             )
         channels = len(rows)
-        labels.append(classes.index(label.strip()))
-        series.append(_values(path, number, rows))
-    if not series:
+        series = _values(path, number, rows)
+        labels.append(order[label.strip()])
+        lengths.append(len(series))
+        values.frombytes(series.tobytes())
+        # Grown by a ninth at most; a length is kept twice more, a label once.
+        held += 5 * series.size + 40
+        bound.check(held)
+    if not lengths:
+        if not classes:
+            _header(path, header)
         raise DataError(f"{path} has no series; expected one in each line below @data")
-    return Sequences.of(series), np.array(labels, dtype=np.int64), classes
+    steps = np.frombuffer(values, np.float32).reshape(-1, channels or 1)
+    sequences = Sequences(steps, np.frombuffer(lengths, np.int64))
+    return sequences, np.array(labels, dtype=np.int64), classes
+
+
+def _listed(classes: tuple[str, ...]) -> str:
+    """The classes, or the first of many."""
+    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in classes[:20]]
+    return ", ".join(shown) + (", ..." if len(classes) > 20 else "")
 
 
 def _header(path: Path, header: list[str]) -> tuple[tuple[str, ...], int | None]:
@@ -111,6 +146,8 @@ def _header(path: Path, header: list[str]) -> tuple[tuple[str, ...], int | None]
     fields = {}
     for line in header:
         key, _, value = line[1:].partition(" ")
+        if key.lower() in fields:
+            raise DataError(f"{path} has the line @{key[:40]} twice; expected it once")
         fields[key.lower()] = value.strip()
     if "data" not in fields:
         raise DataError(f"{path} has no line @data; expected a .ts file with a header")
@@ -121,45 +158,56 @@ def _header(path: Path, header: list[str]) -> tuple[tuple[str, ...], int | None]
         raise DataError(
             f"{path} has no class labels; expected a line such as @classLabel true 1 2 3"
         )
-    channels = fields.get("dimensions", "")
-    if fields.get("univariate", "").lower() == "true":
-        channels = "1"
-    return tuple(classes), int(channels) if channels.isdigit() else None
+    if len(set(classes)) < len(classes):
+        raise DataError(f"{path} has a class label twice; expected each class once")
+    channels = "1" if fields.get("univariate", "").lower() == "true" else fields.get("dimensions")
+    if channels is not None and not re.fullmatch(r"[1-9][0-9]{0,8}", channels):
+        raise DataError(f"{path} has the dimensions {channels[:40]!r}; expected how many channels")
+    return tuple(classes), int(channels) if channels else None
 
 
 def _values(path: Path, number: int, rows: list[str]) -> Array:
     """One series (T, C) float32."""
-    cells = [row.strip().split(",") for row in rows]
-    lengths = [len(row) for row in cells]
+    lengths = [row.count(",") + 1 for row in rows]
     for channel, length in enumerate(lengths, 1):
         if length != lengths[0]:
             raise DataError(
                 f"{path}: line {number:,} has {length} values in channel {channel}; "
                 f"expected {lengths[0]}, as in channel 1"
             )
+    values = np.empty((lengths[0], len(rows)), np.float32)
+    for channel, row in enumerate(rows):
+        values[:, channel] = _numbers(row, lengths[0])
+        if not np.isfinite(values[:, channel]).all():
+            step, cell = _first_wrong(row)
+            found = "a missing value" if cell.lower() in _MISSING else repr(cell[:40])
+            raise DataError(
+                f"{path}: line {number:,} has {found} (channel {channel + 1}, step {step + 1}); "
+                "expected a finite number at every step"
+            )
+    return values
+
+
+def _numbers(row: str, count: int) -> Array | float:
+    """The numbers between commas, parsed without a string for each; NaN where one is none."""
+    if count == 1:  # as most are in a file of many short series
+        try:
+            with np.errstate(over="ignore"):
+                return float(np.float32(row))
+        except ValueError:
+            return math.nan
     try:
-        values = np.array(cells, dtype=np.float32).T
-    except ValueError:
-        values = np.full((lengths[0], len(cells)), np.nan, np.float32)
-    if not np.isfinite(values).all():
-        channel, step = _first_wrong(cells)
-        cell = cells[channel][step].strip()
-        found = "a missing value" if cell.lower() in _MISSING else repr(cell)
-        raise DataError(
-            f"{path}: line {number:,} has {found} (channel {channel + 1}, step {step + 1}); "
-            "expected a finite number at every step"
-        )
-    return np.ascontiguousarray(values)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            found = np.fromstring(row, np.float32, sep=",")
+    except (ValueError, DeprecationWarning):
+        return math.nan
+    return found if len(found) == count else math.nan
 
 
-def _first_wrong(cells: list[list[str]]) -> tuple[int, int]:
-    """The channel and step of the first cell that is no finite number."""
-    for channel, row in enumerate(cells):
-        for step, cell in enumerate(row):
-            try:
-                finite = np.isfinite(np.float32(cell))
-            except ValueError:
-                finite = False
-            if not finite:
-                return channel, step
+def _first_wrong(row: str) -> tuple[int, str]:
+    """The step and the text of the first cell that is no finite number."""
+    for step, cell in enumerate(row.split(",")):
+        if not np.isfinite(_numbers(cell, 1)).all():
+            return step, cell.strip()
     raise AssertionError("every cell is a finite number")

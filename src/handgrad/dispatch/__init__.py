@@ -10,9 +10,13 @@ from handgrad.dispatch.settings import (
     engine,
     get_engine,
     get_precision,
+    get_threads,
     precision,
     set_engine,
     set_precision,
+    set_threads,
+    settings,
+    threads,
 )
 
 __all__ = [
@@ -26,11 +30,15 @@ __all__ = [
     "engine",
     "get_engine",
     "get_precision",
+    "get_threads",
     "implementation",
     "operation",
     "part_of_backward",
     "precision",
     "set_engine",
     "set_precision",
+    "set_threads",
+    "settings",
     "takes_plus",
+    "threads",
 ]

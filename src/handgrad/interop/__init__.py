@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,31 +17,51 @@ from handgrad.pair import Nested, Pair
 __all__ = ["pair_of"]
 
 
-def pair_of(target: Any, arrays: Sequence[Any]) -> Pair | None:
+def function_of(target: Any) -> Any:
+    """A framework's object that `pair_of` takes; None for any other target."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        is_apply = getattr(target, "__name__", None) == "apply"
+        function = getattr(target, "__self__", target) if is_apply else target
+        if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+            return function
+        if isinstance(target, torch.nn.Module):
+            return target
+    of_jax = type(target).__module__.partition(".")[0] in ("jax", "jaxlib")
+    return target if of_jax and callable(target) else None
+
+
+def pair_of(
+    target: Any, arrays: Sequence[Any], options: Mapping[str, Any] = MappingProxyType({})
+) -> Pair | None:
     """The pair of a framework's object, called with these arguments; None for any other target.
 
     Recognised are a subclass of `torch.autograd.Function` or its `apply`, a `torch.nn.Module`, and
     what JAX makes of a function: `jax.custom_vjp`, `jax.custom_jvp`, `jax.jit`. A plain function on
     JAX arrays looks like any other function; `interop.jax.function_pair` takes it.
 
+    `options` are further arguments by name, constants all.
+
     Imports no framework: an object of one can only exist where it has been imported.
     """
+    function = function_of(target)
+    if function is None:
+        return None
     torch: Any = sys.modules.get("torch")
-    if torch is not None:
+    if torch is not None and (isinstance(function, torch.nn.Module) or _is_function(function)):
         from handgrad.interop import pytorch
 
-        is_apply = getattr(target, "__name__", None) == "apply"
-        function = getattr(target, "__self__", target) if is_apply else target
-        if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-            return pytorch.function_pair(function, arrays)
-        if isinstance(target, torch.nn.Module):
-            return pytorch.module_pair(target, arrays)
-    of_jax = type(target).__module__.partition(".")[0] in ("jax", "jaxlib")
-    if of_jax and callable(target):
-        from handgrad.interop import jax
+        make = pytorch.function_pair if _is_function(function) else pytorch.module_pair
+        return make(function, arrays, options=options)
+    from handgrad.interop import jax
 
-        return jax.function_pair(target, arrays)
-    return None
+    return jax.function_pair(function, arrays, options=options)
+
+
+def _is_function(value: Any) -> bool:
+    """Whether this is a subclass of `torch.autograd.Function`."""
+    torch: Any = sys.modules["torch"]
+    return isinstance(value, type) and issubclass(value, torch.autograd.Function)
 
 
 @dataclass(frozen=True)
@@ -52,14 +73,26 @@ class Arguments:
     values: tuple[Any, ...]
 
     @classmethod
-    def of(cls, what: str, function: Callable[..., Any], values: Sequence[Any]) -> Arguments:
+    def of(
+        cls,
+        what: str,
+        function: Callable[..., Any],
+        values: Sequence[Any],
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Arguments:
         """Arrays named as in the function's signature; those of `*xs` are xs0, xs1, ...
+
+        `options`, by name, go in by position behind the values, as a PyTorch Function takes them.
 
         Raises ArgumentError where the function cannot be called with so many.
         """
         signature = inspect.signature(function)
         try:
+            together = signature.bind(*values, **options)
+            values = together.args
             bound = signature.bind(*values)
+            if together.kwargs:
+                raise TypeError("an argument by name only")
         except TypeError:
             raise ArgumentError(
                 f"{what}: {len(values)} inputs given; allowed: what forward{signature} takes"

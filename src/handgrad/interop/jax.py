@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ from handgrad.pair import Nested, Pair
 
 
 def function_pair(
-    function: Callable[..., Any], arrays: Sequence[Any], name: str | None = None
+    function: Callable[..., Any],
+    arrays: Sequence[Any],
+    name: str | None = None,
+    *,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Pair:
     """A function on JAX arrays, typically a `jax.custom_vjp`, called with these arguments.
 
@@ -39,7 +44,7 @@ def function_pair(
                 f"{what}: a {type(value).__name__} of arrays is given; allowed: arrays, "
                 "and constants without arrays"
             )
-    arguments = Arguments.of(what, function, values)
+    arguments = Arguments.of(what, function, values, options)
     differentiable = [_is_float(array) for array in arguments.arrays]
 
     def call(*inputs: Any) -> Any:

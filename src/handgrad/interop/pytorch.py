@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,20 @@ from handgrad.interop import Arguments, bare, leaves, nested, takes_float64
 from handgrad.pair import Nested, Pair
 
 
-def function_pair(function: Any, arrays: Sequence[Any], name: str | None = None) -> Pair:
+def function_pair(
+    function: Any,
+    arrays: Sequence[Any],
+    name: str | None = None,
+    *,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Pair:
     """A subclass of `torch.autograd.Function`, applied to these arguments.
 
     Float arrays are differentiable, other arrays are inputs without a gradient, and everything else
-    is a constant. The code of the function shares the memory of the inputs and of dy, with their
-    strides, so that what it writes can be seen; that holds for read-only arrays too, because torch
-    cannot protect memory. Only an array with a negative stride is copied: torch has none.
+    is a constant, such as the arguments that `options` gives by name. The code of the function
+    shares the memory of the inputs and of dy, with their strides, so that what it writes can be
+    seen; that holds for read-only arrays too, because torch cannot protect memory. Only an array
+    with a negative stride is copied: torch has none.
 
     A gradient is what autograd makes of the function's own: cast to the input's dtype, and summed
     over axes that broadcast to it. None stays None.
@@ -35,7 +43,7 @@ def function_pair(function: Any, arrays: Sequence[Any], name: str | None = None)
     signature_of = function.forward
     if function.setup_context is torch.autograd.Function.setup_context:
         signature_of = partial(function.forward, None)  # ctx
-    arguments = Arguments.of(name, signature_of, [_plain(value) for value in arrays])
+    arguments = Arguments.of(name, signature_of, [_plain(value) for value in arrays], options)
 
     def call(*tensors: Any) -> Any:
         return function.apply(*arguments.filled(tensors))
@@ -55,6 +63,7 @@ def function_pair(function: Any, arrays: Sequence[Any], name: str | None = None)
         backward=_backward,
         source=inspect.unwrap(defined[0]) if defined else None,
         source_arguments=partial(_source_arguments, function, arguments),
+        none_is_constant=True,
         takes_float64=takes_float64(forward, arguments.arrays),
     )
 
@@ -90,7 +99,13 @@ def _source_arguments(
     return (context, *(_to_tensor(part) for part in leaves(dy)))
 
 
-def module_pair(module: Any, arrays: Sequence[Any], name: str | None = None) -> Pair:
+def module_pair(
+    module: Any,
+    arrays: Sequence[Any],
+    name: str | None = None,
+    *,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Pair:
     """A `torch.nn.Module`, called with these arguments, in the mode (train or eval) that it is in.
 
     The inputs are those of the module's forward, as in `function_pair`, then its parameters by
@@ -103,7 +118,7 @@ def module_pair(module: Any, arrays: Sequence[Any], name: str | None = None) -> 
     """
     torch: Any = import_module("torch")
     name = name or type(module).__name__
-    arguments = Arguments.of(name, module.forward, [_plain(value) for value in arrays])
+    arguments = Arguments.of(name, module.forward, [_plain(value) for value in arrays], options)
     count = len(arguments.names)
     own = dict(module.named_parameters())
     parameters = {key: _to_array(parameter).copy() for key, parameter in own.items()}

@@ -1,19 +1,23 @@
 """The same ops, fused, in C++: `<stem>.cpp` computes, `<stem>.py` allocates and calls it.
 
-One source is compiled once per instruction set; the best one this CPU runs is chosen here, at
-import. `HANDGRAD_ISA` forces another, and `HANDGRAD_THREADS` is the number of threads at first.
-Where no compiled module is found, `native` is None and `reason` says why; every op then runs as its
-reference.
+One source is compiled once per instruction set, for those that `HANDGRAD_BUILD` named when handgrad
+was installed; the best one that is there and that this CPU runs is chosen here, at import.
+`HANDGRAD_ISA` forces another. Where no compiled module is found, `native` is None and `reason` says
+why; every op then runs as its reference, and a RuntimeWarning says so unless HANDGRAD_ENGINE asks
+for that.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from handgrad.errors import ArgumentError, EngineError
+from handgrad.errors import EngineError
 
 #: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
 PENDING: Final[frozenset[str]] = frozenset()
@@ -27,40 +31,62 @@ INSTRUCTION_SETS: Final = {
     "generic": "_native_generic",
 }
 
+_NO_REASON: Final = "they were not compiled when handgrad was installed"
+
 #: Native functions that a recording passes over: they compute nothing that it would have to repeat.
 _SERVICES: Final = frozenset(
     {
         "empty",
         "empty_like",
+        "get_threads",
         "has_whole_rows",
         "is_like",
         "kernel",
         "overlaps",
+        "release_memory",
         "seal",
         "seal_of",
+        "set_context_variable",
+        "set_default_precision",
+        "set_default_threads",
         "spoil_recording",
     }
 )
 
 
-def _load() -> tuple[ModuleType | None, str, str]:
-    """The compiled module, the name of its instruction set, and why there is none if so."""
-    try:
-        supported: tuple[str, ...] = import_module("handgrad.kernels._cpu").supported()
-    except ImportError:
-        return None, "", "the kernels were not compiled when handgrad was installed"
+def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
+    """The compiled module, its instruction set, all that could be taken, and why none if so."""
+    compiled = [
+        name for name, module in INSTRUCTION_SETS.items() if find_spec(f"{__name__}.{module}")
+    ]
+    if not compiled:
+        return None, "", (), _why_not_compiled()
+    runs: tuple[str, ...] = import_module(f"{__name__}._cpu").runs()
+    supported = tuple(name for name in compiled if name in runs)
     wanted = os.environ.get("HANDGRAD_ISA")
     if wanted is not None and wanted not in supported:
+        missing = ", which needs HANDGRAD_BUILD=all at install" if wanted in runs else ""
         raise EngineError(
-            f"HANDGRAD_ISA is {wanted!r}; allowed on this machine: {', '.join(supported)}"
+            f"HANDGRAD_ISA is {wanted!r}{missing}; allowed on this machine: {', '.join(supported)}"
         )
+    if not supported:
+        reason = f"none was compiled for this machine, only for {', '.join(compiled)}"
+        return None, "", (), f"{reason}; install with HANDGRAD_BUILD=all"
     name = wanted or supported[0]
     try:
-        module = import_module(f"handgrad.kernels.{INSTRUCTION_SETS[name]}")
+        module = import_module(f"{__name__}.{INSTRUCTION_SETS[name]}")
     except ImportError as error:  # as for a HANDGRAD_BF16 that this machine does not have
         raise EngineError(str(error)) from error
     _make_recordable(module)
-    return module, name, ""
+    return module, name, supported, ""
+
+
+def _why_not_compiled() -> str:
+    """What the installation wrote down where the kernels did not compile."""
+    try:
+        return Path(__file__).with_name("failure.txt").read_text(encoding="utf-8") or _NO_REASON
+    except OSError:
+        return _NO_REASON
 
 
 def _make_recordable(module: ModuleType) -> None:
@@ -70,11 +96,14 @@ def _make_recordable(module: ModuleType) -> None:
             setattr(module, name, module.kernel(value))
 
 
-native, instruction_set, reason = _load()
+native, instruction_set, supported, reason = _load()
 
-_threads = os.environ.get("HANDGRAD_THREADS")
-if _threads is not None:
-    if not _threads.isdecimal() or int(_threads) < 1:
-        raise ArgumentError(f"HANDGRAD_THREADS is {_threads!r}; allowed: a whole number from 1")
-    if native is not None:
-        native.set_threads(int(_threads))
+if native is None and os.environ.get("HANDGRAD_ENGINE") != "reference":
+    # Of no line of a user's: names of handgrad are loaded when they are first used.
+    warnings.warn_explicit(
+        f"no compiled kernels: {reason}; running the reference, which is far slower "
+        "(HANDGRAD_ENGINE=reference asks for that and silences this)",
+        RuntimeWarning,
+        filename="handgrad",
+        lineno=1,
+    )

@@ -10,7 +10,7 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
                       std::optional<Indices> lengths, Out<T> u, Out<T> alpha, Out<T> c) {
     const long states = alpha.shape(1), steps = alpha.shape(2);
     const long size = v.size(), width = h.shape(2);
-    const Sight sight(steps, lengths, mask);
+    const Sight sight(alpha.shape(0), steps, lengths, mask);
     const WithoutGil unlocked(u.size());
     parallel_for(alpha.shape(0) * states, rows_per_chunk(steps * size), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {

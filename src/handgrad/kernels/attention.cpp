@@ -3,6 +3,7 @@
 
 #include "core/binding.h"
 #include "core/gil.h"
+#include "core/lengths.h"
 #include "core/memory.h"
 #include "core/rows.h"
 
@@ -30,7 +31,7 @@ Call<T> call_of(const StridedIn<T>& q, const StridedIn<T>& k, const StridedIn<T>
             T(scale),
             causal,
             offset,
-            lengths ? lengths->data() : nullptr,
+            checked_lengths(lengths, q.shape(0), k.shape(2)),
             Heads<const T>(q),
             Heads<const T>(k),
             Heads<const T>(v),
@@ -68,10 +69,6 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
                        Out<T> log_sums) {
     const Call<T> call =
         call_of(q, k, v, bias, mask, lengths, keep, keep_scale, scale, causal, offset);
-    if (lengths)
-        for (long n = 0; n < call.batch; n++)
-            if (call.lengths[n] < 0 || call.lengths[n] > call.keys)
-                throw nb::index_error("a length beyond the keys");
     if (log_sums.size() == 0) return;
     const Heads<T> rows(y);
     const WithoutGil unlocked(log_sums.size() * call.keys);

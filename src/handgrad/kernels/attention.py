@@ -20,6 +20,7 @@ from handgrad.ops.matmul import sum_to
 
 assert native is not None
 _forward, _backward = native.attention_forward, native.attention_backward
+_spoil_recording = native.spoil_recording
 
 #: Views are taken as they are, see `handgrad.dispatch`.
 STRIDED: Final = True
@@ -85,6 +86,9 @@ def forward(
     if scale is None:
         scale = 1.0 / math.sqrt(q.shape[-1])
     lengths = None if lengths is None else indices(lengths)
+    if mask is not None:  # the caller may change its own before backward
+        _spoil_recording("a mask was copied for a cache")
+        mask = np.array(mask)
     keep, keep_scale = None, 1.0
     if dropout_p > 0.0 and rng is not None:
         drawn = empty(pairs, np.float32)

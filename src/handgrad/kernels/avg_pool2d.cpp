@@ -1,4 +1,6 @@
 // Average pooling: the mean of every window; its count comes from Python, one per window.
+#include <nanobind/stl/array.h>
+
 #include "core/binding.h"
 #include "core/pooling.h"
 #include "core/simd.h"
@@ -16,7 +18,7 @@ T sum_of(const T* values, long count) {
 }
 
 template <class T>
-void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const std::vector<long>& sizes) {
+void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
     nb::gil_scoped_release release;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
@@ -43,7 +45,7 @@ void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const std::vector<long>&
 }
 
 template <class T>
-void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const std::vector<long>& sizes) {
+void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
     nb::gil_scoped_release release;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {

@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
-from handgrad.ops.windows import Setting, moves, per_axis
+from handgrad.ops.windows import Setting, met_window, moves, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.avg_pool2d_forward, native.avg_pool2d_backward
@@ -42,7 +42,9 @@ def forward(
     strides = kernel if stride is None else per_axis(stride, 2)
     paddings = per_axis(padding, 2)
     size = moves(places, kernel, strides, paddings, (1, 1))
-    sizes = (batch * channels, *places, *kernel, *strides, *paddings, 1, 1, *size)
+    met, around = met_window(places, kernel, strides, paddings, (1, 1))
+    steps = where_it_counts(strides, size)
+    sizes = (batch * channels, *places, *met, *steps, *around, 1, 1, *size)
     if count_include_pad:
         count = np.full(size, kernel[0] * kernel[1], x.dtype)
     else:

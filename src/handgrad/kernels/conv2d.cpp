@@ -1,4 +1,6 @@
 // Convolution of images: forward, and backward in one sweep over the images.
+#include <nanobind/stl/array.h>
+
 #include "core/activation.h"
 #include "core/binding.h"
 #include "core/convolution.h"
@@ -32,7 +34,7 @@ struct ActivateLanes {
 
 template <class T>
 void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
-                    std::optional<Out<T>> saved, const std::vector<long>& sizes, int activation,
+                    std::optional<Out<T>> saved, const ConvolutionSizes& sizes, int activation,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
@@ -56,6 +58,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
 }
 
 // dz = dy · f′ for one image, where `dz` is given, and its sums over the positions added to dbias.
+// Without an activation dy itself stands for what was saved.
 template <class T>
 void activation_gradient_image(int activation, double slope, const T* dy, const T* saved, T* dz,
                                T* dbias, long filters, long positions) {
@@ -74,9 +77,10 @@ void activation_gradient_image(int activation, double slope, const T* dy, const 
 }
 
 template <class T>
-void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional<Out<T>> dx,
-                     std::optional<Out<T>> dweight, std::optional<Out<T>> dbias,
-                     const std::vector<long>& sizes, int activation, double slope) {
+void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved,
+                     std::optional<Out<T>> dx, std::optional<Out<T>> dweight,
+                     std::optional<Out<T>> dbias, const ConvolutionSizes& sizes, int activation,
+                     double slope) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
@@ -87,14 +91,15 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, In<T> saved, std::optional
         const long bias_at = conv.groups * group_values;
         const BatchSums<T> sums(conv, bias_at + conv.filters);
         const bool identity = activation == static_cast<int>(Activation::kIdentity);
+        const T* kept = saved ? saved->data() : dy.data();
         const T* total = sums.run([&](long item, T* part) {
             const long group = item % conv.groups, out = item * conv.output_values();
             const long image = item * conv.image_values();
             T* own = identity ? nullptr : scratch<T>(Scratch::kRow, conv.output_values());
             const T* dz = identity ? dy.data() + out : own;
             if (!identity || dbias)
-                activation_gradient_image(activation, slope, dy.data() + out, saved.data() + out,
-                                          own, part + bias_at + group * conv.group_filters(),
+                activation_gradient_image(activation, slope, dy.data() + out, kept + out, own,
+                                          part + bias_at + group * conv.group_filters(),
                                           conv.group_filters(), conv.positions());
             if (dweight) kernel_gradient.add(x.data() + image, dz, part + group * group_values);
             if (input_gradient)
@@ -112,7 +117,7 @@ void bind(nb::module_& m) {
           "bias"_a.noconvert().none(), "y"_a.noconvert(), "saved"_a.noconvert().none(), "sizes"_a,
           "activation"_a, "slope"_a);
     m.def("conv2d_backward", &conv2d_backward<T>, "dy"_a.noconvert(), "x"_a.noconvert(),
-          "weight"_a.noconvert(), "saved"_a.noconvert(), "dx"_a.noconvert().none(),
+          "weight"_a.noconvert(), "saved"_a.noconvert().none(), "dx"_a.noconvert().none(),
           "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(), "sizes"_a, "activation"_a,
           "slope"_a);
 }

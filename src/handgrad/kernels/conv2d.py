@@ -8,19 +8,20 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
 from handgrad.kernels.memory import empty, place
-from handgrad.ops.windows import Setting, moves, per_axis
+from handgrad.ops.windows import Setting, moves, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.conv2d_forward, native.conv2d_backward
 
 
 class Cache(NamedTuple):
-    """x and the weight for the products; `saved` is y, or a where the derivative needs it."""
+    """x and the weight for the products; `saved` is y, or a where the derivative needs it, and None
+    where there is no activation."""
 
     x: Array
     weight: Array
     bias: Array | None
-    saved: Array
+    saved: Array | None
     sizes: tuple[int, ...]
     activation: int
 
@@ -36,15 +37,17 @@ def forward(
     groups: int = 1,
     activation: str = "identity",
 ) -> tuple[Array, Cache]:
-    settings = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
+    strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
     filters, kernel = weight.shape[0], weight.shape[2:]
-    places = moves(x.shape[2:], kernel, *settings)
-    sizes = (*x.shape, filters, *kernel, *settings[0], *settings[1], *settings[2], groups, *places)
+    places = moves(x.shape[2:], kernel, strides, paddings, dilations)
+    strides, dilations = where_it_counts(strides, places), where_it_counts(dilations, kernel)
+    sizes = (*x.shape, filters, *kernel, *strides, *paddings, *dilations, groups, *places)
     code = code_of(activation)
     y = empty((x.shape[0], filters, *places), x.dtype)
     a = empty(y.shape, y.dtype) if keeps_input(code) else None
     _forward(x, weight, bias, y, a, sizes, code, 0.01)
-    return y, Cache(x, weight, bias, y if a is None else a, sizes, code)
+    saved = None if code == code_of("identity") else y if a is None else a
+    return y, Cache(x, weight, bias, saved, sizes, code)
 
 
 def backward(

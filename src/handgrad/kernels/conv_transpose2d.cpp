@@ -1,5 +1,7 @@
 // Transposed convolution: the input gradient of a convolution as the forward pass. In its geometry
 // y is the image and x the output; see core/convolution.h.
+#include <nanobind/stl/array.h>
+
 #include "core/binding.h"
 #include "core/convolution.h"
 
@@ -8,7 +10,7 @@ namespace {
 
 template <class T>
 void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
-                              const std::vector<long>& sizes) {
+                              const ConvolutionSizes& sizes) {
     const Convolution conv = convolution_of(sizes);
     nb::gil_scoped_release release;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
@@ -28,7 +30,7 @@ void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, 
 template <class T>
 void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Out<T>> dx,
                                std::optional<Out<T>> dweight, std::optional<Out<T>> dbias,
-                               const std::vector<long>& sizes) {
+                               const ConvolutionSizes& sizes) {
     const Convolution conv = convolution_of(sizes);
     const long plane = conv.height * conv.width, channels = conv.group_channels();
     nb::gil_scoped_release release;

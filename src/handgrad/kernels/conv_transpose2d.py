@@ -8,7 +8,7 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
 from handgrad.ops.conv_transpose2d import unpadded_places
-from handgrad.ops.windows import Setting, per_axis
+from handgrad.ops.windows import Setting, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.conv_transpose2d_forward, native.conv_transpose2d_backward
@@ -41,6 +41,7 @@ def forward(
     unpadded = unpadded_places(size, kernel, strides, per_axis(output_padding, 2), dilations)
     places = tuple(n - 2 * p for n, p in zip(unpadded, paddings, strict=True))
     image = (batch, channels, *places)
+    strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
     sizes = (*image, filters, *kernel, *strides, *paddings, *dilations, groups, *size)
     y = empty(image, x.dtype)
     _forward(x, weight, bias, y, sizes)

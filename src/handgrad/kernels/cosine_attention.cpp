@@ -26,7 +26,7 @@ void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
                     std::optional<Indices> lengths, double eps, Out<T> s_hat, Out<T> h_hat,
                     Out<T> inv_s, Out<T> inv_h, Out<T> alpha, Out<T> c) {
     const long states = alpha.shape(1), steps = alpha.shape(2), width = h.shape(2);
-    const Sight sight(steps, lengths, mask);
+    const Sight sight(alpha.shape(0), steps, lengths, mask);
     const WithoutGil unlocked(alpha.size() * width);
     to_length_1(s, s_hat, inv_s, T(eps));
     to_length_1(h, h_hat, inv_h, T(eps));

@@ -7,10 +7,14 @@
 // Sequences do not wait for each other: a thread takes a few through all steps, as many as fill the
 // register tile, and packs the weight once for all of them. Every sum has an order of its own that
 // neither their number nor the threads change.
+#include <initializer_list>
+#include <stdexcept>
+
 #include "core/binding.h"
 #include "core/decoder_cells.h"
 #include "core/decoder_scores.h"
 #include "core/epilogue.h"
+#include "core/lengths.h"
 #include "core/packed_matrix.h"
 
 namespace handgrad {
@@ -77,6 +81,14 @@ class Seen {
     Temporary<T> values_, powers_;
 };
 
+// Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them.
+template <class T>
+void check_rows(std::initializer_list<const StridedIn<T>*> arrays) {
+    for (const StridedIn<T>* x : arrays)
+        if (x->shape(2) > 1 && x->stride(2) != 1)
+            throw std::invalid_argument("decoder_loop: a last axis does not lie in one piece");
+}
+
 // y (N, T, H), and what backward needs of every step, time first: the states from s_0 on, the
 // products, the weights, and what the cell keeps of the inputs. The sum of a cell that keeps
 // nothing stands where its state will.
@@ -88,12 +100,14 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const long batch = y.shape(0), steps = y.shape(1), hidden = y.shape(2);
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
     const long width = weight.shape(0);
+    const auto* checked = checked_lengths(lengths, batch, count);
+    check_rows<T>({&a, &keys, &values});
     nb::gil_scoped_release release;
     auto run = [&]<class Entry>(auto score, auto cell) {
         const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
             const Registers<Entry> registers;
-            const Seen<T> seen(score, keys, values, data_or_null(lengths), first, rows);
+            const Seen<T> seen(score, keys, values, checked, first, rows);
             copy_values(states.data() + first * hidden, s0.data() + first * hidden, rows * hidden);
             for (long j = 0; j < steps; j++) {
                 const T* before = states.data() + j * batch * hidden;
@@ -102,6 +116,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                     first, rows, StridedPack<T>{before, hidden, 1},
                     ActivateTile<T>{0, 0, products, nullptr, width, bias.data(), nullptr});
                 for (long n = first; n < first + rows; n++) {
+                    breathe();
                     const long at = j * batch + n;
                     const Keys<T>& compare = seen.keys(n - first);
                     const long have = compare.count;
@@ -169,6 +184,8 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const long batch = dy.shape(0), steps = dy.shape(1), hidden = dy.shape(2);
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
     const long width = weight.shape(0), pitch = compared + gates;
+    const auto* checked = checked_lengths(lengths, batch, count);
+    check_rows<T>({&keys, &values});
     nb::gil_scoped_release release;
     const Temporary<T> dscores(steps * batch * count);
     const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
@@ -177,7 +194,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
         for_groups(batch, [&](long first, int rows) {
             const Registers<Entry> registers;
             const long end = first + rows, of_keys = apart<T>(compared);
-            const Seen<T> seen(score, keys, values, data_or_null(lengths), first, rows);
+            const Seen<T> seen(score, keys, values, checked, first, rows);
             const Temporary<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
             const auto dkeys_of = [&](long n) {
                 return Rows<T>{dkeys.data() + (n - first) * count * of_keys, of_keys};
@@ -191,6 +208,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
             clear(dbias_parts.data(), 2 * gates);
             for (long j = steps - 1; j >= 0; j--) {
                 for (long n = first; n < end; n++) {
+                    breathe();
                     const long at = j * batch + n;
                     const Keys<T>& compare = seen.keys(n - first);
                     const long have = compare.count;

@@ -38,9 +38,10 @@ void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
                        std::optional<In<T>> h0, In<T> alpha, std::optional<Indices> lengths,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
     const Inputs<T> in(1, x, weight_ih, {}, {}, bias_ih, {}, h0, y.data());
+    const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const nb::gil_scoped_release release;
-    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const Kept<T> kept(g.data(), sequences.rows(), in.hidden);
+    const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
+    const Kept<T> kept(g, sequences.rows(), in.hidden);
     run_forward<T>(in, sequences, LeakyCell<T>{in, alpha.data(), kept}, h_n.data());
 }
 
@@ -52,9 +53,10 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
     // The gradients do not depend on the states, so these are not looked at.
     const Inputs<T> in(1, x, weight_ih, {}, {}, {}, {}, {}, nullptr);
     const Gradients<T> out(dx, dweight_ih, {}, dbias_ih, {}, {}, dh0, {});
+    const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const nb::gil_scoped_release release;
-    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const Kept<T> kept(const_cast<T*>(g.data()), sequences.rows(), in.hidden);
+    const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
+    const Kept<T> kept(g, sequences.rows(), in.hidden);
     const LeakyCell<T> cell{in, alpha.data(), kept};
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
 }

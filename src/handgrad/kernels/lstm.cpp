@@ -17,19 +17,19 @@ struct LstmCell {
 
     long hidden;
     Kept<T> gates;  // (rows, 4H)
-    T* c;           // (rows, H)
+    Kept<T> c;      // (rows, H)
     const T* c0;
 
     template <class Lanes>
     Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 4>& a) const {
         const Vec<T> i = sigmoid(a[0]), f = sigmoid(a[1]), g = tanh(a[2]), o = sigmoid(a[3]);
-        const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c, c0, hidden));
+        const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c.at(0), c0, hidden));
         const Vec<T> c_here = f * c_before + i * g;
         gates.set(at.row, 0, lanes, i);
         gates.set(at.row, hidden, lanes, f);
         gates.set(at.row, 2 * hidden, lanes, g);
         gates.set(at.row, 3 * hidden, lanes, o);
-        lanes.store(c + at.row * hidden, c_here);
+        lanes.store(c.at(at.row), c_here);
         return o * tanh(c_here);
     }
 
@@ -39,8 +39,8 @@ struct LstmCell {
         const T* row = gates.at(at.row);
         const Vec<T> i = lanes.load(row), f = lanes.load(row + hidden);
         const Vec<T> g = lanes.load(row + 2 * hidden), o = lanes.load(row + 3 * hidden);
-        const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c, c0, hidden));
-        const Vec<T> tanh_c = tanh(lanes.load(c + at.row * hidden));
+        const Vec<T> c_before = load_or_zero<T>(lanes, kept_before<T>(at, c.at(0), c0, hidden));
+        const Vec<T> tanh_c = tanh(lanes.load(c.at(at.row)));
         const Vec<T> dc_here = dc + dm * o * (T(1) - tanh_c * tanh_c);
         da[0] = dc_here * g * i * (T(1) - i);
         da[1] = dc_here * c_before * f * (T(1) - f);
@@ -58,10 +58,12 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
                   std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
                   bool reverse, Out<T> y, Out<T> h_n, Out<T> c_n, Out<T> gates, Out<T> c) {
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, y.data());
+    const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const nb::gil_scoped_release release;
-    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const Kept<T> kept(gates.data(), sequences.rows(), 4 * in.hidden);
-    const LstmCell<T> cell{in.hidden, kept, c.data(), data_or_null(c0)};
+    const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
+    const Kept<T> kept(gates, sequences.rows(), 4 * in.hidden);
+    const Kept<T> states(c, sequences.rows(), in.hidden);
+    const LstmCell<T> cell{in.hidden, kept, states, data_or_null(c0)};
     run_forward<T>(in, sequences, cell, h_n.data());
     for (long rank = 0; rank < sequences.batch(); rank++) {
         const long t = sequences.last(rank);
@@ -82,10 +84,12 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
     T* h = const_cast<T*>(y.data());
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, {}, {}, h0, h);
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr, dh0, dc0);
+    const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const nb::gil_scoped_release release;
-    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
-    const Kept<T> kept(const_cast<T*>(gates.data()), sequences.rows(), 4 * in.hidden);
-    const LstmCell<T> cell{in.hidden, kept, const_cast<T*>(c.data()), data_or_null(c0)};
+    const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
+    const Kept<T> kept(gates, sequences.rows(), 4 * in.hidden);
+    const Kept<T> states(c, sequences.rows(), in.hidden);
+    const LstmCell<T> cell{in.hidden, kept, states, data_or_null(c0)};
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), data_or_null(dc_n), out);
 }
 

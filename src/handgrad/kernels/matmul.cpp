@@ -86,7 +86,6 @@ const Registrar registrar([](nb::module_& m) {
     m.def("matmul", &matmul<float>);
     m.def("matmul", &matmul<double>);
     m.attr("bf16_unit") = bf16_unit_name();
-    m.def("set_precision_bf16", &set_precision_bf16, "on"_a);
 });
 
 }  // namespace

@@ -1,4 +1,7 @@
 // Max pooling: the largest value of every window and where it was found.
+#include <nanobind/stl/array.h>
+
+#include <atomic>
 #include <limits>
 
 #include "core/binding.h"
@@ -89,7 +92,7 @@ void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Place
 }
 
 template <class T>
-void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const std::vector<long>& sizes) {
+void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
     Vec<Place<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
@@ -130,12 +133,14 @@ void spread_in_twos(const Pooling& pool, const T* gradient, const Place<T>* winn
 }
 
 template <class T>
-void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const std::vector<long>& sizes) {
+void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
     Vec<Place<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
+    std::atomic<bool> strayed{false};
     nb::gil_scoped_release release;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
+        bool outside = false;
         for (long plane = begin; plane < end; plane++) {
             T* image = dx.data() + plane * pool.values();
             const T* gradient = dy.data() + plane * pool.windows();
@@ -145,9 +150,15 @@ void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const std::ve
                 continue;
             }
             std::fill_n(image, pool.values(), T(0));
-            for (long i = 0; i < pool.windows(); i++) image[places[i]] += gradient[i];
+            for (long i = 0; i < pool.windows(); i++) {
+                const bool inside = places[i] >= 0 && places[i] < pool.values();
+                if (inside) image[places[i]] += gradient[i];
+                outside |= !inside;
+            }
         }
+        if (outside) strayed.store(true, std::memory_order_relaxed);
     });
+    if (strayed.load()) throw nb::index_error("max_pool2d: a winner lies outside of its image");
 }
 
 template <class T>

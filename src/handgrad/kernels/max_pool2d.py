@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
-from handgrad.ops.windows import Setting, moves, per_axis
+from handgrad.ops.windows import Setting, met_window, moves, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.max_pool2d_forward, native.max_pool2d_backward
@@ -38,6 +38,8 @@ def forward(
     paddings, dilations = per_axis(padding, 2), per_axis(dilation, 2)
     batch, channels, *places = x.shape
     size = moves(places, kernel, strides, paddings, dilations)
+    kernel, paddings = met_window(places, kernel, strides, paddings, dilations)
+    strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
     sizes = (batch * channels, *places, *kernel, *strides, *paddings, *dilations, *size)
     y = empty((batch, channels, *size), x.dtype)
     winner = empty(y.shape, _PLACES[x.dtype.itemsize])

@@ -23,7 +23,9 @@ struct RnnCell {
     template <class Lanes>
     Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
                   T*) const {
-        da[0] = F{}.gradient(dh, lanes.load(in.y + at.place * in.hidden));
+        // A product even where the slope of relu is 0: of an infinite dh it is NaN, as in the op.
+        const Vec<T> one = splat(T(1));
+        da[0] = dh * F{}.gradient(one, lanes.load(in.y + at.place * in.hidden));
         return Vec<T>{};
     }
 };
@@ -33,8 +35,9 @@ void rnn_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>>
                  std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
                  std::optional<Indices> lengths, bool relu, bool reverse, Out<T> y, Out<T> h_n) {
     const Inputs<T> in(1, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0, y.data());
+    const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const nb::gil_scoped_release release;
-    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     if (relu)
         run_forward<T>(in, sequences, RnnCell<T, Relu<T>>{in}, h_n.data());
     else
@@ -49,8 +52,9 @@ void rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
                   std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
     const Inputs<T> in(1, x, weight_ih, weight_hh, {}, {}, {}, h0, const_cast<T*>(y.data()));
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0, {});
+    const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const nb::gil_scoped_release release;
-    const Sequences sequences(x.shape(0), x.shape(1), data_or_null(lengths), reverse);
+    const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const auto run = [&](const auto& cell) {
         run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
     };

@@ -13,6 +13,7 @@ template <class T>
 void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
     const WithoutGil unlocked(x.size());
     for_rows<T, 1>({outer, width, inner}, {x.data()}, y.data(), [=](long, auto in, T* out) {
+        const FlushSubnormals flushed;
         const T* scores = in[0];
         const T best = largest(scores, width);
         // A row of nothing but −∞ gives 0.
@@ -32,6 +33,7 @@ void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long
     const WithoutGil unlocked(y.size());
     for_rows<T, 2>(
         {outer, width, inner}, {dy.data(), y.data()}, dx.data(), [=](long, auto in, T* out) {
+            const FlushSubnormals flushed;
             const T* given = in[0];
             const T* probability = in[1];
             const T expected = sum<T>(0, width, [=](auto lanes) {

@@ -12,7 +12,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP, takes_plus
 from handgrad.kernels.sums import add
-from handgrad.layers.flat import FlatArrays, check_same_arrays
+from handgrad.layers.flat import FlatArrays, written_into
 from handgrad.ops.activation import own_options
 
 Shape = tuple[int, ...]
@@ -128,20 +128,15 @@ class Layer:
     def update_parameters(self, parameters: Mapping[str, Array]) -> None:
         """Set every parameter, in nested layers too, writing into the arrays that are there.
 
-        Raises ArgumentError for a missing or unknown key and ShapeError for a wrong shape; then
-        nothing has been changed.
+        Raises ArgumentError for a missing or unknown key, what is no array of real numbers, or a
+        number too large for the parameter's type, and ShapeError for a wrong shape; then nothing
+        has been changed.
         """
-        self._write("update_parameters", self.parameters, parameters)
+        written_into(self.parameters, parameters, "update_parameters")
 
     def update_buffers(self, buffers: Mapping[str, Array]) -> None:
         """Set every buffer, as `update_parameters` sets every parameter."""
-        self._write("update_buffers", self.buffers, buffers)
-
-    @staticmethod
-    def _write(what: str, known: Mapping[str, Array], given: Mapping[str, Array]) -> None:
-        check_same_arrays(what, known, given)
-        for name, array in known.items():
-            array[...] = given[name]
+        written_into(self.buffers, buffers, "update_buffers")
 
     def bind(self, flat: FlatArrays | None = None) -> FlatArrays:
         """Move every parameter into one flat buffer, keep views of it instead, and return it.

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handgrad.arrays import Array
-from handgrad.dispatch.signature import as_array, shown
 from handgrad.errors import ArgumentError, ShapeError
 
 #: Names with shapes, in the order of the buffer.
@@ -21,6 +20,8 @@ Layout: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
 #: Buffers start on a cache line, so that the fused sweeps load whole lines.
 _ALIGNMENT: Final = 64
+#: Names that an error lists before it only counts them.
+_LISTED: Final = 8
 
 
 def _aligned_zeros(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -58,6 +59,7 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
     @classmethod
     def of(cls, arrays: Mapping[str, Array]) -> FlatArrays:
         """A new buffer with a copy of these arrays. Raises ArgumentError for several dtypes."""
+        arrays = {name: numbers("flat arrays", name, array) for name, array in arrays.items()}
         dtypes = sorted({str(array.dtype) for array in arrays.values()})
         if len(dtypes) > 1:
             raise ArgumentError(f"flat arrays: dtypes are {', '.join(dtypes)}; allowed: one dtype")
@@ -78,9 +80,7 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
 
     def copy_from(self, arrays: Mapping[str, Array]) -> None:
         """Write these arrays, of exactly the same names and shapes, into the buffer."""
-        check_same_arrays("flat arrays", self, arrays)
-        for name, view in self._views.items():
-            view[...] = arrays[name]
+        written_into(self, arrays, "flat arrays")
 
     def child(self, prefix: str) -> FlatArrays:
         """The arrays named `prefix.…`, without the prefix: a part of the same buffer, made once."""
@@ -118,25 +118,69 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
         return f"FlatArrays({len(self)} arrays, {self.buffer.size} values, {self.buffer.dtype})"
 
 
-def check_numbers(what: str, array: Any) -> None:
-    """Raise ArgumentError unless it is an array of real numbers."""
-    found = as_array(array)
-    if found is None or (isinstance(found, np.ndarray) and found.dtype.kind not in "fiub"):
-        raise ArgumentError(f"{what} is {shown(array)}; allowed: an array of numbers")
+def numbers(what: str, name: str, value: Any) -> NDArray[Any]:
+    """A value as an array of real numbers. Raises ArgumentError for anything else."""
+    masked = isinstance(value, np.ma.MaskedArray)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        array = None
+    if array is None or masked or array.dtype.kind not in "fiu":
+        of = "" if array is None or masked else f" of {array.dtype}"
+        raise ArgumentError(
+            f"{what}: {name!r} is a {type(value).__name__}{of}; "
+            f"allowed: an array of floats or integers"
+        )
+    return array
+
+
+def written_into(known: Mapping[str, Array], given: Mapping[str, Array], what: str) -> None:
+    """Write arrays of exactly the same names and shapes into those that are there; all or none.
+
+    Raises ArgumentError also for a finite number that is too large for the type it is put into.
+    """
+    converted: dict[str, NDArray[Any]] = {}
+    check_same_arrays(what, known, given)
+    for name, place in known.items():
+        values = numbers(what, name, given[name])
+        with np.errstate(over="ignore"):
+            fitting = values.astype(place.dtype, copy=False)
+        if fitting is not values and np.any(np.isinf(fitting) & np.isfinite(values)):
+            raise ArgumentError(
+                f"{what}: {name!r} has a value of {np.abs(values[np.isfinite(values)]).max():.3g}; "
+                f"allowed: what {place.dtype} can hold"
+            )
+        shared = any(np.may_share_memory(fitting, other) for other in known.values())
+        converted[name] = fitting.copy() if shared else fitting
+    for name, place in known.items():
+        place[...] = converted[name]
 
 
 def check_same_arrays(what: str, known: Mapping[str, Array], given: Mapping[str, Array]) -> None:
     """Raise an error naming the first key of `given` that is missing, unknown or mis-shaped."""
+    if not isinstance(given, Mapping):
+        raise ArgumentError(
+            f"{what}: a {type(given).__name__} is given; allowed: a mapping of names to arrays"
+        )
     for name in known:
         if name not in given:
-            raise ArgumentError(f"{what}: {name!r} is missing; allowed: all of {', '.join(known)}")
+            raise ArgumentError(f"{what}: {name!r} is missing; allowed: all of {_listed(known)}")
     for name, array in given.items():
         if name not in known:
-            allowed = ", ".join(known) or "none"
-            raise ArgumentError(f"{what}: {name!r} is unknown; allowed: {allowed}")
-        check_numbers(f"{what}: {name!r}", array)
-        if tuple(array.shape) != tuple(known[name].shape):
+            raise ArgumentError(f"{what}: {_shown(name)} is unknown; allowed: {_listed(known)}")
+        shape = tuple(numbers(what, name, array).shape)
+        if shape != tuple(known[name].shape):
             raise ShapeError(
-                f"{what}: {name!r} has shape {tuple(array.shape)}; "
-                f"allowed: {tuple(known[name].shape)}"
+                f"{what}: {name!r} has shape {shape}; allowed: {tuple(known[name].shape)}"
             )
+
+
+def _listed(names: Mapping[str, Array]) -> str:
+    """The first names, and how many there are where that is not all."""
+    shown = ", ".join(list(names)[:_LISTED])
+    return f"{shown}, ... ({len(names)} names)" if len(names) > _LISTED else shown or "none"
+
+
+def _shown(name: Any) -> str:
+    """A key as it was given, cut where it is long."""
+    return repr(name) if isinstance(name, str) and len(name) <= 80 else f"{str(name)[:80]!r}"

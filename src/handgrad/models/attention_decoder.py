@@ -9,29 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP, implementation
-from handgrad.errors import ShapeError
+from handgrad.dispatch.gradients import as_gradient
+from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, INTEGERS, NONE, settled, shown
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Shape
 from handgrad.models import decoder_loop
 from handgrad.models.decoder_cells import make_cell
 from handgrad.models.decoder_scores import make_score
 from handgrad.ops import linear
-from handgrad.ops.arguments import check_length_values, check_lengths
+from handgrad.ops.arguments import check_integer, check_length_values, check_lengths
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
+
+_OP: Final = "AttentionDecoder"
 
 
 class Memory(NamedTuple):
     """What every step looks at, made once of the encoder's states h.
 
     keys (N, S, A) are compared with the decoder's state, values (N, S, G) are W_c h_i, the columns
-    of W_ih for the context times h. The first lengths (N,) count, all where they are None.
+    of W_ih for the context times h. The first lengths (N,) count, all where they are None; they
+    are a copy.
     """
 
     keys: Array
@@ -42,7 +48,8 @@ class Memory(NamedTuple):
 class Cache(NamedTuple):
     """h, and the caches of the inputs' part, of keys and values, and of the steps.
 
-    `run` is the module whose forward made `steps`: models.decoder_loop or its kernel.
+    `run` is the module whose forward made `steps`: models.decoder_loop or its kernel. `like` is the
+    shape and type of y, and so of its gradient.
     """
 
     h: Array
@@ -50,6 +57,7 @@ class Cache(NamedTuple):
     memory: Any
     run: ModuleType
     steps: Any
+    like: tuple[Shape, Any]
 
     @property
     def alpha(self) -> Float[Array, "T N S"]:
@@ -73,7 +81,9 @@ class AttentionDecoder(Layer):
     scores and cells are those of `decoder_scores` and `decoder_cells`. Parameters are `score.…` and
     `cell.…`, the columns of `cell.weight_ih` being those of c and then of e.
 
-    Raises ArgumentError for an unknown score or cell, and for "cosine" and "dot" unless H = C.
+    Raises ArgumentError for sizes below 1 (0 inputs are fine), an unknown score or cell, and for
+    "cosine" and "dot" unless H = C; with arrays, ShapeError where they do not fit and ArgumentError
+    where they are not of the parameters' type or lengths lie outside of 0 to S.
     Source: Yamanishi (17) to (20), with one vector v; Bahdanau et al. (2015) for e.
     """
 
@@ -88,6 +98,12 @@ class AttentionDecoder(Layer):
         cell: str = "gru",
         dtype: Any = np.float32,
     ) -> None:
+        sizes = {"inputs": inputs, "memory": memory, "hidden": hidden}
+        for name, size in sizes.items():
+            least = 0 if name == "inputs" else 1
+            check_integer(_OP, name, settled(_OP, name, size, INTEGER), least, 2**31 - 1)
+        settled(_OP, "rng", rng, GENERATOR)
+        inputs, memory, hidden = map(int, sizes.values())
         self.sizes = {"e": inputs, "h": memory, "s0": hidden}
         self.score = make_score(score, hidden, memory, rng=rng, dtype=dtype)
         self.cell = make_cell(cell, memory + inputs, hidden, rng=rng, dtype=dtype)
@@ -95,13 +111,15 @@ class AttentionDecoder(Layer):
 
     def remember(self, h: Float[Array, "N S C"], lengths: Int[Array, "N"] | None = None) -> Memory:
         """What is needed of the encoder's states at every step, made once."""
-        memory, _ = self._remember(h, lengths)
+        memory, _ = self._remember(self._array("h", h, ("N", "S")), lengths)
         return memory
 
     def step(
         self, e: Float[Array, "N E"], s: Float[Array, "N H"], memory: Memory
     ) -> tuple[Float[Array, "N H"], Float[Array, "N S"]]:
         """s_j and the weights α_j, for decoding."""
+        batch = memory.keys.shape[0]
+        e, s = self._array("e", e, (batch,)), self._array("s0", s, (batch,))
         a, _ = self._inputs_part(e[:, None])
         y, steps, _ = self._run(a, s, memory)
         return y[:, 0], steps.alpha[0]
@@ -115,11 +133,12 @@ class AttentionDecoder(Layer):
         *,
         training: bool = False,
     ) -> tuple[Float[Array, "N T H"], Cache]:
-        self._check(e=e, h=h, s0=s0)
+        h = self._array("h", h, ("N", "S"))
+        e, s0 = self._array("e", e, (len(h), "T")), self._array("s0", s0, (len(h),))
         memory, of_memory = self._remember(h, lengths)
         a, inputs = self._inputs_part(e)
         y, steps, run = self._run(a, s0, memory)
-        return y, Cache(h, inputs, of_memory, run, steps)
+        return y, Cache(h, inputs, of_memory, run, steps, (y.shape, y.dtype))
 
     def backward(
         self,
@@ -133,7 +152,12 @@ class AttentionDecoder(Layer):
 
         dW_ih = [dW_c dW_e] with dW_c = Σ dm_i h_iᵀ, m_i = W_c h_i.
         """
-        da, dmemory, ds0, found = cache.run.backward(np.ascontiguousarray(dy), cache.steps)
+        if not isinstance(cache, Cache):
+            raise ArgumentError(
+                f"{_OP}: the cache is {shown(cache)}; allowed: one that forward returned"
+            )
+        dy = np.require(as_gradient(_OP, dy, cache.like, "numpy"), requirements=("C", "A"))
+        da, dmemory, ds0, found = cache.run.backward(dy, cache.steps)
         de, dweight_e = self._inputs_backward(da, cache.inputs)
         dh, dweight_c, of_keys = self.score.memory_backward(dmemory, cache.memory)
         found |= {f"score.{name}": gradient for name, gradient in of_keys.items()}
@@ -149,15 +173,18 @@ class AttentionDecoder(Layer):
 
     def _remember(self, h: Array, lengths: Array | None) -> tuple[Memory, Any]:
         """The memory, and its cache."""
+        if h.shape[1] == 0:
+            raise ShapeError(f"{_OP}: h has shape {h.shape}; allowed: (N, S, C) with S at least 1")
+        lengths = settled(_OP, "lengths", lengths, INTEGERS | NONE)
         if lengths is not None:
-            check_lengths("AttentionDecoder", lengths, h.shape[0])
-            check_length_values("AttentionDecoder", lengths, h.shape[1])
+            check_lengths(_OP, lengths, h.shape[0])
+            check_length_values(_OP, lengths, h.shape[1])
+            lengths = np.array(lengths)
         keys, values, kept = self.score.memory(h, self._weight_c)
         return Memory(keys, values, lengths), kept
 
     def _run(self, a: Array, s0: Array, memory: Memory) -> tuple[Array, Any, ModuleType]:
         """The states of all steps, what their backward needs, and the module that has it."""
-        s0 = np.ascontiguousarray(s0)
         run = implementation(decoder_loop, (a, s0, memory.keys, memory.values))
         y, steps = run.forward(
             self.score, self.cell, a, memory.keys, memory.values, s0, memory.lengths
@@ -192,17 +219,28 @@ class AttentionDecoder(Layer):
         )
         return de, dweight_e
 
-    def _check(self, e: Array, h: Array, s0: Array) -> None:
-        batch = h.shape[0]
-        arrays = {"e": (e, (batch, "T")), "h": (h, (batch, "S")), "s0": (s0, (batch,))}
-        for name, (array, before) in arrays.items():
-            allowed = (*before, self.sizes[name])
-            shape = tuple(array.shape)
-            if len(shape) != len(allowed) or (shape[0], shape[-1]) != (batch, allowed[-1]):
-                raise ShapeError(
-                    f"AttentionDecoder: {name} has shape {shape}; "
-                    f"allowed: ({', '.join(map(str, allowed))})"
-                )
+    def _array(self, name: str, given: Any, before: tuple[Any, ...]) -> Array:
+        """The argument as an array of NumPy in C order, of the parameters' type and (*before, size).
+
+        Words in `before` are lengths that may be any.
+        """
+        array = settled(_OP, name, given, FLOATS)
+        dtype = self.cell.bias_ih.dtype
+        if not isinstance(array, np.ndarray) or array.dtype != dtype:
+            raise ArgumentError(
+                f"{_OP}: {name} is {shown(array)}; allowed: an array of NumPy of {dtype}, as the "
+                "parameters"
+            )
+        allowed = (*before, self.sizes[name])
+        fits = len(array.shape) == len(allowed) and all(
+            isinstance(wanted, str) or found == wanted
+            for found, wanted in zip(array.shape, allowed, strict=True)
+        )
+        if not fits:
+            raise ShapeError(
+                f"{_OP}: {name} has shape {array.shape}; allowed: ({', '.join(map(str, allowed))})"
+            )
+        return np.require(array, requirements=("C", "A"))
 
     def output_shape(self, input_shape: Any) -> Shape:
         """(T, H) for e and h of one example, ((T, E), (S, C))."""

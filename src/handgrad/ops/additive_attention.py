@@ -10,8 +10,8 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ShapeError
-from handgrad.ops.arguments import check_length_values, check_lengths, check_vector
-from handgrad.ops.scores import check_mask, check_states, masked, weights
+from handgrad.ops.arguments import check_length_values, check_lengths, check_size, check_vector
+from handgrad.ops.scores import check_pairs, check_states, masked, weights
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -56,8 +56,10 @@ def validate(
             f"{(weight_s.shape[0], weight_h.shape[1])}, because weight_s has shape "
             f"{tuple(weight_s.shape)}"
         )
+    pairs = (s.shape[0], s.shape[1], h.shape[1])
+    check_size("additive_attention", "u", (*pairs, *v.shape))
     if mask is not None:
-        check_mask("additive_attention", mask, (s.shape[0], s.shape[1], h.shape[1]))
+        check_pairs("additive_attention", "mask", mask, pairs)
     if lengths is not None:
         check_lengths("additive_attention", lengths, s.shape[0])
 
@@ -98,6 +100,9 @@ def forward(
     W_s and W_h are the two blocks of the matrix that Yamanishi applies to [s; h]. s_j may look at
     h_i where `mask` is True and i is below its sequence's entry of `lengths`, as far as they are
     given; if it may look nowhere, c_j and all gradients through it are 0.
+
+    A weight of 0, as of a pair that is masked, stands for a product that is left out or is made:
+    what is NaN or infinite there in s, h or dc may or may not reach the results.
 
     Shapes: s (N, J, D), h (N, T, E) with T at least 1, weight_s (A, D), weight_h (A, E), v (A,),
     c (N, J, E); mask broadcasts to (N, J, T); lengths (N,), integers from 0 to T.

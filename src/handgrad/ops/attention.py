@@ -11,10 +11,15 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_length_values, check_lengths
+from handgrad.ops.arguments import (
+    check_integer,
+    check_length_values,
+    check_lengths,
+    check_size,
+)
 from handgrad.ops.dropout import draw_mask
 from handgrad.ops.matmul import sum_to
-from handgrad.ops.scores import check_mask, check_pairs, masked, weights
+from handgrad.ops.scores import check_pairs, masked, weights
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -76,14 +81,16 @@ def validate(
     if bias is not None:
         check_pairs("attention", "bias", bias, (batch, heads, queries, keys))
     if mask is not None:
-        check_mask("attention", mask, (batch, heads, queries, keys))
+        check_pairs("attention", "mask", mask, (batch, heads, queries, keys))
     if lengths is not None:
         check_lengths("attention", lengths, batch)
+    check_size("attention", "the scores", (batch, heads, queries, keys))
+    check_integer("attention", "offset", offset, -(2**31), 2**31 - 1)
     if not 0.0 <= dropout_p <= 1.0:
         raise ArgumentError(f"attention: dropout_p is {dropout_p!r}; allowed: 0 to 1")
-    if dropout_p > 0.0 and not isinstance(rng, np.random.Generator):
+    if dropout_p > 0.0 and rng is None:
         raise ArgumentError(
-            f"attention: rng is {rng!r}; allowed with dropout_p > 0: a numpy.random.Generator"
+            "attention: rng is None; allowed with dropout_p > 0: a numpy.random.Generator"
         )
 
 
@@ -147,6 +154,9 @@ def forward(
 
     Each of the G key-value heads serves H/G heads that stand one after another; dk and dv are sums
     over these, dbias is summed over the axes along which bias was broadcast.
+
+    A weight of 0, as of a pair that is masked, stands for a product that is left out or is made:
+    what is NaN or infinite there in q, k, v or dy may or may not reach the results.
 
     Shapes: q (N, H, T, d), k (N, G, S, d), v (N, G, S, d_v), y (N, H, T, d_v); bias and mask
     broadcast to (N, H, T, S); lengths (N,), integers from 0 to S. `rng` is advanced by one float32

@@ -8,14 +8,26 @@ from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.ops.windows import check_pooling, crop, moves, pad, per_axis, spread, window
+from handgrad.ops.windows import (
+    check_pooling,
+    crop,
+    met_window,
+    moves,
+    pad,
+    per_axis,
+    spread,
+    window,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 
 class Cache(NamedTuple):
-    """How many values each window counts; nothing of x but its rows and columns."""
+    """How many values each window counts; nothing of x but its rows and columns.
+
+    Kernel and padding are those of `met_window`.
+    """
 
     count: Float[Array, "1 1 HO WO"]
     places: tuple[int, ...]
@@ -53,8 +65,8 @@ def forward(
     added before columns, KH + KW steps for KH · KW taps. `stride` is the kernel's size where it is
     not given.
 
-    Shapes: x (N, C, H, W), y (N, C, HO, WO) with HO = ⌊(H + 2·padding − KH) / stride⌋ + 1, and WO
-    likewise; y (N, C, 1, 1) for "global".
+    Shapes: x (N, C, H, W) with H and W at least 1, y (N, C, HO, WO) with
+    HO = ⌊(H + 2·padding − KH) / stride⌋ + 1, and WO likewise; y (N, C, 1, 1) for "global".
     Raises ShapeError where a window does not fit, ArgumentError for an impossible setting.
     Source: Goodfellow, Bengio, Courville, Deep Learning, section 9.3; Lin, Chen, Yan, Network in
     network (2014), section 3.2, for the global mean.
@@ -63,12 +75,14 @@ def forward(
     places = x.shape[2:]
     kernel = places if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
     strides, paddings = kernel if stride is None else per_axis(stride, 2), per_axis(padding, 2)
+    met, paddings = met_window(places, kernel, strides, paddings, (1, 1))
     v = pad(x, paddings)
-    inside = xp.ones((1, 1, *places), dtype=x.dtype, device=device(x))
-    counted = pad(inside, paddings, float(count_include_pad))
-    count = window_sum(counted, kernel, strides)
-    y = window_sum(v, kernel, strides) / count
-    return y, Cache(count, places, kernel, strides, paddings)
+    inside = pad(xp.ones((1, 1, *places), dtype=x.dtype, device=device(x)), paddings)
+    count = window_sum(inside, met, strides)
+    if count_include_pad:
+        count = xp.full_like(count, kernel[0] * kernel[1])
+    y = window_sum(v, met, strides) / count
+    return y, Cache(count, places, met, strides, paddings)
 
 
 @operation

@@ -9,10 +9,11 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_vector
+from handgrad.ops.arguments import check_size, check_vector
 from handgrad.ops.windows import (
     check_channels,
     check_groups,
+    check_plane,
     check_rank,
     check_setting,
     crop,
@@ -60,7 +61,7 @@ def validate(
     check_setting(op, "output_padding", output_padding, 2, least=0)
     check_setting(op, "dilation", dilation, 2, least=1)
     in_channels, out_channels, *kernel = weight.shape
-    check_groups(op, "in", in_channels, groups)
+    check_groups(op, "in", in_channels, groups, out_channels)
     check_channels(op, x, weight, in_channels, groups)
     if bias is not None:
         check_vector(op, "bias", bias, out_channels * groups)
@@ -75,6 +76,8 @@ def validate(
     places = unpadded_places(
         x.shape[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
     )
+    check_plane(op, "the output with its padding", places)
+    check_size(op, "y", (x.shape[0], out_channels * groups, *places))
     for size, p, k, n in zip(places, per_axis(padding, 2), kernel, x.shape[2:], strict=True):
         if size - 2 * p < 1 or k < 1 or n < 1:
             raise ShapeError(
@@ -120,6 +123,9 @@ def forward(
     It is the input gradient of conv2d with the same weight, h of Yamanishi (9), so its own input
     gradient is a convolution. `output_padding` adds rows and columns at the end, where conv2d's
     floor division would have left some out; V is 0 there.
+
+    With a weight that is NaN or infinite, places at the edges may be NaN on one engine alone, as
+    in conv2d.
 
     Shapes: x (N, C, H, W), weight (C, O / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
     HO = (H − 1)·stride − 2·padding + dilation·(KH − 1) + output_padding + 1, and WO likewise.

@@ -9,8 +9,13 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ShapeError
-from handgrad.ops.arguments import check_eps, check_length_values, check_lengths
-from handgrad.ops.scores import check_mask, check_states, masked, weights
+from handgrad.ops.arguments import (
+    check_eps,
+    check_length_values,
+    check_lengths,
+    check_size,
+)
+from handgrad.ops.scores import check_pairs, check_states, masked, weights
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -41,8 +46,10 @@ def validate(
             f"cosine_attention: s has shape {tuple(s.shape)} and h {tuple(h.shape)}; "
             "allowed: states of the same size"
         )
+    pairs = (s.shape[0], s.shape[1], h.shape[1])
+    check_size("cosine_attention", "the scores", pairs)
     if mask is not None:
-        check_mask("cosine_attention", mask, (s.shape[0], s.shape[1], h.shape[1]))
+        check_pairs("cosine_attention", "mask", mask, pairs)
     if lengths is not None:
         check_lengths("cosine_attention", lengths, s.shape[0])
     check_eps("cosine_attention", eps)
@@ -80,6 +87,9 @@ def forward(
     A state of zeros has cosine 0 with every other as long as eps > 0. s_j may look at h_i where
     `mask` is True and i is below its sequence's entry of `lengths`, as far as they are given; if it
     may look nowhere, c_j and all gradients through it are 0.
+
+    A weight of 0, as of a pair that is masked, stands for a product that is left out or is made:
+    what is NaN or infinite there in s, h or dc may or may not reach the results.
 
     Shapes: s, c (N, J, D), h (N, T, D) with T at least 1; mask broadcasts to (N, J, T); lengths
     (N,), integers from 0 to T.

@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_length_values, check_vector
+from handgrad.ops.arguments import check_length_values, check_size, check_vector
 from handgrad.ops.recurrence import (
     active_steps,
     check_matrix,
@@ -65,6 +65,7 @@ def validate(
     check_state("leaky_rnn", "h0", h0, x, hidden)
     if hasattr(alpha, "shape"):
         check_vector("leaky_rnn", "alpha", alpha, hidden)
+    check_size("leaky_rnn", "what is kept of the steps", (*x.shape[:2], hidden))
 
 
 def validate_values(
@@ -164,7 +165,7 @@ def backward(
     rows_da = xp.reshape(da, (rows, da.shape[-1]))
     rows_x = xp.reshape(x, (rows, x.shape[-1]))
     dx_run = da @ weight_ih
-    dx = xp.flip(dx_run, axis=1) if reverse else dx_run
+    dx = in_time_order(dx_run, active, reverse)
     dweight_ih = rows_da.T @ rows_x
     dbias_ih = xp.sum(rows_da, axis=0) if has_bias else None
     dh0 = dh if has_h0 else None

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation, part_of_backward
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_length_values
+from handgrad.ops.arguments import check_length_values, check_size
 from handgrad.ops.recurrence import (
     accumulating,
     active_steps,
@@ -85,6 +85,7 @@ def validate(
     check_weights("lstm", x, weight_ih, weight_hh, bias_ih, bias_hh, state=state)
     check_state("lstm", "h0", h0, x, state)
     check_state("lstm", "c0", c0, x, hidden)
+    check_size("lstm", "what is kept of the steps", (*x.shape[:2], 4 * hidden))
 
 
 def validate_values(
@@ -266,7 +267,7 @@ def backward_data(
     da_steps = da_run if active is None else xp.where(active, da_run, xp.zeros_like(da_run))
     dh_steps = dh_run if active is None else xp.where(active, dh_run, xp.zeros_like(dh_run))
     dx_run = da_steps @ weight_ih
-    dx = xp.flip(dx_run, axis=1) if reverse else dx_run
+    dx = in_time_order(dx_run, active, reverse)
     dh0 = dh if has_h0 else None
     dc0 = dc if has_c0 else None
     steps = Steps(da_steps, dh_steps)
@@ -290,18 +291,21 @@ def backward_weights(
     of another call, the result is their sum, in new arrays.
     """
     da_steps, dh_steps = steps
-    x, _, _, weight_hr, h, c, gates, _, has_bias_ih, has_bias_hh, _, _, _ = cache
+    x, _, _, weight_hr, h, c, gates, active, has_bias_ih, has_bias_hh, _, _, _ = cache
     xp = array_namespace(da_steps)
     rows = math.prod(da_steps.shape[:-1])
     rows_da = xp.reshape(da_steps, (rows, da_steps.shape[-1]))
     rows_x = xp.reshape(x, (rows, x.shape[-1]))
-    rows_h = xp.reshape(h[:, :-1, :], (rows, h.shape[-1]))
+    h_before = h[:, :-1, :]
+    states_before = in_time_order(h_before, active, False)
+    rows_h = xp.reshape(states_before, (rows, h.shape[-1]))
     dweight_ih = rows_da.T @ rows_x
     dweight_hh = rows_da.T @ rows_h
     dbias_ih = xp.sum(rows_da, axis=0) if has_bias_ih else None
     dbias_hh = xp.sum(rows_da, axis=0) if has_bias_hh else None
     _, _, _, o_steps = blocks(gates, 4)
-    m_steps = o_steps * xp.tanh(c[:, 1:, :])
+    m = o_steps * xp.tanh(c[:, 1:, :])
+    m_steps = m if active is None else xp.where(active, m, xp.zeros_like(m))
     rows_m = xp.reshape(m_steps, (rows, m_steps.shape[-1]))
     rows_dh = xp.reshape(dh_steps, (rows, dh_steps.shape[-1]))
     dweight_hr = None if weight_hr is None else rows_dh.T @ rows_m

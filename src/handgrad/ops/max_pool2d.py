@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.ops.windows import (
     check_pooling,
     crop,
+    met_window,
     moves,
     pad,
     per_axis,
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Cache(NamedTuple):
-    """For every output the number of the tap that won; of x only its rows and columns."""
+    """For every output the number of the tap that won; of x only its rows and columns.
+
+    Kernel and padding are those of `met_window`.
+    """
 
     winner: Int[Array, "N C HO WO"]
     places: tuple[int, ...]
@@ -57,11 +61,11 @@ def forward(
     Forward:  y = max_{m,n} V[:, :, m·d :: s, n·d :: s]
     Backward: dV = dy at the place of the largest value, summed where windows overlap
 
-    V is x with −∞ around it. Of equal values the first in row-major order takes the gradient, as
-    in PyTorch. A NaN makes its windows NaN and takes their gradient. `stride` is the kernel's size
-    where it is not given.
+    V is x with −∞ around it, which is never taken: of equal values the first of x in row-major
+    order takes the gradient, as in PyTorch. A NaN makes its windows NaN, and the first takes their
+    gradient. `stride` is the kernel's size where it is not given.
 
-    Shapes: x (N, C, H, W), y (N, C, HO, WO) with
+    Shapes: x (N, C, H, W) with H and W at least 1, y (N, C, HO, WO) with
     HO = ⌊(H + 2·padding − dilation·(KH − 1) − 1) / stride⌋ + 1, and WO likewise.
     Raises ShapeError where a window does not fit, ArgumentError for an impossible setting, among
     them a padding of more than half the kernel, which could leave a window without values.
@@ -76,11 +80,16 @@ def forward(
     strides = kernel if stride is None else per_axis(stride, 2)
     places = x.shape[2:]
     size = moves(places, kernel, strides, paddings, dilations)
+    kernel, paddings = met_window(places, kernel, strides, paddings, dilations)
     v = pad(x, paddings, -xp.inf)
     v_taps = [window(v, tap, strides, dilations, size) for tap in taps(kernel)]
     candidates = xp.stack(v_taps, axis=-1)
     y = xp.max(candidates, axis=-1)
-    winner = xp.argmax(candidates, axis=-1)
+    inside = pad(xp.ones((1, 1, *places), dtype=xp.bool, device=device(x)), paddings, False)
+    inside_taps = [window(inside, tap, strides, dilations, size) for tap in taps(kernel)]
+    largest = (candidates == xp.expand_dims(y, axis=-1)) | xp.isnan(candidates)
+    won = largest & xp.stack(inside_taps, axis=-1)
+    winner = xp.argmax(xp.astype(won, xp.int8), axis=-1)
     return y, Cache(winner, places, kernel, strides, paddings, dilations)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
-from handgrad.errors import ArgumentError, ShapeError
+from handgrad.errors import ShapeError
 from handgrad.ops.arguments import check_lengths, check_vector
 
 if TYPE_CHECKING:
@@ -89,13 +89,8 @@ def check_sequences(op: str, x: Array, lengths: Array | None) -> None:
         raise ShapeError(
             f"{op}: x has shape {tuple(x.shape)}; allowed: (N, T, D) with T at least 1"
         )
-    if lengths is None:
-        return
-    if not hasattr(lengths, "shape"):
-        raise ArgumentError(
-            f"{op}: lengths is a {type(lengths).__name__}; allowed: an array of integers, or None"
-        )
-    check_lengths(op, lengths, x.shape[0])
+    if lengths is not None:
+        check_lengths(op, lengths, x.shape[0])
 
 
 def check_matrix(op: str, name: str, matrix: Array, rows: int, columns: int, because: str) -> None:

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.ops.activation import activate
-from handgrad.ops.arguments import check_choice, check_length_values
+from handgrad.ops.arguments import check_choice, check_length_values, check_size
 from handgrad.ops.recurrence import (
     active_steps,
     check_gates,
@@ -63,6 +63,7 @@ def validate(
     check_weights("rnn", x, weight_ih, weight_hh, bias_ih, bias_hh, state=hidden)
     check_state("rnn", "h0", h0, x, hidden)
     check_choice("rnn", "nonlinearity", nonlinearity, NONLINEARITIES)
+    check_size("rnn", "what is kept of the steps", (*x.shape[:2], hidden))
 
 
 def validate_values(
@@ -184,9 +185,10 @@ def backward(
     rows = math.prod(da.shape[:-1])
     rows_da = xp.reshape(da, (rows, da.shape[-1]))
     rows_x = xp.reshape(x, (rows, x.shape[-1]))
-    rows_h = xp.reshape(h_before, (rows, h.shape[-1]))
+    states_before = in_time_order(h_before, active, False)
+    rows_h = xp.reshape(states_before, (rows, h.shape[-1]))
     dx_run = da @ weight_ih
-    dx = xp.flip(dx_run, axis=1) if reverse else dx_run
+    dx = in_time_order(dx_run, active, reverse)
     dweight_ih = rows_da.T @ rows_x
     dweight_hh = rows_da.T @ rows_h
     dbias_ih = xp.sum(rows_da, axis=0) if has_bias_ih else None

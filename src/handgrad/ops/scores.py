@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
-from handgrad.errors import ArgumentError, ShapeError
+from handgrad.errors import ShapeError
 from handgrad.ops import softmax
 
 if TYPE_CHECKING:
@@ -26,15 +26,6 @@ def check_pairs(op: str, name: str, array: Array, shape: tuple[int, ...]) -> Non
         raise ShapeError(
             f"{op}: {name} has shape {tuple(array.shape)}; allowed: a shape that broadcasts to "
             f"{shape}, one value for every pair of query and key"
-        )
-
-
-def check_mask(op: str, mask: Array, shape: tuple[int, ...]) -> None:
-    """Raise unless `mask` is boolean and broadcasts to one value per pair of query and key."""
-    check_pairs(op, "mask", mask, shape)
-    if isinstance(mask, np.ndarray) and mask.dtype.kind != "b":
-        raise ArgumentError(
-            f"{op}: mask is of {mask.dtype}; allowed: booleans, True for pairs that count"
         )
 
 

@@ -12,21 +12,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
+from handgrad.dispatch.signature import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops.activation import check_activation
-from handgrad.ops.arguments import check_vector
+from handgrad.ops.arguments import check_size, check_vector
 
 Setting = int | Sequence[int]
+
+#: Settings and planes stay below it, so that a position in a plane fits into 32 bits.
+_LIMIT: Final = 2**31
 
 
 def per_axis(setting: Setting, axes: int) -> tuple[int, ...]:
     """One number for every axis; an int counts for all of them."""
-    return (setting,) * axes if isinstance(setting, int) else tuple(setting)
+    given = (setting,) * axes if isinstance(setting, int | np.integer) else setting
+    return tuple(map(int, given))
+
+
+def where_it_counts(setting: Sequence[int], count: Sequence[int]) -> tuple[int, ...]:
+    """A stride or dilation, but 1 along an axis with one position or tap, where it has no part.
+
+    No loop and no memory then grows with a stride that is larger than the image.
+    """
+    return tuple(1 if n == 1 else step for step, n in zip(setting, count, strict=True))
 
 
 def moves(
@@ -46,6 +60,32 @@ def moves(
 def taps(kernel: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Every tap of the kernel, in row-major order."""
     return product(*(range(k) for k in kernel))
+
+
+def met_window(
+    places: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Kernel and padding of a pooling without the taps before and after that meet padding only.
+
+    What is left is no longer than twice the input, however large the window was.
+    """
+    size = moves(places, kernel, stride, padding, dilation)
+    before = [
+        max((p - (count - 1) * s) // d, 0)
+        for s, p, d, count in zip(stride, padding, dilation, size, strict=True)
+    ]
+    end = [
+        min(k, (n - 1 + p) // d + 1)
+        for n, k, p, d in zip(places, kernel, padding, dilation, strict=True)
+    ]
+    return (
+        tuple(last - first for first, last in zip(before, end, strict=True)),
+        tuple(p - first * d for first, p, d in zip(before, padding, dilation, strict=True)),
+    )
 
 
 def window(
@@ -81,6 +121,7 @@ def _spread_axis(values: Array, axis: int, start: int, stride: int, places: int)
     """0 before `start`, the values `stride` apart, and 0 behind them, along one axis."""
     xp = array_namespace(values)
     before, size, after = values.shape[:axis], values.shape[axis], values.shape[axis + 1 :]
+    (stride,) = where_it_counts((stride,), (size,))
     gaps = _full((*before, size, stride - 1, *after), 0.0, values)
     apart = xp.concat((xp.expand_dims(values, axis=axis + 1), gaps), axis=axis + 1)
     apart = xp.reshape(apart, (*before, size * stride, *after))
@@ -128,15 +169,22 @@ def _full(shape: Sequence[int], value: float, like: Array) -> Array:
 
 
 def check_setting(op: str, name: str, setting: Any, axes: int, *, least: int) -> None:
-    """ArgumentError unless the setting is an int, or one for every axis, each at least `least`."""
-    given = (setting,) * axes if isinstance(setting, int) else setting
+    """ArgumentError unless it is an int, or one for every axis, from `least` to 2³¹ − 1."""
+    given = (setting,) * axes if isinstance(setting, int | np.integer) else setting
     if (
-        not isinstance(given, (tuple, list))
+        not isinstance(given, tuple | list)
         or len(given) != axes
-        or not all(isinstance(number, int) and number >= least for number in given)
+        or not all(_is_whole(number) and least <= number < _LIMIT for number in given)
     ):
         allowed = "an int" if axes == 1 else "an int or two ints"
-        raise ArgumentError(f"{op}: {name} is {setting!r}; allowed: {allowed}, at least {least}")
+        raise ArgumentError(
+            f"{op}: {name} is {shown(setting)}; allowed: {allowed}, from {least} to {_LIMIT - 1}"
+        )
+
+
+def _is_whole(number: Any) -> bool:
+    """Whether it is an int, of Python or NumPy, and no bool."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def check_rank(op: str, name: str, x: Array, layout: str) -> None:
@@ -153,12 +201,22 @@ def check_moves(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> None:
-    """ShapeError unless the kernel fits into the padded input."""
+    """ShapeError unless the kernel fits into the padded input, and that is no larger than 2³¹."""
+    check_plane(op, "the padded input", [n + 2 * p for n, p in zip(places, padding, strict=True)])
     if min(moves(places, kernel, stride, padding, dilation)) < 1 or min(kernel) < 1:
         raise ShapeError(
             f"{op}: a kernel of {tuple(kernel)} with dilation {tuple(dilation)} is put on "
             f"{tuple(places)} with padding {tuple(padding)}; allowed: a kernel of at least 1, and "
             "dilation·(kernel − 1) + 1 at most the input + 2·padding"
+        )
+
+
+def check_plane(op: str, what: str, places: Sequence[int]) -> None:
+    """ShapeError unless the places of one channel number less than 2³¹."""
+    if prod(places) >= _LIMIT:
+        raise ShapeError(
+            f"{op}: {what} has {' · '.join(map(str, places))} places in every channel; "
+            f"allowed: less than {_LIMIT} in all"
         )
 
 
@@ -184,25 +242,26 @@ def check_convolution(
     check_setting(op, "dilation", dilation, axes, least=1)
     check_activation(op, activation)
     out_channels, in_channels = weight.shape[:2]
-    check_groups(op, "out", out_channels, groups)
+    check_groups(op, "out", out_channels, groups, in_channels)
     check_channels(op, x, weight, in_channels * groups, groups)
     if bias is not None:
         check_vector(op, "bias", bias, out_channels)
-    check_moves(
-        op,
-        x.shape[2:],
-        weight.shape[2:],
-        per_axis(stride, axes),
-        per_axis(padding, axes),
-        per_axis(dilation, axes),
+    settings = per_axis(stride, axes), per_axis(padding, axes), per_axis(dilation, axes)
+    check_moves(op, x.shape[2:], weight.shape[2:], *settings)
+    check_size(
+        op, "y", (*x.shape[:1], out_channels, *moves(x.shape[2:], weight.shape[2:], *settings))
     )
 
 
-def check_groups(op: str, side: str, channels: int, groups: int) -> None:
-    """ArgumentError unless the channels, those on this side of the weight, split into groups."""
-    if not isinstance(groups, int) or groups < 1 or channels % groups != 0:
+def check_groups(op: str, side: str, channels: int, groups: int, others: int) -> None:
+    """ArgumentError unless the channels, those on this side of the weight, split into groups.
+
+    `others` are the weight's channels on the other side; where both sides have none, one group.
+    """
+    most = channels if channels or not others else _LIMIT - 1
+    if not 1 <= groups <= max(most, 1) or channels % groups != 0:
         raise ArgumentError(
-            f"{op}: groups is {groups!r}; allowed: a divisor of the {channels} {side} channels"
+            f"{op}: groups is {groups}; allowed: a divisor of the {channels} {side} channels"
         )
 
 
@@ -228,11 +287,16 @@ def check_pooling(
     """Every check of a pooling; raises ShapeError or ArgumentError."""
     check_rank(op, "x", x, "N, C, H, W")
     places = x.shape[2:]
-    if kernel_size == "global" and can_be_global:
-        if stride is not None or padding != 0:
+    if min(places) < 1:
+        raise ShapeError(
+            f"{op}: x has shape {tuple(x.shape)}; allowed: (N, C, H, W) with H and W at least 1"
+        )
+    if isinstance(kernel_size, str) and kernel_size == "global" and can_be_global:
+        check_setting(op, "padding", padding, 2, least=0)
+        if stride is not None or any(per_axis(padding, 2)):
             raise ArgumentError(
-                f"{op}: stride is {stride!r} and padding is {padding!r} with kernel_size='global'; "
-                "allowed: None and 0"
+                f"{op}: stride is {shown(stride)} and padding is {padding!r} with "
+                "kernel_size='global'; allowed: None and 0"
             )
         kernel_size = tuple(places)
     check_setting(op, "kernel_size", kernel_size, 2, least=1)
@@ -247,3 +311,9 @@ def check_pooling(
         )
     strides = kernel if stride is None else per_axis(stride, 2)
     check_moves(op, places, kernel, strides, paddings, per_axis(dilation, 2))
+    # With a padding of half the kernel at most, taps can step over the whole input only here.
+    if any(k > 1 and d > n for n, k, d in zip(places, kernel, per_axis(dilation, 2), strict=True)):
+        raise ShapeError(
+            f"{op}: a kernel of {kernel} with dilation {dilation!r} finds only padding on "
+            f"{tuple(places)}; allowed: a value in every window"
+        )

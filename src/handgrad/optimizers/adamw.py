@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handgrad.arrays import Array
-from handgrad.optimizers.base import Optimizer, check_decay_rates, check_not_negative, pair_of
+from handgrad.optimizers.base import Optimizer, check_betas, check_not_negative
 
 
 def update(
@@ -52,7 +52,6 @@ class AdamW(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
     ) -> None:
-        betas = pair_of("AdamW", "betas", betas)
-        check_decay_rates("AdamW", beta1=betas[0], beta2=betas[1])
+        check_betas("AdamW", betas)
         check_not_negative("AdamW", eps=eps, weight_decay=weight_decay)
         super().__init__(lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import get_engine
-from handgrad.dispatch.signature import NUMBER, settled, shown
+from handgrad.dispatch.signature import shown
 from handgrad.errors import ArgumentError, EngineError
-from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays
+from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays, numbers
 
 
 @functools.cache
@@ -36,9 +36,9 @@ def _kernel_for(stem: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | Non
         return None
     module = kernel_module(stem)
     dtype = arrays[0].dtype
-    fits = dtype.char in "fd"
+    fits = dtype.char in "fd" and dtype.isnative
     for array in arrays:
-        fits = fits and array.dtype == dtype and array.flags.c_contiguous
+        fits = fits and array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned
     if module is not None and fits:
         return module
     if engine == "kernels":
@@ -61,29 +61,66 @@ def _layout(arrays: Mapping[str, Array]) -> Layout:
     return tuple((name, tuple(array.shape)) for name, array in arrays.items())
 
 
-def check_not_negative(optimizer: str, **values: Any) -> None:
-    """Raise ArgumentError for the first of these hyperparameters that is negative or not finite."""
+def _flushed(values: Array) -> Array:
+    """The values, with 0 for subnormal ones."""
+    return np.where(np.abs(values) < np.finfo(values.dtype).smallest_normal, 0, values)
+
+
+def _real(value: Any) -> float | None:
+    """A number of Python's or NumPy's as a float, also one that is not finite; None for others."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _not_negative(value: Any) -> bool:
+    number = _real(value)
+    return number is not None and 0 <= number < math.inf
+
+
+def check_not_negative(optimizer: str, **values: float) -> None:
+    """Raise ArgumentError for the first of these hyperparameters that is no number of 0 or more."""
     for name, value in values.items():
-        if not isinstance(value, float):
-            settled(optimizer, name, value, NUMBER)
-        if not 0 <= value < math.inf:
-            raise ArgumentError(f"{optimizer}: {name} is {value}; allowed: 0 or more")
+        if not _not_negative(value):
+            raise ArgumentError(f"{optimizer}: {name} is {shown(value)}; allowed: 0 or more")
 
 
-def check_decay_rates(optimizer: str, **values: Any) -> None:
+def check_decay_rates(optimizer: str, **values: float) -> None:
     """Raise ArgumentError for the first of these averaging rates that is outside 0 ≤ β < 1."""
     for name, value in values.items():
-        if not isinstance(value, float):
-            settled(optimizer, name, value, NUMBER)
-        if not 0 <= value < 1:
-            raise ArgumentError(f"{optimizer}: {name} is {value}; allowed: 0 or more, less than 1")
+        if not _not_negative(value) or value >= 1:
+            raise ArgumentError(
+                f"{optimizer}: {name} is {shown(value)}; allowed: 0 or more, less than 1"
+            )
 
 
-def pair_of(optimizer: str, name: str, values: Any) -> tuple[float, float]:
-    """The two numbers, or ArgumentError."""
-    if not isinstance(values, tuple | list) or len(values) != 2:
-        raise ArgumentError(f"{optimizer}: {name} is {shown(values)}; allowed: two numbers")
-    return values[0], values[1]
+def check_betas(optimizer: str, betas: tuple[float, float]) -> None:
+    """Raise ArgumentError unless these are two averaging rates."""
+    if not isinstance(betas, tuple | list) or len(betas) != 2:
+        raise ArgumentError(f"{optimizer}: betas is {shown(betas)}; allowed: two numbers")
+    check_decay_rates(optimizer, beta1=betas[0], beta2=betas[1])
+
+
+def check_changeable(what: str, arrays: Mapping[str, Array]) -> None:
+    """Raise ArgumentError unless these are arrays of floats of NumPy that can be written to."""
+    if not isinstance(arrays, Mapping):
+        raise ArgumentError(
+            f"{what}: {shown(arrays)} is given; allowed: a mapping of names to arrays"
+        )
+    for name, array in arrays.items():
+        numbers(what, name, array)
+        found = "" if type(array) is np.ndarray else f"is {shown(array)}"
+        if not found and array.dtype.kind != "f":
+            found = f"is of {array.dtype}"
+        if not found and not array.flags.writeable:
+            found = "is read-only"
+        if found:
+            raise ArgumentError(
+                f"{what}: {shown(name)} {found}; allowed: an array of floats that can be written to"
+            )
 
 
 class Optimizer:
@@ -106,8 +143,11 @@ class Optimizer:
 
     def __init__(self, lr: float, **hyperparameters: Any) -> None:
         check_not_negative(type(self).__name__, lr=lr)
-        self.lr = lr
-        self.hyperparameters = hyperparameters
+        self.lr = float(lr)
+        self.hyperparameters = {
+            name: value.item() if isinstance(value, np.number) else value
+            for name, value in hyperparameters.items()
+        }
         self.steps = 0
         self._slots: tuple[FlatArrays, ...] | None = None
         self._swept: tuple[FlatArrays | None, FlatArrays | None, str] = _NOTHING
@@ -125,17 +165,25 @@ class Optimizer:
 
         The gradients count times `scale`, such as the factor of clipping, and stay as they are.
         Two FlatArrays of one layout are updated in a single sweep over their buffers, other
-        mappings array by array. Raises ArgumentError or ShapeError where a gradient is missing,
-        unknown or of another shape than its parameter.
+        mappings array by array. Parameters and slots that become subnormal become 0: without
+        gradients moments decay to such numbers, with which processors compute slowly. Raises
+        ArgumentError or ShapeError, with all as it was, where a gradient is missing, unknown, no
+        array of numbers or of another shape than its parameter, or a parameter is no array of
+        floats that can be written to.
         """
         lr = self.lr if lr is None else lr
-        if type(lr) is not float or not lr >= 0:
+        if type(lr) is not float or not 0 <= lr < math.inf:
             check_not_negative(type(self).__name__, lr=lr)
         if type(scale) is not float:
-            scale = settled(type(self).__name__, "scale", scale, NUMBER)
+            number = _real(scale)
+            if number is None:
+                raise ArgumentError(
+                    f"{type(self).__name__}: scale is {shown(scale)}; allowed: a number"
+                )
+            scale = number
         sweeps = self._sweeps_over(parameters, gradients)
         self.steps += 1
-        settings = {"lr": lr, **self.hyperparameters}
+        settings = {"lr": float(lr), **self.hyperparameters}
         if self.counts_steps:
             settings["step"] = self.steps
         for kernel, arrays in sweeps:
@@ -146,7 +194,7 @@ class Optimizer:
             scaled = gradient if scale == 1 else gradient * scale
             updated = type(self).update(parameter, scaled, *slots, **settings)
             for place, values in zip((parameter, *slots), updated, strict=True):
-                place[...] = values
+                place[...] = _flushed(values)
 
     def _sweeps_over(
         self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
@@ -158,7 +206,8 @@ class Optimizer:
         last_parameters, last_gradients, engine = self._swept
         if parameters is last_parameters and gradients is last_gradients and engine == get_engine():
             return self._sweeps
-        self._check_parameters(parameters, gradients)
+        check_changeable(f"{type(self).__name__}: parameters", parameters)
+        check_same_arrays(f"{type(self).__name__}: gradients", parameters, gradients)
         slots = self._slots_for(parameters)
         if (
             isinstance(parameters, FlatArrays)
@@ -169,28 +218,15 @@ class Optimizer:
             self._sweeps = [self._sweep_of(parameters.buffer, gradients.buffer, *buffers)]
             self._swept = (parameters, gradients, get_engine())
             return self._sweeps
-        check_same_arrays(f"{type(self).__name__}: gradients", parameters, gradients)
+        what = f"{type(self).__name__}: gradients"
         return [
-            self._sweep_of(parameter, gradients[name], *(slot[name] for slot in slots))
+            self._sweep_of(
+                parameter,
+                numbers(what, name, gradients[name]),
+                *(slot[name] for slot in slots),
+            )
             for name, parameter in parameters.items()
         ]
-
-    def _check_parameters(self, *both: Mapping[str, Array]) -> None:
-        """Raise ArgumentError unless both are mappings, the first of arrays that can be written."""
-        name = type(self).__name__
-        for mapping in both:
-            if not isinstance(mapping, Mapping):
-                raise ArgumentError(
-                    f"{name}.step: found {shown(mapping)}; allowed: mappings from names to arrays"
-                )
-        for key, array in both[0].items():
-            plain = type(array) is np.ndarray and array.dtype.kind == "f"
-            if not plain or not array.flags.writeable:
-                state = ", read-only" if plain else ""
-                raise ArgumentError(
-                    f"{name}.step: parameter {key!r} is {shown(array)}{state}; "
-                    f"allowed: a writeable array of floats"
-                )
 
     def _sweep_of(self, *arrays: NDArray[Any]) -> _Sweep:
         kernel = _kernel_for(self.stem, arrays)
@@ -227,22 +263,26 @@ class Optimizer:
     def load_state(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`, of which a copy is taken.
 
-        Raises ArgumentError for an entry that is missing or belongs to no slot of this optimizer.
+        Raises ArgumentError for an entry that is missing, no array of numbers, or belongs to no
+        slot of this optimizer; then the state is as it was.
         """
         what = f"{type(self).__name__}.load_state"
-        if "step" not in state:
+        if not isinstance(state, Mapping) or "step" not in state:
             raise ArgumentError(f"{what}: 'step' is missing; allowed: what `state` returned")
+        steps = numbers(what, "step", state["step"])
+        if steps.dtype.kind not in "iu" or steps.size != 1 or not 0 <= int(steps.item()) < 2**63:
+            raise ArgumentError(f"{what}: 'step' is {shown(state['step'])}; allowed: 0 or more")
         loaded: dict[str, dict[str, Array]] = {slot: {} for slot in self.slots}
         for key, array in state.items():
-            slot, _, name = key.partition(".")
+            slot, _, name = key.partition(".") if isinstance(key, str) else ("", "", "")
             if slot in loaded:
-                loaded[slot][name] = array
+                loaded[slot][name] = numbers(what, key, array)
             elif key != "step":
                 allowed = ", ".join(["step", *(f"{slot}.<parameter>" for slot in self.slots)])
-                raise ArgumentError(f"{what}: {key!r} is unknown; allowed: {allowed}")
+                raise ArgumentError(f"{what}: {shown(key)} is unknown; allowed: {allowed}")
         for slot in self.slots:
             check_same_arrays(f"{what}: {slot}", loaded[self.slots[0]], loaded[slot])
-        self.steps = int(state["step"])
         flat = tuple(FlatArrays.of(loaded[slot]) for slot in self.slots)
+        self.steps = int(steps.item())
         self._slots = flat if any(flat) else None
         self._swept = _NOTHING

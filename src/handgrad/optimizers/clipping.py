@@ -23,9 +23,15 @@ def global_norm(gradients: Mapping[str, Array]) -> float:
 def _sum_of_squares(array: Array) -> float:
     """Σ x² in float64, by the kernel where the engine and the array allow it."""
     kernel = None if get_engine() == "reference" else kernel_module("clipping")
-    if kernel is not None and array.dtype.char in "fd" and array.flags.c_contiguous:
+    if kernel is not None and _plain(array):
         return float(kernel.sum_of_squares(array))
     return float(np.square(array, dtype=np.float64).sum())
+
+
+def _plain(array: Array) -> bool:
+    """Whether the kernel can read it as it lies."""
+    dtype, flags = array.dtype, array.flags
+    return bool(dtype.char in "fd" and dtype.isnative and flags.c_contiguous and flags.aligned)
 
 
 def clipping_factor(norm: float, max_norm: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handgrad.arrays import Array
-from handgrad.errors import ArgumentError
+from handgrad.ops.arguments import check_choice
 from handgrad.optimizers.base import Optimizer, check_decay_rates, check_not_negative
 
 
@@ -51,7 +51,6 @@ class Momentum(Optimizer):
     ) -> None:
         check_decay_rates("Momentum", momentum=momentum)
         check_not_negative("Momentum", weight_decay=weight_decay)
-        if form not in ("averaged", "classical"):
-            raise ArgumentError(f"Momentum: form is {form!r}; allowed: averaged, classical")
+        check_choice("Momentum", "form", form, ("averaged", "classical"))
         dampening = momentum if form == "averaged" else 0.0
         super().__init__(lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay)

@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
-from handgrad.errors import RecipeError
+from handgrad.data.files import as_path, read_utf8
+from handgrad.errors import DataError, RecipeError
 from handgrad.recipes.building import (
     Built,
     build,
@@ -44,7 +45,7 @@ def read(recipe: str, changes: Sequence[str] = ()) -> Recipe:
     """
     if recipe in names():
         return Recipe.parse(recipe, _text(_FOLDER / f"{recipe}.toml"), changes)
-    path = Path(recipe).expanduser()
+    path = as_path("recipe", recipe)
     if path.suffix != ".toml":
         near = difflib.get_close_matches(recipe, names(), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -56,8 +57,6 @@ def read(recipe: str, changes: Sequence[str] = ()) -> Recipe:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise RecipeError(f"{path} does not exist; allowed: a recipe in TOML") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path} cannot be read ({error}); allowed: a recipe in TOML") from None
+        return read_utf8(path, "a recipe in TOML")
+    except DataError as error:
+        raise RecipeError(str(error)) from None

@@ -48,9 +48,17 @@ class Built:
     task: Task
 
     def train(
-        self, out: str | PathLike[str], *, resume: bool = False, progress: str = "auto"
+        self,
+        out: str | PathLike[str],
+        *,
+        resume: bool = False,
+        changes: str = "",
+        progress: str = "auto",
     ) -> dict[str, Any]:
-        """Train in the folder `out`; returns what summary.json holds."""
+        """Train in the folder `out`; returns what summary.json holds.
+
+        changes: what is otherwise on purpose when a run is resumed, see `training.train`.
+        """
         return training.train(
             replace(self.config, progress=progress),
             self.model,
@@ -60,6 +68,7 @@ class Built:
             self.task.data,
             str(out),
             resume,
+            changes=changes,
             review=self.task.review,
             prepare=self.task.save,
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import Any, Final
 
 from handgrad.errors import RecipeError
-from handgrad.recipes.schema import shown
+from handgrad.recipes.schema import cut, shown
+from handgrad.recipes.toml import NotTOMLError, read_toml
 
-_STEP: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\[\d+\])*)")
+_STEP: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\[[0-9]{1,9}\])*)")
 
 
 def apply_change(tables: dict[str, Any], change: str) -> None:
@@ -20,14 +20,11 @@ def apply_change(tables: dict[str, Any], change: str) -> None:
     """
     path, equals, text = change.partition("=")
     steps = _steps(path.strip())
+    change = cut(change)
     if not equals or not steps:
         raise RecipeError(
             f"--set {change}: found no key and value; allowed: key=value, such as optimizer.lr=0.01"
         )
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()
     place: Any = tables
     for depth, step in enumerate(steps[:-1]):
         if isinstance(place, dict) and isinstance(step, str) and depth == 0:
@@ -39,7 +36,21 @@ def apply_change(tables: dict[str, Any], change: str) -> None:
         _entry(change, place, last)
     elif not isinstance(place, dict):
         raise RecipeError(f"--set {change}: {last} is inside {shown(place)}; allowed: a table")
-    place[last] = value
+    place[last] = read_value(text, f"--set {change}")
+
+
+def read_value(text: str, source: str) -> Any:
+    """A value in TOML, or else the text itself as a string.
+
+    Raises RecipeError, beginning with `source`, for a value of TOML that is too large or too deep.
+    """
+    try:
+        tables = read_toml(f"value = {text}")
+    except NotTOMLError:
+        return text.strip()
+    except RecipeError as error:
+        raise RecipeError(f"{source}: {error}") from None
+    return tables["value"]
 
 
 def _entry(change: str, place: Any, step: str | int) -> Any:
@@ -50,7 +61,7 @@ def _entry(change: str, place: Any, step: str | int) -> Any:
         raise RecipeError(f"--set {change}: there is no [{step}]; allowed: below {count}")
     if isinstance(place, dict) and step in place:
         return place[step]
-    known = ", ".join(place) if isinstance(place, dict) else "nothing"
+    known = cut(", ".join(place)) if isinstance(place, dict) else "nothing"
     raise RecipeError(f"--set {change}: there is no {step}; allowed: {known}")
 
 
@@ -67,7 +78,10 @@ def _steps(path: str) -> list[str | int]:
 
 
 def to_toml(tables: dict[str, Any]) -> str:
-    """TOML that reads back as these tables: plain values first, then one section for each table."""
+    """TOML that reads back as these tables: plain values first, then one section for each table.
+
+    Raises RecipeError for a string that is not Unicode, as a file's name in bytes may be.
+    """
     lines = [f"{key} = {_value(v)}" for key, v in tables.items() if not isinstance(v, dict)]
     for key, table in tables.items():
         if isinstance(table, dict):
@@ -83,6 +97,11 @@ def _value(value: Any, *, spread: bool = False) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
+        if any("\ud800" <= c <= "\udfff" for c in value):
+            raise RecipeError(
+                f"{value!r} is not Unicode and cannot stand in a config.toml; allowed: names and "
+                "paths in UTF-8"
+            )
         escaped = "".join(
             _ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value
         )

@@ -16,7 +16,6 @@ model the sizes and vocabularies of its data.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from handgrad.errors import RecipeError
 from handgrad.recipes import keys
 from handgrad.recipes.changes import apply_change
 from handgrad.recipes.schema import Key, Keys, Tables, Text, check_table, check_typed
+from handgrad.recipes.toml import read_toml
 
 #: The model type of a recipe that lists its layers.
 LAYERS: Final = "layers"
@@ -75,9 +75,9 @@ class Recipe:
         Raises RecipeError naming the key, what was found and what is allowed.
         """
         try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise RecipeError(f"{name}: not TOML ({error}); allowed: a recipe in TOML") from None
+            tables = read_toml(text)
+        except RecipeError as error:
+            raise RecipeError(f"{name}: {error}") from None
         for change in changes:
             apply_change(tables, change)
         return cls.from_tables(name, tables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from handgrad.recipes.building import build_model
 from handgrad.recipes.keys import task_of
 from handgrad.recipes.recipe import Recipe
 from handgrad.training import read_config
-from handgrad.training.checkpoint import load_arrays, load_model_arrays
+from handgrad.training.checkpoint import load_model_arrays
 from handgrad.training.folder import Run
 
 #: What [data] has once a recipe knows its data: of classes, of a text, of pairs.
@@ -22,10 +23,12 @@ _COMPLETE: Final = ({"shape", "classes"}, {"vocabulary"}, {"vocabularies"})
 _SAID: Final = {"classification": "classes", "text": "text", "pairs": "pairs of texts"}
 
 
-def read_recipe(folder: Path) -> Recipe:
+def read_recipe(folder: Path, changes: Sequence[str] = ()) -> Recipe:
     """The recipe of the run in `folder`, complete with the shape and classes of its data.
 
-    Raises RunError where there is no run, or one that a program started with `hg.Trainer`.
+    changes: of the form `optimizer.lr=0.01`.
+    Raises RunError where there is no run, or one that a program started with `hg.Trainer`, and
+    RecipeError for a change that is not possible.
     """
     text = read_config(folder)
     config = folder / "config.toml"
@@ -38,19 +41,18 @@ def read_recipe(folder: Path) -> Recipe:
             f"{config} is no recipe; expected a run of `handgrad train`, because the model of a "
             "run started with hg.Trainer is in its program"
         )
-    return Recipe.parse(str(config), text)
+    return Recipe.parse(str(config), text, changes)
 
 
 def load_model(folder: Path, recipe: Recipe) -> Layer:
     """The model of a run with its trained weights.
 
-    Raises RunError where these are missing, damaged or another model's.
+    Raises RunError where the run is not finished, where a file of it is missing or damaged, or
+    where the weights are another model's.
     """
     run = Run(folder)
-    if not run.model.is_file():
-        raise RunError(f"{folder} is not finished; expected {run.model}: {run.resume_command}")
+    arrays = run.load_model()
     model = build_model(recipe)
-    arrays, _ = load_arrays(run.model)
     try:
         load_model_arrays(model, arrays)
     except HandgradError as error:

@@ -7,7 +7,7 @@ form is checked here: defaults and finer limits belong to the classes that the v
 from __future__ import annotations
 
 import difflib
-import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -36,7 +36,8 @@ class Integer:
         return f"an integer {_range(self.least, self.most)}"
 
     def fits(self, value: Any) -> bool:
-        return type(value) is int and self.least <= value and _below(value, self.most)
+        # Beyond 63 bits there is no count that means anything.
+        return type(value) is int and self.least <= value < 2**63 and _below(value, self.most)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Number:
         return f"a number {_range(self.least, self.most)}".rstrip()
 
     def fits(self, value: Any) -> bool:
-        if type(value) not in (int, float) or not math.isfinite(value):
+        # An integer of TOML has any size; beyond this one it is no float.
+        if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
             return False
         return (
             (self.least is None or self.least <= value)
@@ -164,7 +166,7 @@ def check_table(path: str, table: Any, keys: Keys) -> dict[str, Any]:
     prefix = f"{path}." if path else ""
     for name, value in table.items():
         if name not in keys:
-            raise RecipeError(f"{prefix}{name} is an unknown key; {_suggestion(name, keys)}")
+            raise RecipeError(f"{prefix}{cut(name)} is an unknown key; {_suggestion(name, keys)}")
         if not keys[name].kind.fits(value):
             near = ""
             if isinstance(value, str) and isinstance(keys[name].kind, Text):
@@ -197,8 +199,13 @@ def shown(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, dict):
         return "a table"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return cut(f'"{value}"' if isinstance(value, str) else str(value))
+
+
+def cut(text: str) -> str:
+    """The text in one line of a readable length."""
+    short = text if len(text) <= 60 else f"{text[:57]}..."
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, RunError
 
 if TYPE_CHECKING:
     from handgrad.training.trainer import Trainer
@@ -34,6 +35,10 @@ class Callback:
     def on_end(self, trainer: Trainer) -> None:
         """After the last step, before the model is saved."""
 
+    def settings(self) -> dict[str, Any]:
+        """What decides the training and has to be the same when a run is resumed."""
+        return {}
+
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it, plain JSON values."""
         return {}
@@ -50,7 +55,7 @@ class EarlyStopping(Callback):
     """Stop when `monitor` has not improved for `patience` epochs, and keep the best weights.
 
     A monitor whose name ends in "loss" should fall, any other should rise; an improvement is a
-    change of more than `minimum_change`.
+    change of more than `minimum_change`. A value that is not finite is no improvement.
     """
 
     def __init__(
@@ -79,10 +84,7 @@ class EarlyStopping(Callback):
                 f"EarlyStopping: monitor is {self.monitor!r}, which this training does not "
                 f"measure; allowed: {', '.join(numbers)}"
             )
-        gain = self._best is not None and (
-            self._best - value if self.monitor.endswith("loss") else value - self._best
-        )
-        if self._best is None or gain > self.minimum_change:
+        if self._is_better(value):
             self._best = value
             self._waited = 0
             if self.restore_best:
@@ -91,6 +93,14 @@ class EarlyStopping(Callback):
             self._waited += 1
             if self._waited >= self.patience:
                 trainer.stop = True
+
+    def _is_better(self, value: float) -> bool:
+        if not math.isfinite(value):
+            return False
+        if self._best is None:
+            return True
+        falls = self.monitor.endswith("loss")
+        return (self._best - value if falls else value - self._best) > self.minimum_change
 
     def on_end(self, trainer: Trainer) -> None:
         if self._weights:
@@ -102,7 +112,16 @@ class EarlyStopping(Callback):
     def arrays(self) -> dict[str, Array]:
         return self._weights
 
+    def settings(self) -> dict[str, Any]:
+        names = ("patience", "monitor", "minimum_change", "restore_best")
+        return {name: getattr(self, name) for name in names}
+
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-        self._best = state["best"]
-        self._waited = state["waited"]
+        match state:
+            case {"best": int() | float() | None as best, "waited": int(waited)}:
+                self._best, self._waited = best, waited
+            case _:
+                raise RunError(
+                    f"checkpoint: EarlyStopping has {dict(state)}; expected best and waited"
+                )
         self._weights = dict(arrays)

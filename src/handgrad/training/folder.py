@@ -1,32 +1,58 @@
 """The folder of a run: who may use it, and what is written where.
 
-    config.toml         what was asked for
-    metrics.jsonl       one JSON line per epoch ("kind": "epoch"), and one every so many steps with
-                        the gradient norms ("kind": "gradients")
+    config.toml         what was asked for, and what was changed since
+    metrics.jsonl       one JSON line per epoch ("kind": "epoch"), one every so many steps with the
+                        gradient norms ("kind": "gradients"), one for each change ("kind": "change")
     checkpoint/         latest.safetensors, the whole state of the training
     model.safetensors   the trained weights and buffers
     summary.json        the results
     report.html         the same for people
 
-A run is finished when summary.json is there: it is written last.
+A run is finished when summary.json is there: it is written last. Every file has a checksum: that of
+config.toml, of the safetensors files and of summary.json stands in the file itself; a checkpoint
+has that of the metrics before it; and summary.json has those of all the others. The files know the
+run that they belong to, so that none can be taken for another's.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+import re
 import shlex
-from collections.abc import Mapping
+import tempfile
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any, Final
 
 from handgrad.arrays import Array
 from handgrad.errors import RunError
 from handgrad.training.checkpoint import (
+    changed,
+    check_run,
+    finite,
+    load_arrays,
     load_checkpoint,
     save_arrays,
     save_checkpoint,
+    to_json,
+)
+from handgrad.training.files import (
+    BLANK,
+    digest,
+    open_own,
+    read_checksum,
+    read_whole,
+    reason,
+    remove_temporary,
+    with_checksum,
+    write_all,
     write_atomically,
 )
 
@@ -34,6 +60,16 @@ try:
     import fcntl
 except ImportError:  # Windows has no flock: there the guard against a second process is missing.
     fcntl = None  # type: ignore[assignment]
+
+#: The last line of config.toml, and what stands before the checksum there and in summary.json.
+_LAST_LINE: Final = "# The run {run} wrote this file; sha256 {sha256}\n"
+_WRITTEN: Final = re.compile(r"# The run ([0-9a-f]{32}) wrote this file; sha256 [0-9a-f]{64}")
+_TOML_MARKER: Final = b"wrote this file; sha256 "
+_JSON_MARKER: Final = b'"sha256": "'
+#: Begins a line of config.toml that tells a change.
+_CHANGED: Final = "# changed "
+
+_BUSY: Final = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class Run:
@@ -53,98 +89,287 @@ class Run:
         self.report = folder / "report.html"
         #: What continues the run; programs other than the command line put their own words here.
         self.resume_command = f"handgrad train --resume {shlex.quote(str(folder))}"
-        self._lock: IO[bytes] | None = None
-        self._log: IO[bytes] | None = None
+        #: The same with a smaller learning rate, which takes the place of {lr}.
+        self.change_command = f"{self.resume_command} --set optimizer.lr={{lr}}"
+        #: What config.toml is to say when settings are changed, and the changes in words.
+        self.config_text = self.changes = ""
+        #: The name that its files have for it, and the checksum of config.toml; "" before that.
+        self.id = ""
+        self.config_checksum = ""
+        self._kept: list[Path] = []
+        self._lock = self._log = -1
+        self._logged = hashlib.sha256()
+        self._length = 0
+        _OPEN.add(self)
 
     @property
     def finished(self) -> bool:
         """Whether everything was written."""
-        return self.summary.exists()
+        return os.path.lexists(self.summary)
 
     def lock(self) -> None:
-        """Take the folder for this process.
+        """Take the folder for this process, and tidy up after one that was killed in it.
 
         Raises RunError while another one holds it, or where nothing can be written to it.
         """
         try:
-            lock = open(self.folder / ".lock", "wb")  # noqa: SIM115 - held until close()
+            lock = open_own(self.folder / ".lock", os.O_RDWR)
         except OSError as error:
-            raise RunError(f"{self.folder}: cannot be written to ({error.strerror})") from None
+            raise RunError(f"{self.folder}: cannot be written to ({reason(error)})") from None
         if fcntl is not None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                lock.close()
-                raise RunError(f"{self.folder}: in use by another process") from None
+            except OSError as error:
+                os.close(lock)
+                if error.errno in _BUSY:
+                    raise RunError(f"{self.folder}: in use by another process") from None
+                raise RunError(
+                    f"{self.folder}: cannot be locked ({reason(error)}); allowed: a folder on a "
+                    "file system with locks, so that two processes cannot write into it"
+                ) from None
         self._lock = lock
-
-    def log(self, record: Mapping[str, Any]) -> None:
-        """Append one line to metrics.jsonl."""
-        if self._log is None:
-            self._log = open(self.metrics, "ab")  # noqa: SIM115 - held until close()
-        self._log.write(json.dumps(record).encode() + b"\n")
-        self._log.flush()
-
-    def records(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl. Raises RunError where one is damaged."""
-        if not self.metrics.exists():
-            return []
         try:
-            return [json.loads(line) for line in self.metrics.read_text("utf-8").splitlines()]
-        except ValueError as error:
+            remove_temporary(self.folder)
+            remove_temporary(self.checkpoint.parent)
+        except OSError as error:
+            self.close()
+            raise RunError(f"{self.folder}: cannot be written to ({reason(error)})") from None
+
+    @contextmanager
+    def reporting(self, path: Path) -> Iterator[None]:
+        """Make errors of the system, while `path` is written, a RunError that says how to go on."""
+        try:
+            yield
+        except OSError as error:
             raise RunError(
-                f"{self.metrics} is damaged ({error}); expected JSON in every line"
+                f"{path} cannot be written: {reason(error)}; the last checkpoint is as it was, "
+                f"continue from it with: {self.resume_command}"
             ) from None
 
+    # -- config.toml ------------------------------------------------------------------------------
+
+    def write_config(self, text: str) -> None:
+        """Write config.toml for a run that begins."""
+        self.id = uuid.uuid4().hex
+        self._write_config(text)
+
+    def change_config(self, change: str) -> None:
+        """Write `config_text` as config.toml, with a line that tells the change."""
+        lines = [line for line in self.read_config().splitlines() if line.startswith(_CHANGED)]
+        lines.append(_CHANGED + " ".join(change.split()))
+        self._write_config(self.config_text.rstrip("\n") + "\n" + "\n".join(lines) + "\n")
+
+    def _write_config(self, text: str) -> None:
+        if text and not text.endswith("\n"):
+            text += "\n"
+        try:
+            content = (text + _LAST_LINE.format(run=self.id, sha256=BLANK.decode())).encode()
+        except UnicodeEncodeError as error:
+            raise RunError(
+                f"{self.config}: a setting has {error.object[error.start]!r}, which is not "
+                "Unicode; allowed: names and paths in UTF-8"
+            ) from None
+        parts = with_checksum(content, _TOML_MARKER)
+        with self.reporting(self.config):
+            write_atomically(self.config, *parts)
+        self.config_checksum = bytes(parts[1]).decode()
+
+    def read_config(self) -> str:
+        """The text of config.toml without its last line.
+
+        Raises RunError where there is none, or where it was damaged or changed.
+        """
+        if not os.path.lexists(self.config):
+            raise RunError(f"{self.folder}: no run here (config.toml is missing)")
+        content = self._read(self.config)
+        written, found = read_checksum(content, _TOML_MARKER)
+        text, newline, last = content.decode(errors="replace").rstrip("\n").rpartition("\n")
+        known = _WRITTEN.fullmatch(last)
+        if written != found or known is None:
+            told = f"; to change a setting: {self.resume_command} --set KEY=VALUE"
+            raise RunError(f"{changed(self.config, written, found)}{told if written else ''}")
+        self.id = known[1]
+        self.config_checksum = found
+        return text + newline
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            return read_whole(path)
+        except OSError as error:
+            raise RunError(f"{path} cannot be read: {reason(error)}") from None
+
+    # -- metrics.jsonl ----------------------------------------------------------------------------
+
+    def log(self, record: Mapping[str, Any]) -> None:
+        """Append one line to metrics.jsonl; numbers that are not finite become null."""
+        line = to_json(f"{self.metrics}: a record", finite(record)).encode() + b"\n"
+        with self.reporting(self.metrics):
+            if self._log < 0:
+                self._log = open_own(self.metrics, os.O_WRONLY | os.O_APPEND)
+            write_all(self._log, line)
+        self._logged.update(line)
+        self._length += len(line)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl. Raises RunError where they are not those that were logged."""
+        return [json.loads(line) for line in self._checked_metrics().splitlines()]
+
+    def _checked_metrics(self) -> bytes:
+        """What this process logged or found logged; nobody else has written to it since."""
+        if not self._length and not os.path.lexists(self.metrics):
+            return b""
+        content = self._read(self.metrics)
+        self._check_metrics(content, self._length, self._logged.hexdigest())
+        return content
+
+    def _check_metrics(self, content: bytes, length: int, checksum: str) -> None:
+        """Raise RunError unless the content begins with what has this length and checksum."""
+        if len(content) < length:
+            raise RunError(
+                f"{self.metrics} is damaged: it has {len(content)} bytes; expected the {length} "
+                "or more that it had at the last checkpoint"
+            )
+        found = digest([memoryview(content)[:length]])
+        if found != checksum:
+            raise changed(self.metrics, checksum, found)
+
+    # -- checkpoints ------------------------------------------------------------------------------
+
     def save(self, arrays: Mapping[str, Array], state: Mapping[str, Any]) -> None:
-        """Write a checkpoint that also knows how much of metrics.jsonl belongs to it."""
-        length = 0
-        if self._log is not None:
-            os.fsync(self._log.fileno())
-            length = self._log.tell()
-        elif self.metrics.exists():
-            length = self.metrics.stat().st_size
-        save_checkpoint(self.checkpoint, arrays, {**state, "metrics_length": length})
+        """Write a checkpoint, which also knows the settings and the metrics that belong to it."""
+        with self.reporting(self.metrics):
+            if self._log >= 0:
+                os.fsync(self._log)
+            if self._length and os.stat(self.metrics).st_size != self._length:
+                raise RunError(
+                    f"{self.metrics} was changed while the run was writing it; expected that "
+                    "nothing else writes to it"
+                )
+        known = {
+            "config": self.config_checksum,
+            "metrics": {"length": self._length, "sha256": self._logged.hexdigest()},
+        }
+        with self.reporting(self.checkpoint):
+            save_checkpoint(self.checkpoint, arrays, {**state, **known}, self.id)
 
     def load(self) -> tuple[dict[str, Array], dict[str, Any]] | None:
         """The last checkpoint, None before the first; drops the metrics written after it.
 
-        Raises RunError where some written before it are missing.
+        Raises RunError where it, or what was logged before it, is damaged.
         """
-        saved = load_checkpoint(self.checkpoint)
-        if self.metrics.exists():
-            length = saved[1]["metrics_length"] if saved else 0
-            found = self.metrics.stat().st_size
-            if found < length:
-                raise RunError(
-                    f"{self.metrics} is damaged: it has {found} bytes; expected the {length} or "
-                    "more that it had at the last checkpoint"
-                )
-            os.truncate(self.metrics, length)
+        saved = load_checkpoint(self.checkpoint, self.id)
+        if saved is None and os.path.lexists(self.model):
+            raise RunError(f"{self.checkpoint} is missing; expected the one that the run wrote")
+        length, checksum = 0, digest([])
+        if saved is not None:
+            metrics = saved[1].pop("metrics", None)
+            match metrics:
+                case {"length": int(length), "sha256": str(checksum)} if length >= 0:
+                    pass
+                case _:
+                    raise RunError(f"{self.checkpoint} is damaged: its metrics are {metrics!r}")
+        if length or os.path.lexists(self.metrics):
+            content = self._read(self.metrics)
+            self._check_metrics(content, length, checksum)
+            with self.reporting(self.metrics):
+                self._log = open_own(self.metrics, os.O_WRONLY | os.O_APPEND)
+                os.ftruncate(self._log, length)
+            self._logged.update(memoryview(content)[:length])
+            self._length = length
         return saved
+
+    # -- results ----------------------------------------------------------------------------------
+
+    def keep(self, write: Callable[[Path], None]) -> None:
+        """Keep beside the weights what `write` puts into a folder.
+
+        Raises RunError where a file of that name holds something else, as after other data.
+        """
+        with self.reporting(self.folder), tempfile.TemporaryDirectory() as place:
+            write(Path(place))
+            for file in sorted(Path(place).iterdir()):
+                kept, content = self.folder / file.name, file.read_bytes()
+                if not os.path.lexists(kept):
+                    write_atomically(kept, content)
+                elif self._read(kept) != content:
+                    raise RunError(
+                        f"{kept} is damaged, or the data are others than those that the run was "
+                        "begun with; expected what these data give"
+                    )
+                self._kept.append(kept)
 
     def save_model(self, arrays: Mapping[str, Array]) -> None:
         """Write model.safetensors, atomically."""
-        save_arrays(self.model, arrays, {"format": "np"})
+        with self.reporting(self.model):
+            save_arrays(self.model, arrays, {"format": "np", "run": self.id})
 
-    def save_summary(self, summary: Mapping[str, Any]) -> None:
-        """Write summary.json, atomically; the run is finished then."""
-        write_atomically(self.summary, (json.dumps(summary, indent=2) + "\n").encode())
+    def load_model(self) -> dict[str, Array]:
+        """What `save_model` wrote, once every file of the run has been found undamaged.
+
+        Raises RunError where the run is not finished, or where one is missing or damaged.
+        """
+        self.read_config()
+        if not self.finished:
+            raise RunError(
+                f"{self.folder} is not finished; expected {self.summary}: {self.resume_command}"
+            )
+        self.read_summary()
+        arrays, metadata = load_arrays(self.model)
+        check_run(self.model, metadata, self.id)
+        return arrays
+
+    def save_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
+        """Write summary.json, atomically, and return it; the run is finished then."""
+        own = finite({**summary, "run": self.id, "files": self._checksums()})
+        text = to_json(str(self.summary), {**own, "sha256": BLANK.decode()}, indent=2) + "\n"
+        parts = with_checksum(text.encode(), _JSON_MARKER)
+        with self.reporting(self.summary):
+            write_atomically(self.summary, *parts)
+        return {**own, "sha256": bytes(parts[1]).decode()}
+
+    def _checksums(self) -> dict[str, str]:
+        """The checksum of every file of the run beside summary.json, by its name in the folder."""
+        self._checked_metrics()
+        own = [self.config, self.metrics, self.checkpoint, self.model, self.report, *self._kept]
+        return {
+            path.relative_to(self.folder).as_posix(): digest([self._read(path)])
+            for path in own
+            if path != self.metrics or self._length
+        }
 
     def read_summary(self) -> dict[str, Any]:
-        """What `save_summary` wrote. Raises RunError where it is damaged."""
-        try:
-            found: dict[str, Any] = json.loads(self.summary.read_text("utf-8"))
-        except ValueError as error:
-            raise RunError(f"{self.summary} is damaged ({error}); expected JSON") from None
-        return found
+        """What `save_summary` wrote.
+
+        Raises RunError where this or another file of the run is missing, damaged or another run's.
+        """
+        content = self._read(self.summary)
+        written, found = read_checksum(content, _JSON_MARKER)
+        if written != found:
+            raise changed(self.summary, written, found)
+        summary: Any = json.loads(content)
+        if not isinstance(summary, dict) or not isinstance(summary.get("files"), dict):
+            raise RunError(f"{self.summary} is damaged: it has no files; expected their checksums")
+        check_run(self.summary, summary, self.id)
+        for name, checksum in summary["files"].items():
+            path = self.folder / name
+            if not os.path.lexists(path):
+                raise RunError(f"{path} is missing; expected the one that the run wrote")
+            found = digest([self._read(path)])
+            if found != checksum:
+                raise changed(path, checksum, found)
+        return summary
 
     def close(self) -> None:
         """Give the folder free for other processes."""
-        for file in (self._log, self._lock):
-            if file is not None:
-                file.close()
-        self._log = self._lock = None
+        log, lock = self._log, self._lock
+        self._log = self._lock = -1
+        for descriptor in (log, lock):
+            if descriptor >= 0:
+                with suppress(OSError):  # what was written there has been synced or dropped
+                    os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()
 
     def __enter__(self) -> Run:
         return self
@@ -158,37 +383,53 @@ class Run:
         self.close()
 
 
+#: A child of a fork shares its parent's locks, and would hold them when the parent has ended.
+_OPEN: Final[weakref.WeakSet[Run]] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    for run in list(_OPEN):
+        run.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
+
+
 def start_run(folder: str | Path, config_text: str) -> Run:
     """Make the folder of a new run and write its config.toml.
 
     Raises RunError where the folder holds anything already, or is in use.
     """
     run = Run(Path(folder))
-    if run.config.exists():
+    if os.path.lexists(run.config):
         done = "a finished run" if run.finished else "an unfinished run"
         hint = "" if run.finished else f", or continue it with: {run.resume_command}"
         raise RunError(f"{folder}: holds {done}; allowed: a new or empty folder{hint}")
     try:
         run.folder.mkdir(parents=True, exist_ok=True)
+        names = sorted(os.listdir(run.folder))
     except OSError as error:
-        raise RunError(f"{folder}: cannot be made a folder ({error.strerror})") from None
-    others = sorted(path.name for path in run.folder.iterdir() if not path.name.startswith("."))
+        raise RunError(f"{folder}: cannot be made a folder ({reason(error)})") from None
+    except ValueError as error:
+        raise RunError(f"{str(folder)!r} is no folder's name ({error})") from None
+    others = [name for name in names if not name.startswith(".")]
     if others:
         raise RunError(f"{folder}: holds {others[0]!r}; allowed: a new or empty folder")
     run.lock()
-    write_atomically(run.config, config_text.encode())
+    try:
+        if os.path.lexists(run.config):  # by another process, between the look and the lock
+            raise RunError(f"{folder}: holds a run; allowed: a new or empty folder")
+        run.write_config(config_text)
+    except BaseException:
+        run.close()
+        raise
     return run
 
 
 def read_config(folder: str | Path) -> str:
-    """The text of a run's config.toml. Raises RunError where there is none or it is no text."""
-    config = Path(folder) / "config.toml"
-    if not config.is_file():
-        raise RunError(f"{folder}: no run here (config.toml is missing)")
-    try:
-        return config.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise RunError(f"{config} is damaged ({error}); expected text in UTF-8") from None
+    """The text of a run's config.toml. Raises RunError where there is none or it was changed."""
+    return Run(Path(folder)).read_config()
 
 
 def resume_run(folder: str | Path) -> Run:
@@ -199,4 +440,9 @@ def resume_run(folder: str | Path) -> Run:
     read_config(folder)
     run = Run(Path(folder))
     run.lock()
+    try:
+        run.read_config()
+    except BaseException:
+        run.close()
+        raise
     return run

@@ -9,9 +9,10 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.sources import Source
-from handgrad.errors import RunError
+from handgrad.errors import DataError
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Accumulation
+from handgrad.training.divergence import find_cause, is_finite
 from handgrad.training.metrics import Judge, Sums, inputs_in
 from handgrad.training.step import TrainingStep
 
@@ -59,14 +60,15 @@ class StepGradients:
 
         def judge(outputs: Array, loss: Array) -> None:
             nonlocal weight
-            value = float(loss)
-            if not math.isfinite(value):
-                raise RunError(
-                    f"training: the loss is {value} at step {trainer.step + 1} "
-                    f"(epoch {trainer.epoch + 1}); a smaller learning rate or clip_norm usually "
-                    f"prevents this"
-                )
-            weight = self._judge.count(sums, value, outputs, targets)
+            weight = self._judge.count(sums, float(loss), outputs, targets)
 
-        self._step_on(inputs, targets, judge)
+        value = float(self._step_on(inputs, targets, judge))
+        if not math.isfinite(value):
+            told = f"the loss is {value} at step {trainer.step + 1} (epoch {trainer.epoch + 1})"
+            if not all(map(is_finite, (*inputs, targets))):
+                raise DataError(
+                    f"training: {told}, because the data of this batch are not finite; allowed: "
+                    "data without NaN and infinity"
+                )
+            raise trainer.diverged(f"{told}: {find_cause(trainer.model, inputs)}")
         return weight

@@ -1,33 +1,53 @@
-"""Ctrl-C during a run: it asks the loop to save and leave."""
+"""Ctrl-C and other signals that end a program: during a run they ask the loop to save and leave."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Final
+
+#: Ctrl-C; the end of a service, a batch job or a container; the end of the terminal.
+SIGNALS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was stopped by Ctrl-C after saving a checkpoint; the text says how to resume."""
+    """Training was stopped by a signal after saving a checkpoint; the text says how to resume.
 
-    exit_code = 130
+    exit_code: what a program ends with by convention, 128 and the number of the signal: 130 after
+    Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+    """
+
+    def __init__(self, text: str = "", number: int = signal.SIGINT) -> None:
+        super().__init__(text)
+        self.exit_code = 128 + number
 
 
 class Interrupt:
-    """Within `with interrupt:`, the first Ctrl-C sets `asked`, and a second one stops at once.
+    """Within `with interrupt:`, the first of `SIGNALS` is `asked`, and a second one ends at once.
 
-    Only in the main thread, which alone receives signals; elsewhere nothing changes.
+    Only in the main thread, which alone receives signals; elsewhere nothing changes. A signal that
+    is ignored, as SIGHUP under nohup, stays ignored, except Ctrl-C: shells start what runs in their
+    background without it, and who sends it nevertheless means it.
     """
 
     def __init__(self) -> None:
-        self.asked = False
-        self._previous: Any = None
+        self.asked = 0
+        self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> None:
-        self.asked = False
-        if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._ask)
+        self.asked = 0
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in SIGNALS:
+            previous = signal.getsignal(number)
+            # None belongs to a handler in C, which could not be put back.
+            ignored = previous == signal.SIG_IGN and number != signal.SIGINT
+            if previous is not None and not ignored:
+                self._previous[number] = previous
+                signal.signal(number, self._ask)
 
     def __exit__(
         self,
@@ -35,10 +55,11 @@ class Interrupt:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
-            self._previous = None
+        while self._previous:
+            signal.signal(*self._previous.popitem())
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.asked = number
+        for each in self._previous:
+            usual = signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL
+            signal.signal(each, usual)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError
+from handgrad.optimizers import global_norm
 
 
 @dataclass
@@ -90,12 +90,10 @@ class Evaluation:
 
 def layer_norms(gradients: Mapping[str, Array]) -> dict[str, float]:
     """The norm of every layer's gradients together."""
-    squares: dict[str, float] = {}
+    layers: dict[str, dict[str, Array]] = {}
     for name, gradient in gradients.items():
-        layer = name.rpartition(".")[0]
-        flat = gradient.reshape(-1)
-        squares[layer] = squares.get(layer, 0.0) + float(flat @ flat)
-    return {layer: math.sqrt(square) for layer, square in squares.items()}
+        layers.setdefault(name.rpartition(".")[0], {})[name] = gradient
+    return {layer: global_norm(arrays) for layer, arrays in layers.items()}
 
 
 def inputs_in(dtype: np.dtype[Any], inputs: Sequence[Array]) -> tuple[Array, ...]:

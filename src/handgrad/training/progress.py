@@ -8,10 +8,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, RunError
+
+
+class DisplayError(RunError):
+    """The display cannot be written to, as when a pipe was closed or a disk is full."""
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # a closed file is a ValueError
+        told = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DisplayError(f"progress cannot be written to standard output: {told}") from None
 
 
 class Display(Protocol):
@@ -115,15 +129,17 @@ class Lines(Off):
         self.due = now + self.every
         rate, left = self.pace.measure(now, done)
         reached = "" if accuracy is None else f"  accuracy {100 * accuracy:.2f} %"
-        print(
-            f"epoch {self.pace.epoch + 1}/{self.pace.epochs}  {done:,}/{self.pace.examples:,}  "
-            f"loss {loss:.4f}{reached}  {rate:,.0f} examples/s  {clock(left)} left",
-            flush=True,
-        )
+        with _writing():
+            print(
+                f"epoch {self.pace.epoch + 1}/{self.pace.epochs}  {done:,}/{self.pace.examples:,}  "
+                f"loss {loss:.4f}{reached}  {rate:,.0f} examples/s  {clock(left)} left",
+                flush=True,
+            )
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
         self.pace.measure(time.perf_counter(), self.pace.examples)
-        print(epoch_line(record, self.pace.epochs), flush=True)
+        with _writing():
+            print(epoch_line(record, self.pace.epochs), flush=True)
 
 
 class Bar(Off):
@@ -149,7 +165,8 @@ class Bar(Off):
             transient=True,
         )
         self._task = self._progress.add_task("", total=1, epoch=0, epochs=epochs, numbers="")
-        self._progress.start()
+        with _writing():
+            self._progress.start()
 
     def start(self, epoch: int, done: int, examples: int) -> None:
         self.pace.start(epoch, done, examples)
@@ -161,11 +178,14 @@ class Bar(Off):
         reached = "" if accuracy is None else f"  accuracy {100 * accuracy:.2f} %"
         numbers = f"loss {loss:.4f}{reached}  {rate:,.0f} examples/s  {clock(left)} left"
         self._progress.update(self._task, completed=done, numbers=numbers)
-        self._progress.refresh()
+        with _writing():
+            self._progress.refresh()
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
         self.pace.measure(time.perf_counter(), self.pace.examples)
-        self._progress.print(epoch_line(record, self.pace.epochs), highlight=False)
+        with _writing():
+            self._progress.print(epoch_line(record, self.pace.epochs), highlight=False)
 
     def close(self) -> None:
-        self._progress.stop()
+        with suppress(OSError, ValueError):  # what could not be shown has been told already
+            self._progress.stop()

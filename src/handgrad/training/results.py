@@ -12,6 +12,7 @@ import handgrad
 from handgrad import kernels
 from handgrad.data.sources import as_source
 from handgrad.dispatch import get_engine
+from handgrad.training.checkpoint import finite
 from handgrad.training.folder import Run
 from handgrad.training.metrics import evaluate
 from handgrad.training.review import Review
@@ -70,9 +71,10 @@ def write_results(
     }
     outputs = judged.outputs if judged else None
     own = review.sections(trainer.model) if review is not None else []
-    write_report(run, trainer.model, {**summary, "figures": figures}, shapes, shown, outputs, own)
-    run.save_summary(summary)
-    return summary
+    told = {**finite(summary), "figures": finite(figures)}
+    with run.reporting(run.report):
+        write_report(run, trainer.model, told, shapes, shown, outputs, own)
+    return run.save_summary(summary)
 
 
 def _shapes(source: Any) -> Any:

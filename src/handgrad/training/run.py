@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from handgrad.data.sources import Source
+from handgrad.errors import RunError
 from handgrad.layers.base import Layer
 from handgrad.optimizers import Optimizer
 from handgrad.training.augmentation import Augmentation
@@ -60,6 +61,7 @@ def train(
     out: str | Path,
     resume: bool = False,
     *,
+    changes: str = "",
     review: Review | None = None,
     prepare: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
@@ -69,10 +71,11 @@ def train(
     folder before the first step, to put what belongs to the run beside its weights. With `resume`,
     `model`, `optimizer` and the rest are built exactly as the first time (from `read_config(out)`),
     and what the checkpoint knows replaces what they start with; a finished run only returns its
-    summary.
+    summary. `changes` tells in words the settings that are other ones on purpose (see
+    `Trainer.fit`); the run keeps them, `config.text` becomes its config.toml.
 
-    Raises RunError for a folder that holds something else, is in use, or (resuming) holds no run
-    or another seed, batch size or number of examples; `Interrupted` after Ctrl-C.
+    Raises RunError for a folder that holds something else, is in use, damaged or not to be written
+    to, or (resuming) holds no run or one that was begun otherwise; `Interrupted` after a signal.
     """
     callbacks = list(config.callbacks)
     if config.early_stopping is not None:
@@ -95,11 +98,22 @@ def train(
     )
     with resume_run(out) if resume else start_run(out, config.text) as run:
         if run.finished:
-            return run.read_summary()
+            summary = run.read_summary()
+            if changes:
+                raise RunError(f"{out}: the run is finished; allowed: changes of an unfinished one")
+            return summary
         if prepare is not None:
-            prepare(run.folder)
+            run.keep(prepare)
+        run.config_text, run.changes = config.text, changes
         trainer.out = run
         parts = (data.train, data.validation) if isinstance(data, Parts) else (data,)
         test = data.test if isinstance(data, Parts) else None
-        history = trainer.fit(*parts, epochs=config.epochs, test=test, review=review, resume=resume)
+        history = trainer.fit(
+            *parts,
+            epochs=config.epochs,
+            test=test,
+            review=review,
+            resume=resume,
+            change=bool(changes),
+        )
         return history.summary or {}

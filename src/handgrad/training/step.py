@@ -59,8 +59,10 @@ OVERWRITABLE: Final[frozenset[type]] = frozenset({GPT, Transformer})
 #: A recording keeps the arrays of its step, which the memory of a larger network is too good for:
 #: there Python is a small part of the time.
 MOST_BYTES: Final = 8 << 20
-#: Kinds of batches that are recorded, such as full ones and the last of an epoch.
-MOST_RECORDINGS: Final = 4
+#: All recordings of a step together take no more: those that were not repeated for the longest time
+#: make room for others. Their number is bounded since a batch is compared with one after another.
+MOST_BYTES_TOGETHER: Final = 32 << 20
+MOST_RECORDINGS: Final = 16
 
 #: What is told the outputs and the loss.
 See = Callable[[Array, Array], None]
@@ -68,11 +70,11 @@ See = Callable[[Array, Array], None]
 
 class _Recorded(NamedTuple):
     """The calls of one step, on arrays of their own, where they leave outputs and loss, and the
-    engine and precision they were chosen by."""
+    settings they were chosen by, which they keep."""
 
     calls: Any
     results: tuple[Array, Array]
-    mode: tuple[str, str]
+    settings: tuple[str, str]
 
 
 class TrainingStep:
@@ -85,8 +87,8 @@ class TrainingStep:
     Calls of kernels are recorded for networks made of `RECORDABLE` layers, while all arrays of a
     step take no more than `MOST_BYTES`; then the next step writes into the outputs and the value of
     this one. Settings of the layers are those of the first batch of a shape; other arrays put in
-    the place of a parameter are noticed. Where the loss is not finite, `gradients` are not to be
-    used.
+    the place of a parameter are noticed. Of batches of many shapes those of late are kept. Where
+    the loss is not finite, `gradients` are not to be used.
     """
 
     def __init__(self, model: Layer, loss: Loss, gradients: Mapping[str, Array]) -> None:
@@ -96,7 +98,7 @@ class TrainingStep:
         types = {type(loss), *(type(layer) for _, layer in walk(model))}
         self._records = kernels.native is not None and types <= RECORDABLE
         self._parameters = self._find_parameters()
-        self._recorded: list[_Recorded] = []
+        self._recorded: list[_Recorded] = []  # the last one repeated is the first
 
     def __call__(self, inputs: tuple[Array, ...], targets: Array, see: See | None = None) -> Array:
         if not self._records:
@@ -111,19 +113,26 @@ class TrainingStep:
         """How many kinds of batches are recorded."""
         return len(self._recorded)
 
+    @property
+    def recorded_bytes(self) -> int:
+        """The size of the arrays of all recordings; those that several share count for each."""
+        return sum(recorded.calls.bytes for recorded in self._recorded)
+
     def _repeat(self, inputs: tuple[Array, ...], targets: Array) -> tuple[Array, Array]:
         """Outputs and loss by a recording, which is made where there is none."""
         if not self._has_same_parameters():
             self._recorded.clear()
         batch = (*inputs, targets)
-        mode = (dispatch.get_engine(), dispatch.get_precision())
+        settings = dispatch.settings()[:2]
         try:
-            for recorded in self._recorded:
-                if recorded.mode == mode and recorded.calls.replay(batch):
+            for place, recorded in enumerate(self._recorded):
+                if recorded.settings == settings and recorded.calls.replay(batch):
+                    if place > 0:
+                        self._recorded.insert(0, self._recorded.pop(place))
                     return recorded.results
         except IndexError:  # the op has the words for it
             return self._compute(inputs, targets)
-        return self._record(batch, mode)
+        return self._record(batch, settings)
 
     def _compute(
         self, inputs: tuple[Array, ...], targets: Array, see: See | None = None
@@ -138,11 +147,7 @@ class TrainingStep:
             self.model.backward(doutputs, cache, gradients=self.gradients, input_gradient=False)
         return outputs, value
 
-    def _record(self, batch: tuple[Array, ...], mode: tuple[str, str]) -> tuple[Array, Array]:
-        if len(self._recorded) == MOST_RECORDINGS:
-            self._records = False
-            self._recorded.clear()
-            return self._compute(batch[:-1], batch[-1])
+    def _record(self, batch: tuple[Array, ...], settings: tuple[str, str]) -> tuple[Array, Array]:
         batch = tuple(np.array(array, order="C") for array in batch)
         calls = kernels.native.Recording(batch, MOST_BYTES)  # type: ignore[union-attr]
         calls.begin()
@@ -153,7 +158,11 @@ class TrainingStep:
         if calls.why:
             self._records = False
         elif math.isfinite(results[1]):
-            self._recorded.append(_Recorded(calls, results, mode))
+            self._recorded.insert(0, _Recorded(calls, results, settings))
+            while len(self._recorded) > MOST_RECORDINGS or (
+                len(self._recorded) > 1 and self.recorded_bytes > MOST_BYTES_TOGETHER
+            ):
+                self._recorded.pop()
         return results
 
     def _has_same_parameters(self) -> bool:

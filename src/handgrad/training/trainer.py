@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from handgrad import dispatch
+from handgrad import dispatch, kernels
 from handgrad.arrays import Array
 from handgrad.data.sources import Source, as_source
-from handgrad.errors import ArgumentError, HandgradError, RunError
+from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer, clipping_factor, global_norm
@@ -27,15 +28,27 @@ from handgrad.training.checkpoint import (
     restore_generator,
     under,
 )
+from handgrad.training.divergence import layer_of
 from handgrad.training.folder import Run, resume_run, start_run
 from handgrad.training.gradients import StepGradients
+from handgrad.training.identity import (
+    compare,
+    describe_data,
+    describe_model,
+    describe_settings,
+    shown,
+)
 from handgrad.training.interrupts import Interrupt, Interrupted
 from handgrad.training.metrics import Sums, evaluate, layer_norms
-from handgrad.training.progress import Display, display_for
+from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.review import Review
+from handgrad.training.state import State
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
+
+#: What a run may change on purpose when it is resumed, by the start of its path in the identity.
+CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
 
 #: The end of an epoch is skipped as a checkpoint while writing would take more than this share of
 #: the time: epochs of a few milliseconds should not wait for the disk. The last one never is.
@@ -65,8 +78,9 @@ class Trainer:
       mean was taken over, so the step is that of one large batch, the last one of an epoch too.
     - `seed`: of shuffling and augmentation. The model's own generators come from its constructor.
     - `augment`: an augmentation of `handgrad.training`, applied to training batches.
-    - `out`: a folder that becomes a run (see `handgrad.training.folder`), with a checkpoint at the
-      end of every epoch and every `checkpoint_every` seconds or `checkpoint_steps` steps.
+    - `out`: a folder that becomes a run (see `handgrad.training.folder`), with a checkpoint before
+      the first step, at the end of epochs and every `checkpoint_every` seconds or
+      `checkpoint_steps` steps.
     - `precision`: of float32 matrix products, "float32" or "bf16", in training and in judging; by
       default `hg.get_precision()`. Parameters, optimizer and everything kept stay float32.
     - `progress`: "auto", "bar", "lines" or "off".
@@ -147,6 +161,8 @@ class Trainer:
         self._position = 0
         self._examples = 0
         self._sums = Sums()
+        self._identity: dict[str, Any] = {}
+        self._run: Run | None = None
         self._interrupt = Interrupt()
         self._saved_at = self._save_seconds = 0.0
 
@@ -159,6 +175,7 @@ class Trainer:
         test: Any = None,
         review: Review | None = None,
         resume: bool = False,
+        change: bool = False,
     ) -> History:
         """Train for `epochs` passes over `train`, judging the model on `validation` after each.
 
@@ -166,22 +183,32 @@ class Trainer:
         `handgrad.data.Source` of batches, or one data set object with x_train, y_train and the same
         for its other parts. With `out`, the run is finished by an evaluation: on `test`, else on
         the data set's test part, else on the validation data; `review` may add its own figures and
-        sections of the report. `resume=True` continues the run in `out` from its last checkpoint.
+        sections of the report.
 
-        Raises RunError where the folder is not as it should be or the loss stops being finite, and
-        `Interrupted` after Ctrl-C in a run that has a folder.
+        `resume=True` continues the run in `out` from its last checkpoint, to the same numbers as if
+        it had never stopped. So everything that decides them has to be as it was: model, loss,
+        optimizer, schedule, other settings, engine, and the content of the data (a source of
+        batches may say by a method `fingerprint()` what stands for that). With `change=True` the
+        learning rate, the optimizer's other numbers, the schedule and `clip_norm` may be others,
+        which the run then keeps.
+
+        Raises RunError where the folder is not as it should be, where a run is resumed with
+        something else, where it cannot be written to, or where loss, gradients or weights stop
+        being finite; `Interrupted` after Ctrl-C, SIGTERM or SIGHUP in a run that has a folder.
         """
         from handgrad.training.results import write_results
 
         dtype = self.parameters.buffer.dtype
-        run = self._open_run(epochs, resume)
+        run = self._run = self._open_run(epochs, resume)
         try:
             source = as_source(train, "train", dtype)
             if validation is None and getattr(train, "x_validation", None) is not None:
                 validation = train
             judged = None if validation is None else as_source(validation, "validation", dtype)
             with dispatch.precision(self.precision):
-                self._fit(source, judged, epochs, run, resume)
+                if run is not None:
+                    self._identity = self._describe(source, judged)
+                self._fit(source, judged, epochs, run, resume, change)
                 if run is not None:
                     part = "test"
                     if test is None and hasattr(train, "x_test"):
@@ -203,12 +230,22 @@ class Trainer:
             return None
         run = resume_run(self.out) if resume else start_run(self.out, self._config(epochs))
         run.resume_command = "the same program, with fit(..., resume=True)"
+        run.change_command = (
+            "the same program with another learning rate, such as lr={lr}, and "
+            "fit(..., resume=True, change=True)"
+        )
+        run.config_text = self._config(epochs)
         return run
 
     def _config(self, epochs: int) -> str:
         """The config.toml of a run that was started from Python and not from a recipe."""
         lines = ["# Written by hg.Trainer; model and data come from the program.", "[trainer]"]
-        settings = {"epochs": epochs, **self._identity()}
+        settings = {
+            "epochs": epochs,
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "accumulate": self.accumulate,
+        }
         lines += [f"{name} = {value}" for name, value in settings.items()]
         lines += [f"clip_norm = {self.clip_norm}"] if self.clip_norm is not None else []
         lines += [
@@ -218,22 +255,52 @@ class Trainer:
         ]
         return "\n".join(lines) + "\n"
 
-    def _identity(self) -> dict[str, int]:
-        """What a checkpoint must share with the trainer that continues it."""
-        return {"seed": self.seed, "batch_size": self.batch_size, "accumulate": self.accumulate}
+    def _describe(self, source: Source, validation: Source | None) -> dict[str, Any]:
+        """Everything that decides the numbers, as `identity` describes it."""
+        from handgrad.training.results import engine_name
+
+        unit = kernels.native.bf16_unit if kernels.native is not None else "none"
+        optimizer = describe_settings(self.optimizer)
+        optimizer.pop("steps", None)
+        return {
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "accumulate": self.accumulate,
+            "clip_norm": self.clip_norm,
+            "evaluation_batch": self.evaluation_batch,
+            "engine": engine_name(),
+            "precision": f"bf16 by {unit}" if self.precision == "bf16" else self.precision,
+            "model": describe_model(self.model),
+            "loss": describe_settings(self.loss),
+            "optimizer": optimizer,
+            "schedule": describe_settings(self.schedule),
+            "augment": describe_settings(self.augment),
+            "callbacks": [
+                {"type": type(callback).__name__, **describe_settings(callback.settings())}
+                for callback in self.callbacks
+            ],
+            "examples": len(source),
+            "data": {"train": describe_data(source), "validation": describe_data(validation)},
+        }
 
     # -- the loop ---------------------------------------------------------------------------------
 
     def _fit(
-        self, source: Source, validation: Source | None, epochs: int, run: Run | None, resume: bool
+        self,
+        source: Source,
+        validation: Source | None,
+        epochs: int,
+        run: Run | None,
+        resume: bool,
+        change: bool,
     ) -> None:
         self.parameters = self.model.bind()
         self.history = History()
         self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
         self._examples = len(source)
         self._sums = Sums()
-        if run is not None and resume:
-            self._restore(run)
+        if run is not None:
+            self._begin(run, epochs, resume, change)
         for callback in self.callbacks:
             callback.on_start(self)
 
@@ -244,6 +311,11 @@ class Trainer:
             with self._interrupt if run is not None else nullcontext():
                 while self.epoch < epochs and not self.stop:
                     self._run_epoch(source, validation, run, display, norms_every, epochs)
+        except DisplayError as error:
+            if run is None:
+                raise
+            self._save(run)
+            raise RunError(f"{error}; saved. Continue with: {run.resume_command}") from None
         finally:
             display.close()
         for callback in self.callbacks:
@@ -280,10 +352,15 @@ class Trainer:
             self.gradients = self._gradients_of(source, index, self._sums)
             if run is not None and self.step % norms_every == 0:
                 norms = layer_norms(self.gradients)
+                if not all(map(math.isfinite, norms.values())):
+                    self._check_gradients()
                 run.log({"kind": "gradients", "step": self.step, "norms": norms})
             scale = 1.0
             if self.clip_norm is not None:
-                scale = clipping_factor(global_norm(self.gradients), self.clip_norm)
+                norm = global_norm(self.gradients)
+                if not math.isfinite(norm):
+                    self._check_gradients()
+                scale = clipping_factor(norm, self.clip_norm)
             rate = self._learning_rate(self.step)
             self.optimizer.step(self.parameters, self.gradients, rate, scale=scale)
             self.step += 1
@@ -305,6 +382,7 @@ class Trainer:
                 self._save(run)
                 checkpoint_due = time.perf_counter() + self.checkpoint_every
 
+        self._check_weights()
         pace = (len(order) - first_position) / max(time.perf_counter() - began, 1e-9)
         record = self._epoch_record(validation, pace)
         self.seconds = seconds_before + time.perf_counter() - began
@@ -315,15 +393,15 @@ class Trainer:
         self.history.epochs.append(record)
         for callback in self.callbacks:
             callback.on_epoch(self, record)
-        display.end_epoch(record)
         if run is not None:
             run.log(record)
             self._shuffling_before = generator_state(self._shuffling)
             last = self.stop or self.epoch == epochs
             if last or self._worth_saving():
                 self._save(run)
-            if self._interrupt.asked and not last:
-                self._leave(run)
+        display.end_epoch(record)
+        if run is not None and self._interrupt.asked and not last:
+            self._leave(run)
 
     def _epoch_record(self, validation: Source | None, pace: float) -> dict[str, Any]:
         record: dict[str, Any] = {
@@ -342,7 +420,43 @@ class Trainer:
         return record
 
     def _learning_rate(self, step: int) -> float:
-        return self.optimizer.lr if self.schedule is None else self.schedule(step)
+        if self.schedule is None:
+            return self.optimizer.lr
+        rate = self.schedule(step)
+        if not (isinstance(rate, int | float | np.number) and math.isfinite(rate)):
+            raise ArgumentError(
+                f"Trainer: schedule({step}) is {rate!r}; allowed: a finite number, as a rate is"
+            )
+        return rate
+
+    # -- running away -----------------------------------------------------------------------------
+
+    def diverged(self, what: str) -> RunError:
+        """The error for `what` is not finite in this step: how to go on from before."""
+        lr = f"{self.optimizer.lr / 10:g}"
+        run = self._run
+        way = f"continue from the last checkpoint with: {run.change_command}" if run else ""
+        told = f"; {way.format(lr=lr)}" if way else f", such as lr={lr}"
+        return RunError(
+            f"training: {what}; a smaller learning rate or clip_norm usually prevents this{told}"
+        )
+
+    def _check_gradients(self) -> None:
+        """Raise RunError where a gradient is not finite; its layer is the one where that began."""
+        layer = layer_of(self.gradients)
+        if layer is not None:
+            raise self.diverged(
+                f"the gradient of the layer {layer} is not finite at step {self.step + 1} "
+                f"(epoch {self.epoch + 1})"
+            )
+
+    def _check_weights(self) -> None:
+        """Raise RunError where the weights are not finite."""
+        if not np.isfinite(self.parameters.buffer).all():
+            raise self.diverged(
+                f"the weights of the layer {layer_of(self.parameters)} are not finite after step "
+                f"{self.step} (epoch {self.epoch + 1})"
+            )
 
     # -- saving, resuming, stopping ---------------------------------------------------------------
 
@@ -355,7 +469,11 @@ class Trainer:
         load_model_arrays(self.model, arrays)
 
     def _save(self, run: Run) -> None:
-        """Write a checkpoint; it falls between two optimizer steps."""
+        """Write a checkpoint; it falls between two optimizer steps.
+
+        Raises RunError where the weights are not finite: no checkpoint ever has such ones.
+        """
+        self._check_weights()
         began = time.perf_counter()
         arrays = {f"model.{name}": array for name, array in self.model_arrays().items()}
         for name, array in self.optimizer.state.items():
@@ -366,13 +484,12 @@ class Trainer:
         run.save(
             arrays,
             {
-                **self._identity(),
+                "identity": self._identity,
                 "epoch": self.epoch,
                 "position": self._position,
                 "step": self.step,
                 "stop": self.stop,
                 "seconds": self.seconds,
-                "examples": self._examples,
                 "sums": asdict(self._sums),
                 "callbacks": [callback.state() for callback in self.callbacks],
                 "generators": {
@@ -392,40 +509,108 @@ class Trainer:
         waited = time.perf_counter() - self._saved_at
         return self._save_seconds <= CHECKPOINT_SHARE * waited
 
-    def _restore(self, run: Run) -> None:
-        """Continue where the run's last checkpoint left off; from the start if there is none."""
-        saved = run.load()
-        if saved is None:
-            return
-        arrays, state = saved
-        for name, value in {**self._identity(), "examples": self._examples}.items():
-            if state[name] != value:
-                raise RunError(
-                    f"{run.folder}: {name} is {value}; allowed: {state[name]}, as in the checkpoint"
-                )
-        try:
-            self.load_model_arrays(under("model.", arrays))
-            self.optimizer.load_state(under("optimizer.", arrays))
-        except HandgradError as error:
-            raise RunError(f"{run.checkpoint} does not fit {run.config}: {error}") from None
+    def _begin(self, run: Run, epochs: int, resume: bool, change: bool) -> None:
+        """Continue from the last checkpoint, if there is one, with changes that are meant.
+
+        Changed settings go into config.toml before there is a checkpoint with them, so that a
+        process killed in between is resumed with them: a config.toml that is not the checkpoint's
+        allows the same changes.
+        """
+        saved = run.load() if resume else None
+        changes: dict[str, Any] = {}
+        if saved is not None:
+            state = State.read(run.checkpoint, saved[1])
+            changes = self._changes(run, state, change or state.config != run.config_checksum)
+            self._restore(run, epochs, saved[0], state)
+        if change:
+            told = ", ".join(f"{path} = {shown(now)}" for path, (_, now) in changes.items())
+            run.change_config(f"after step {self.step}: {run.changes or told or 'nothing'}")
+        if changes:
+            run.log({"kind": "change", "step": self.step, "changes": changes})
+        if saved is None or change or changes:
+            self._save(run)
+
+    def _restore(self, run: Run, epochs: int, arrays: Mapping[str, Array], state: State) -> None:
+        """Continue from a checkpoint. Raises RunError where it is not of this training."""
+        self._check_arrays(run, arrays, state)
+        if state.epoch + (state.position > 0) > epochs:
+            raise RunError(
+                f"{run.folder}: epochs is {epochs}; allowed: {state.epoch + (state.position > 0)} "
+                "or more, which the run has reached"
+            )
+        self.load_model_arrays(under("model.", arrays))
+        self.optimizer.load_state(under("optimizer.", arrays))
         for i, callback in enumerate(self.callbacks):
-            callback.restore(state["callbacks"][i], under(f"callback{i}.", arrays))
-        generators = state["generators"]
-        restore_generator(self._shuffling, generators["shuffling"])
-        restore_generator(self._augmenting, generators["augmenting"])
+            callback.restore(state.callbacks[i], under(f"callback{i}.", arrays))
+        restore_generator(self._shuffling, state.generators["shuffling"])
+        restore_generator(self._augmenting, state.generators["augmenting"])
         for name, generator in self.model.generators.items():
-            restore_generator(generator, generators["model"][name])
-        self.epoch = state["epoch"]
-        self._position = state["position"]
-        self.step = state["step"]
-        self.stop = state["stop"]
-        self.seconds = state["seconds"]
-        self._sums = Sums(**state["sums"])
+            restore_generator(generator, state.generators["model"][name])
+        self._shuffling_before = generator_state(self._shuffling)
+        self.epoch = state.epoch
+        self._position = state.position
+        self.step = state.step
+        self.stop = state.stop
+        self.seconds = state.seconds
+        self._sums = state.sums
         self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
+
+    def _changes(self, run: Run, state: State, may_change: bool) -> dict[str, list[Any]]:
+        """What is otherwise than in the checkpoint: its path, what it was and what it is.
+
+        Raises RunError for the first difference that is not one made on purpose.
+        """
+        changes: dict[str, list[Any]] = {}
+        for path, was, now in compare(state.identity, self._identity):
+            changeable = path.startswith(CHANGEABLE)
+            if changeable and may_change:
+                changes[path] = [was, now]
+                continue
+            hint = f"; to change it on purpose: {run.change_command}" if changeable else ""
+            raise RunError(
+                f"{run.folder}: {path} is {shown(now)}; allowed: {shown(was)}, as in the "
+                f"checkpoint{hint.format(lr='...')}"
+            )
+        return changes
+
+    def _check_arrays(self, run: Run, arrays: Mapping[str, Array], state: State) -> None:
+        """Raise RunError unless the arrays of a checkpoint are exactly those this training has."""
+        expected = {f"model.{name}": array for name, array in self.model_arrays().items()}
+        expected["optimizer.step"] = np.zeros((), np.int64)
+        if any(name.startswith("optimizer.") and name != "optimizer.step" for name in arrays):
+            for slot in self.optimizer.slots:
+                for name, array in self.parameters.items():
+                    expected[f"optimizer.{slot}.{name}"] = array
+        others = tuple(f"callback{i}." for i in range(len(self.callbacks)))
+        names = [name for name in arrays if not name.startswith(others)]
+        for name in dict.fromkeys((*expected, *names)):
+            forms = [
+                f"{each[name].dtype} {each[name].shape}" if name in each else "missing"
+                for each in (arrays, expected)
+            ]
+            if forms[0] != forms[1]:
+                raise RunError(
+                    f"{run.checkpoint} does not fit {run.config}: {name} is {forms[0]}; expected "
+                    f"{forms[1]}"
+                )
+        models = state.generators["model"]
+        if set(models) != set(self.model.generators) or len(state.callbacks) != len(others):
+            raise RunError(
+                f"{run.checkpoint} does not fit {run.config}: it is of a model with the generators "
+                f"{sorted(models)} and of {len(state.callbacks)} callbacks; expected "
+                f"{sorted(self.model.generators)} and {len(others)}"
+            )
 
     def _leave(self, run: Run) -> NoReturn:
         self._save(run)
+        number = self._interrupt.asked
+        cause = (
+            "interrupted"
+            if number == signal.SIGINT
+            else f"stopped by {signal.Signals(number).name}"
+        )
         raise Interrupted(
-            f"interrupted in epoch {self.epoch + 1} after step {self.step}; saved. "
-            f"Continue with: {run.resume_command}"
+            f"{cause} in epoch {self.epoch + 1} after step {self.step}; saved. "
+            f"Continue with: {run.resume_command}",
+            number,
         )

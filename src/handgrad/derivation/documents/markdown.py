@@ -76,8 +76,7 @@ def _span(span: Span) -> str:
         case str():
             return _escape(span)
         case Mono(text):
-            fence = "``" if "`" in text else "`"
-            return f"{fence}{text}{fence}"
+            return _code(text)
         case Strong(text):
             return f"**{_escape(text)}**"
         case Link(text, target):
@@ -111,7 +110,15 @@ def _math(formula: Formula) -> str:
     return latex.replace(r"\\", r"\cr").replace(r"\_", " ")
 
 
+def _code(text: str) -> str:
+    """Text between more backticks than stand in it, on one line."""
+    line = text.replace("\n", " ")
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    room = " " if "`" in (line[:1], line[-1:]) else ""
+    return f"{fence}{room}{line}{room}{fence}"
+
+
 def _escape(text: str) -> str:
-    """Text as itself, also where a list or a heading would begin."""
-    escaped = re.sub(r"([\\`*_\[\]<>#$~])", r"\\\1", text)
+    """Text as itself on one line, also where a list or a heading would begin."""
+    escaped = re.sub(r"([\\`*_\[\]<>#$~])", r"\\\1", text.replace("\n", " "))
     return re.sub(r"^(\d+(?=[.)])|(?=[+-]\s))", r"\1\\", escaped)

@@ -2,7 +2,8 @@
 // own.
 //
 // Each has value(a) and gradient(dh, kept), where what is kept is the output h = f(a) if
-// kFromOutput and the value a before the activation if not.
+// kFromOutput and the value a before the activation if not. With kHasKink the slope jumps at 0, so
+// that a subnormal a must not count as 0.
 #pragma once
 
 #include <stdexcept>
@@ -15,6 +16,7 @@ namespace handgrad {
 template <class T>
 struct Identity {
     static constexpr bool kFromOutput = true;
+    static constexpr bool kHasKink = false;
     Vec<T> value(Vec<T> a) const { return a; }
     Vec<T> gradient(Vec<T> dh, Vec<T>) const { return dh; }
 };
@@ -22,6 +24,7 @@ struct Identity {
 template <class T>
 struct Relu {
     static constexpr bool kFromOutput = true;
+    static constexpr bool kHasKink = true;
     Vec<T> value(Vec<T> a) const { return a <= T(0) ? Vec<T>{} : a; }
     Vec<T> gradient(Vec<T> dh, Vec<T> h) const { return h > T(0) ? dh : Vec<T>{}; }
 };
@@ -30,6 +33,7 @@ struct Relu {
 template <class T>
 struct LeakyRelu {
     static constexpr bool kFromOutput = false;
+    static constexpr bool kHasKink = true;
     T negative_slope;
     Vec<T> value(Vec<T> a) const { return a > T(0) ? a : negative_slope * a; }
     Vec<T> gradient(Vec<T> dh, Vec<T> a) const { return a > T(0) ? dh : negative_slope * dh; }
@@ -38,6 +42,7 @@ struct LeakyRelu {
 template <class T>
 struct Sigmoid {
     static constexpr bool kFromOutput = true;
+    static constexpr bool kHasKink = false;
     Vec<T> value(Vec<T> a) const { return sigmoid(a); }
     Vec<T> gradient(Vec<T> dh, Vec<T> h) const { return dh * h * (T(1) - h); }
 };
@@ -45,6 +50,7 @@ struct Sigmoid {
 template <class T>
 struct Tanh {
     static constexpr bool kFromOutput = true;
+    static constexpr bool kHasKink = false;
     Vec<T> value(Vec<T> a) const { return tanh(a); }
     Vec<T> gradient(Vec<T> dh, Vec<T> h) const { return dh * (T(1) - h * h); }
 };
@@ -53,6 +59,7 @@ struct Tanh {
 template <class T>
 struct Gelu {
     static constexpr bool kFromOutput = false;
+    static constexpr bool kHasKink = false;
     static constexpr T kSqrtHalf = T(0.70710678118654752440);
     static constexpr T kInvSqrt2Pi = T(0.39894228040143267794);
 
@@ -68,6 +75,7 @@ struct Gelu {
 template <class T>
 struct GeluTanh {
     static constexpr bool kFromOutput = false;
+    static constexpr bool kHasKink = false;
     static constexpr T kSqrt2OverPi = T(0.79788456080286535588);
     static constexpr T kCubic = T(0.044715);
 
@@ -84,6 +92,7 @@ struct GeluTanh {
 template <class T>
 struct Silu {
     static constexpr bool kFromOutput = false;
+    static constexpr bool kHasKink = false;
     Vec<T> value(Vec<T> a) const { return a * sigmoid(a); }
     Vec<T> gradient(Vec<T> dh, Vec<T> a) const {
         const Vec<T> gate = sigmoid(a);

@@ -15,8 +15,14 @@ template <class T, class F>
 void activation_forward(const F& f, In<T> x, Out<T> y) {
     const long count = static_cast<long>(x.size());
     const WithoutGil unlocked(count);
-    map<T>(count,
-           [f, x = x.data(), y = y.data()](auto lanes) { lanes.store(y, f.value(lanes.load(x))); });
+    const auto body = [f, x = x.data(), y = y.data()](auto lanes) {
+        lanes.store(y, f.value(lanes.load(x)));
+    };
+    // Where only y is kept, backward has to find the side of the kink in it.
+    if constexpr (F::kHasKink && F::kFromOutput)
+        map<T>(count, body);
+    else
+        map_flushed<T>(count, body);
 }
 
 // `kept` is the output or the input, as F::kFromOutput says.
@@ -24,9 +30,13 @@ template <class T, class F>
 void activation_backward(const F& f, In<T> dy, In<T> kept, Out<T> dx) {
     const long count = static_cast<long>(dy.size());
     const WithoutGil unlocked(count);
-    map<T>(count, [f, dy = dy.data(), kept = kept.data(), dx = dx.data()](auto lanes) {
+    const auto body = [f, dy = dy.data(), kept = kept.data(), dx = dx.data()](auto lanes) {
         lanes.store(dx, f.gradient(lanes.load(dy), lanes.load(kept)));
-    });
+    };
+    if constexpr (F::kHasKink)
+        map<T>(count, body);
+    else
+        map_flushed<T>(count, body);
 }
 
 // `<name>_forward(x, y)` and `<name>_backward(dy, kept, dx)` for both types; options, such as a

@@ -1,8 +1,11 @@
 #include "core/amx.h"
 
-#if defined(__AVX512F__) && defined(__linux__)
+#if defined(__AVX512F__)
+#include <cpuid.h>
+#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 #endif
 
 namespace handgrad {
@@ -22,15 +25,18 @@ bool handed_out() {
 
 // CPUID leaf 7: EDX bits 22 and 24 say AMX-BF16 and AMX-TILE.
 bool amx_present() {
-    unsigned a = 7, b, c = 0, d;
-    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    return (d >> 22 & 1) && (d >> 24 & 1);
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 1);
 }
 
 // Constructors and destructors cannot be compiled for another target.
 __attribute__((target("amx-tile"))) void load_configuration(const void* config) {
     see_memory(config);
     _tile_loadconfig(config);
+}
+__attribute__((target("amx-tile"))) void store_configuration(void* config) {
+    _tile_storeconfig(config);
+    see_memory(config);
 }
 __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 
@@ -39,6 +45,7 @@ __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 bool amx_granted() { return amx_present() && handed_out(); }
 
 AmxTiles::AmxTiles(int rows, int pairs) {
+    store_configuration(before_);
     struct alignas(64) {
         std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
         std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -50,7 +57,13 @@ AmxTiles::AmxTiles(int rows, int pairs) {
     load_configuration(&config);
 }
 
-AmxTiles::~AmxTiles() { release(); }
+AmxTiles::~AmxTiles() {
+    // A palette of 0 says that the tiles were nobody's.
+    if (before_[0] == 0)
+        release();
+    else
+        load_configuration(before_);
+}
 
 namespace {
 

@@ -28,13 +28,17 @@ constexpr long kAmxTerms = kAmxSide;
 constexpr long kAmxPairs = kAmxTerms / 2;
 
 // The tiles are this thread's as long as one of these lives: 0 to 3 for sums, 4 and 5 for left
-// operands, both of so many rows, 6 and 7 for right ones, of so many pairs of terms.
+// operands, both of so many rows, 6 and 7 for right ones, of so many pairs of terms. Their shapes
+// are then what they were before, as where the handler of a signal computes amid a product.
 class AmxTiles {
   public:
     explicit AmxTiles(int rows = 16, int pairs = 16);
     ~AmxTiles();
     AmxTiles(const AmxTiles&) = delete;
     AmxTiles& operator=(const AmxTiles&) = delete;
+
+  private:
+    alignas(64) unsigned char before_[64];
 };
 
 // What a thread holds while it multiplies these entries: AMX's tiles if they are its pairs.

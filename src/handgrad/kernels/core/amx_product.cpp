@@ -98,7 +98,8 @@ void multiply_amx(long rows, long columns, long depth, const StridedPack<float>&
             float* own_sums = scratch<float>(Scratch::kSums, (end - begin) * kSumsSize);
             own({begin, end}, some, panels, some.count() * kSquarePairs);
             const AmxTiles registers;
-            for (long q = 0; q < shared.count(); q++)
+            for (long q = 0; q < shared.count(); q++) {
+                breathe();
                 for (long s = 0; s < some.count(); s += step)
                     for (long t = begin; t < end; t++) {
                         const Pair* x = panels + ((t - begin) * some.count() + s) * kSquarePairs;
@@ -113,6 +114,7 @@ void multiply_amx(long rows, long columns, long depth, const StridedPack<float>&
                         const long i = down ? t : q, j = down ? q : t;
                         finish(a.at(i), a.lanes_of(i), b.at(j), b.lanes_of(j), tile, kAmxSide);
                     }
+            }
         });
     }
 }

@@ -5,6 +5,7 @@
 
 #include "core/binding.h"
 #include "core/gil.h"
+#include "core/lengths.h"
 #include "core/rows.h"
 #include "core/vectormath.h"
 
@@ -17,12 +18,9 @@ struct Sight {
     const bool* mask = nullptr;
     long mask_batch = 0, mask_state = 0, mask_step = 0;
 
-    Sight(long all, const std::optional<Indices>& some, const std::optional<StridedIn<bool>>& given)
-        : steps(all), lengths(some ? some->data() : nullptr) {
-        if (some)
-            for (long n = 0; n < some->size(); n++)
-                if (lengths[n] < 0 || lengths[n] > steps)
-                    throw nb::index_error("a length beyond the steps");
+    Sight(long batch, long all, const std::optional<Indices>& some,
+          const std::optional<StridedIn<bool>>& given)
+        : steps(all), lengths(checked_lengths(some, batch, all)) {
         if (!given) return;
         mask = given->data();
         mask_batch = given->stride(0);

@@ -1,6 +1,5 @@
 #include "core/bf16.h"
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -236,12 +235,5 @@ const char* bf16_unit_name() {
     constexpr const char* names[] = {"none", "avx512_bf16", "amx"};
     return names[static_cast<int>(bf16_unit())];
 }
-
-namespace {
-std::atomic<bool> precision = false;
-}  // namespace
-
-bool precision_bf16() { return precision.load(std::memory_order_relaxed); }
-void set_precision_bf16(bool on) { precision.store(on, std::memory_order_relaxed); }
 
 }  // namespace handgrad

@@ -25,10 +25,6 @@ enum class Bf16Unit { kNone, kAvx512, kAmx };
 Bf16Unit bf16_unit();
 const char* bf16_unit_name();
 
-// Whether float32 products are rounded to bfloat16 now; `set` only where there is a unit.
-bool precision_bf16();
-void set_precision_bf16(bool on);
-
 // Multiply-adds on the unit in registers alone, for the peak meter: operations of so many rounds.
 double bf16_multiply_adds(long rounds);
 
@@ -64,9 +60,8 @@ namespace detail {
 template <std::size_t... I>
 __attribute__((target("avx512bf16"))) inline __m512i zip_halves(__m512bh halves,
                                                                 std::index_sequence<I...>) {
-    typedef std::int16_t Halves __attribute__((vector_size(kVectorBytes)));
-    return (__m512i)__builtin_shufflevector((Halves)halves, (Halves)halves,
-                                            (I / 2 + I % 2 * kLanes<float>)...);
+    const auto values = (Vec<std::int16_t>)halves;
+    return (__m512i)shuffle<static_cast<int>(I / 2 + I % 2 * kLanes<float>)...>(values, values);
 }
 }  // namespace detail
 

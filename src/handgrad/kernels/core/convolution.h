@@ -96,8 +96,8 @@ class InputGradient {
                                  conv.kernel_values(),
                                  conv.kernel_size(),
                                  conv.taps()};
-        for (long y = 0; y < conv.stride_h; y++)
-            for (long x = 0; x < conv.stride_w; x++)
+        for (long y = 0; y < std::min(conv.stride_h, conv.height); y++)
+            for (long x = 0; x < std::min(conv.stride_w, conv.width); x++)
                 parts_.emplace_back(y, x, frame_, kernels, taps_met(y, x, down.low, across.low));
     }
 
@@ -107,7 +107,6 @@ class InputGradient {
         for (const Part& part : parts_) {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
             const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
-            if (rows <= 0 || columns <= 0) continue;
             const bool joined = conv_.stride_h == 1 && conv_.stride_w == 1;
             part.sum.run(values, group, rows, columns, 1, joined,
                          [&](long j, long lane, const auto& row) {

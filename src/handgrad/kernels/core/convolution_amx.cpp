@@ -258,6 +258,7 @@ void KernelGradient<AmxPair>::add(const float* image, const float* dz, float* su
     for (long n = 0; n < conv_.kernel_w; n++) {
         const Half* columns = columns_of(image, n);
         for (long m = 0; m < conv_.kernel_h; m++) {
+            breathe();
             const long row = m * conv_.dilation_h;
             for (long tile = 0; tile < channels_.tiles; tile += 2) {
                 const Half* first =

@@ -20,12 +20,13 @@
 
 namespace handgrad {
 
-// So many rows in tiles of at most 16, equal ones.
+// So many rows in tiles of at most 16, equal ones; a tile that is configured has one at least.
 struct TileRows {
     long tiles;
     int rows;
     explicit TileRows(long all)
-        : tiles((all + 15) / 16), rows(static_cast<int>((all + tiles - 1) / tiles)) {}
+        : tiles((all + 15) / 16),
+          rows(all == 0 ? 1 : static_cast<int>((all + tiles - 1) / tiles)) {}
     long padded() const { return tiles * rows; }
 };
 
@@ -69,6 +70,7 @@ class TapSum<AmxPair> {
             const Pair* kernel = packed_.data() + (group * panels_ + q) * panel_size();
             const AmxTiles registers(TileRows(lanes).rows, pairs_.rows);
             for (long j = 0; j < rows; j += together) {
+                breathe();
                 const long some = std::min(together, rows - j), tiles = some * pieces;
                 const auto place = [&](long t) {
                     return image + (j + t / pieces) * step * row_pitch_ + t % pieces * 16;

@@ -1,6 +1,7 @@
 // The sizes of a convolution, and what follows from them alone.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "core/frame.h"
@@ -23,8 +24,11 @@ struct Convolution {
     long kernel_values() const { return group_filters() * taps(); }
 };
 
-// The sizes as the Python side lists them.
-inline Convolution convolution_of(const std::vector<long>& s) {
+// The sizes as the Python side lists them. An array: to read them takes no memory, which a caster of
+// nanobind could not do without.
+using ConvolutionSizes = std::array<long, 16>;
+
+inline Convolution convolution_of(const ConvolutionSizes& s) {
     return {s[0], s[1], s[2],  s[3],  s[4],  s[5],  s[6],  s[7],
             s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
 }

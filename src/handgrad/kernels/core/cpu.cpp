@@ -1,30 +1,15 @@
-// Which of the compiled instruction sets this CPU runs, best first; for handgrad.kernels.
+// Instruction sets and features of this CPU, for handgrad.kernels and `handgrad info`.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
-#include <string>
+#include "core/instruction_sets.h"
 
 namespace nb = nanobind;
 
 namespace {
 
-nb::tuple supported() {
+nb::tuple runs() {
     nb::list names;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512vl");
-    if (v4) names.append("x86-64-v4");
-    if (v3) names.append("x86-64-v3");
-    names.append("x86-64");
-#elif defined(__aarch64__)
-    names.append("arm64");
-#else
-    names.append("generic");
-#endif
+    for (const char* name : handgrad::instruction_sets()) names.append(name);
     return nb::tuple(names);
 }
 
@@ -46,6 +31,6 @@ nb::tuple features() {
 }  // namespace
 
 NB_MODULE(_cpu, m) {
-    m.def("supported", &supported, "Compiled instruction sets this CPU runs, best first.");
+    m.def("runs", &runs, "Instruction sets this CPU runs, best first, compiled or not.");
     m.def("features", &features, "CPU features the kernels can use.");
 }

@@ -51,7 +51,8 @@ const T* framed(const Frame& frame, const T* image) {
     T* inside = target + above * row_step;
     std::fill(target, inside, T(0));
     std::fill(inside + high * row_step, target + frame.values(), T(0));
-    for (long c = 0; c < frame.channels; c++)
+    for (long c = 0; c < frame.channels; c++) {
+        breathe();
         for (long first = 0; first < step; first++) {
             const long before = std::max(left - first + step - 1, 0L) / step;
             const long x = first + before * step - left;
@@ -64,6 +65,7 @@ const T* framed(const Frame& frame, const T* image) {
                 for (long k = before + count; k < run; k++) row[k] = T(0);
             }
         }
+    }
     return target;
 }
 

@@ -3,19 +3,20 @@
 
 #include <nanobind/nanobind.h>
 
-#include <optional>
-
 namespace handgrad {
 
 // Gives the interpreter away for work on this many values; for less it is not worth the hand-over.
 class WithoutGil {
   public:
-    explicit WithoutGil(long values) {
-        if (values > 10000) release_.emplace();
+    explicit WithoutGil(long values) : state_(values > 10000 ? PyEval_SaveThread() : nullptr) {}
+    ~WithoutGil() {
+        if (state_ != nullptr) PyEval_RestoreThread(state_);
     }
+    WithoutGil(const WithoutGil&) = delete;
+    WithoutGil& operator=(const WithoutGil&) = delete;
 
   private:
-    std::optional<nanobind::gil_scoped_release> release_;
+    PyThreadState* state_;
 };
 
 }  // namespace handgrad

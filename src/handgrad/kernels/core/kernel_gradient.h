@@ -29,6 +29,7 @@ class KernelGradient {
 
     // sums += patchesᵀ · dz for one image and group.
     void add(const T* image, const T* dz, T* sums) const {
+        if (conv_.taps() == 0) return;  // no channels
         const auto* values = Operand<V>::for_places(frame_, image);
         const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * row_step()};
         const long tiles = (conv_.taps() + kTileRows - 1) / kTileRows;
@@ -38,9 +39,11 @@ class KernelGradient {
             const int width = sums_.width_of(q);
             Operand<V>::pack_places(packed, places, width, {dz, conv_.positions(), 1},
                                     q * sums_.kWidth, sums_.lanes_of(q));
-            for (long t = 0; t < conv_.taps(); t += most)
+            for (long t = 0; t < conv_.taps(); t += most) {
+                breathe();
                 correlate_tile(static_cast<int>(std::min(most, conv_.taps() - t)), width, places,
                                values, offsets_.data() + t, packed, sums + sums_.at(q) + t * width);
+            }
         }
     }
 

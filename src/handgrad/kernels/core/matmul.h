@@ -201,7 +201,8 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
             const T* panels_b = shared.b == nullptr
                                     ? own_b
                                     : shared.b + first * strip_b + (s - steps.begin) * cut.size_b;
-            for (long t = tiles.begin; t < tiles.end; t++)
+            for (long t = tiles.begin; t < tiles.end; t++) {
+                breathe();
                 for (long q = some.begin; q < some.end; q++) {
                     const long own = once ? turn ^= 1 : (t - tiles.begin) * group + q - first;
                     Sum* sum = shared.sums != nullptr
@@ -233,6 +234,7 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                     else
                         finish(row, rows, column, cut.panels.lanes(q), sum, width);
                 }
+            }
         }
         writer.write_all();
     }

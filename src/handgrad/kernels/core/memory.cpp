@@ -1,146 +1,238 @@
-// Output arrays from memory that is used again.
+// Blocks of memory that are used again.
 //
-// A training step frees what the step before allocated, in the same sizes. Blocks that NumPy gives
-// back are therefore kept, by size, for the next array: steady-state training touches no fresh
-// pages. Small arrays are left to NumPy, whose own cache is as good.
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+// A training step frees what the step before allocated, in the same sizes. Blocks that are given
+// back are therefore kept, by size, for whoever asks next: steady-state training touches no fresh
+// pages. Sizes are rounded up to classes, eight for each power of two, and of every class no more
+// is kept than was in use at once lately: in this window of time and the one before. A peak that is
+// over is thus given back to the system within two windows of other work, of about a second each.
 #include "core/memory.h"
 
-#include <numpy/arrayobject.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <new>
-#include <vector>
+#include <utility>
 
-#include "core/binding.h"
+#include "core/clock.h"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace handgrad {
 namespace {
 
-constexpr std::size_t kSmall = 32 << 10;
+constexpr std::size_t kLine = 64;
 constexpr std::size_t kHugePage = 2 << 20;
-// A block goes back to the system where blocks in use and blocks kept would come to this much more
-// than were ever in use at once: a new size seldom finds a block that fits it.
-constexpr std::size_t kSpare = std::size_t(512) << 20;
+constexpr std::size_t kLargest = std::size_t(1) << 62;
+// A block goes back to the system where blocks in use and blocks kept would come to so much more
+// than were in use at once lately, or to half as much more: a block fits no other size, and those
+// that a step uses one after another are all to be kept.
+constexpr std::size_t kSpare = std::size_t(64) << 20;
+// A window ends after a second, but not before so many blocks were taken, as the steps of a large
+// model are longer; and in any case after half a minute.
+constexpr long kWindow = 1'000'000'000, kLongestWindow = 30 * kWindow, kTakes = 1024;
+// Memory given back below the top of malloc's heap stays there until malloc is asked to trim it.
+constexpr std::size_t kWorthTrimming = 8 << 20;
+
+constexpr int kSteps = 8, kClasses = 63 * kSteps;
+
+struct SizeClass {
+    std::size_t capacity;
+    std::size_t index;
+};
+
+SizeClass class_of(std::size_t size) {
+    const auto round_up = [](std::size_t n, std::size_t unit) {
+        return (n + unit - 1) / unit * unit;
+    };
+    size = round_up(std::max(size, kLine), size >= kHugePage ? kHugePage : kLine);
+    const int octave = std::bit_width(size) - 1;
+    const std::size_t step = std::size_t(1) << (octave - 3);
+    // Rounded up, it may be the first class of the next octave; the index goes on by itself.
+    const std::size_t steps = (size + step - 1) / step;
+    return {steps * step, static_cast<std::size_t>(octave) * kSteps + steps - kSteps};
+}
+
+void* system_block(std::size_t capacity) noexcept {
+    const std::size_t alignment = capacity >= kHugePage ? kHugePage : kLine;
+    void* block = std::aligned_alloc(alignment, capacity);
+#if defined(MADV_HUGEPAGE)
+    if (block != nullptr && capacity >= kHugePage) madvise(block, capacity, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+// The list of a class's free blocks goes through the blocks themselves: nothing here allocates.
+struct Link {
+    Link* next;
+};
+
+void free_all(Link* list, std::size_t bytes) noexcept {
+    while (list != nullptr) std::free(std::exchange(list, list->next));
+#if defined(__GLIBC__)
+    if (bytes >= kWorthTrimming) malloc_trim(0);
+#else
+    (void)bytes;
+#endif
+}
 
 class Store {
   public:
-    void* take(std::size_t size) {
-        std::lock_guard lock(mutex_);
-        if (kExactBlocks) {
-            void* block = exact_block(size);
-            sizes_[block] = size;
-            return block;
+    MemoryBlock take(std::size_t size) {
+        const auto [capacity, index] = class_of(size);
+        Removed removed;
+        void* block = nullptr;
+        {
+            std::lock_guard lock(mutex_);
+            Class& one = classes_[index];
+            one.used++;
+            one.peak = std::max(one.peak, one.used);
+            used_ += capacity;
+            peak_ = std::max(peak_, used_);
+            if (one.free != nullptr) {
+                block = std::exchange(one.free, one.free->next);
+                one.kept--;
+                kept_ -= capacity;
+            }
+            pass_time(1, removed);
         }
-        const std::size_t alignment = size >= kHugePage ? kHugePage : 64;
-        const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-        // A block up to an eighth too large still serves.
-        const auto found = free_.lower_bound(rounded);
-        if (found != free_.end() && found->first <= rounded + rounded / 8) {
-            void* block = found->second.back();
-            kept_ -= found->first;
-            note_use(block, found->first);
-            found->second.pop_back();
-            if (found->second.empty()) free_.erase(found);
-            return block;
+        free_all(removed.list, removed.bytes);
+        if (block == nullptr) block = system_block(capacity);
+        if (block == nullptr) {
+            // What is kept for other sizes may be what is missing.
+            release();
+            block = system_block(capacity);
         }
-        void* block = std::aligned_alloc(alignment, rounded);
-        if (block == nullptr) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-        if (size >= kHugePage) madvise(block, rounded, MADV_HUGEPAGE);
-#endif
-        note_use(block, rounded);
-        return block;
+        if (block == nullptr) {
+            std::lock_guard lock(mutex_);
+            classes_[index].used--;
+            used_ -= capacity;
+            throw std::bad_alloc();
+        }
+        return {block, capacity};
     }
 
-    void give_back(void* block) {
-        std::lock_guard lock(mutex_);
-        const auto entry = sizes_.find(block);
-        const std::size_t size = entry->second;
-        sizes_.erase(entry);
-        if (kExactBlocks) return std::free(block);
-        used_ -= size;
-        if (used_ + kept_ + size > most_used_ + kSpare) return std::free(block);
-        kept_ += size;
-        free_[size].push_back(block);
+    void give_back(MemoryBlock block) noexcept {
+        const auto [capacity, index] = class_of(block.capacity);
+        {
+            std::lock_guard lock(mutex_);
+            Class& one = classes_[index];
+            one.used--;
+            used_ -= capacity;
+            const std::size_t peak = std::max(peak_, last_peak_);
+            if (used_ + kept_ + capacity <= peak + std::max(peak / 2, kSpare)) {
+                one.free = new (block.data) Link{one.free};
+                one.kept++;
+                kept_ += capacity;
+                return;
+            }
+        }
+        std::free(block.data);
     }
+
+    void note_small(long count) noexcept {
+        Removed removed;
+        {
+            std::lock_guard lock(mutex_);
+            pass_time(count, removed);
+        }
+        free_all(removed.list, removed.bytes);
+    }
+
+    void release() noexcept {
+        Removed removed;
+        {
+            std::lock_guard lock(mutex_);
+            for (std::size_t i = 0; i < kClasses; i++) remove(i, 0, removed);
+        }
+        free_all(removed.list, std::max(removed.bytes, kWorthTrimming));
+    }
+
+    void lock() { mutex_.lock(); }
+    void unlock() { mutex_.unlock(); }
 
   private:
-    void note_use(void* block, std::size_t size) {
-        sizes_[block] = size;
-        used_ += size;
-        most_used_ = std::max(most_used_, used_);
+    struct Class {
+        Link* free = nullptr;
+        long kept = 0, used = 0, peak = 0, last_peak = 0;
+    };
+    struct Removed {
+        Link* list = nullptr;
+        std::size_t bytes = 0;
+    };
+
+    // All free blocks of a class but these, from its list to the other.
+    void remove(std::size_t index, long keep, Removed& removed) {
+        Class& one = classes_[index];
+        // The capacity of class `index`, which class_of() made of octave and steps.
+        const std::size_t capacity = (index % kSteps + kSteps) << (index / kSteps - 3);
+        while (one.kept > keep) {
+            Link* block = one.free;
+            one.free = block->next;
+            block->next = removed.list;
+            removed.list = block;
+            removed.bytes += capacity;
+            one.kept--;
+            kept_ -= capacity;
+        }
+    }
+
+    void pass_time(long takes, Removed& removed) {
+        takes_ += takes;
+        const long now = coarse_time(), passed = now - window_;
+        if (passed < kWindow || (takes_ < kTakes && passed < kLongestWindow)) return;
+        for (std::size_t i = 6 * kSteps; i < kClasses; i++) {
+            Class& one = classes_[i];
+            if (one.kept > 0)
+                remove(i, std::max(std::max(one.peak, one.last_peak) - one.used, 0L), removed);
+            one.last_peak = std::exchange(one.peak, one.used);
+        }
+        last_peak_ = std::exchange(peak_, used_);
+        window_ = now;
+        takes_ = 0;
     }
 
     std::mutex mutex_;
-    std::map<std::size_t, std::vector<void*>> free_;
-    std::map<void*, std::size_t> sizes_;
-    std::size_t kept_ = 0, used_ = 0, most_used_ = 0;
+    Class classes_[kClasses];
+    std::size_t kept_ = 0, used_ = 0, peak_ = 0, last_peak_ = 0;
+    long window_ = 0, takes_ = 0;
 };
 
-// Never destroyed: arrays may outlive every static object of the module.
-Store& blocks() {
-    static Store* store = new Store;
-    return *store;
-}
+// Of a type without a destructor: arrays may outlive every static object of the module.
+constinit Store store;
 
 }  // namespace
 
-void* take_block(std::size_t bytes) { return blocks().take(bytes); }
-void give_back_block(void* block) { blocks().give_back(block); }
-
-namespace {
-
-void release(PyObject* capsule) { give_back_block(PyCapsule_GetPointer(capsule, nullptr)); }
-
-// Takes over the reference to `type`.
-nb::object new_array(int axes, const npy_intp* shape, PyArray_Descr* type) {
-    std::size_t bytes = static_cast<std::size_t>(PyDataType_ELSIZE(type));
-    for (int i = 0; i < axes; i++) bytes *= static_cast<std::size_t>(shape[i]);
-    PyObject* array;
-    if (bytes < kSmall) {
-        array = PyArray_Empty(axes, shape, type, 0);
-    } else {
-        void* data = take_block(bytes);
-        array = PyArray_NewFromDescr(&PyArray_Type, type, axes, shape, nullptr, data,
-                                     NPY_ARRAY_CARRAY, nullptr);
-        PyObject* owner = PyCapsule_New(data, nullptr, release);
-        if (array != nullptr) PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner);
-    }
-    if (array == nullptr) throw nb::python_error();
-    return nb::steal(array);
+// A fork waits for the lock, so that the child has the store as it is between two calls.
+void handle_forks_of_memory() {
+    if (pthread_atfork([] { store.lock(); }, [] { store.unlock(); }, [] { store.unlock(); }) != 0)
+        throw std::bad_alloc();
 }
 
-nb::object empty(nb::handle shape, nb::handle dtype) {
-    struct Lengths : PyArray_Dims {
-        ~Lengths() { PyDimMem_FREE(ptr); }
-    } lengths{};
-    PyArray_Descr* type = nullptr;
-    if (!PyArray_IntpConverter(shape.ptr(), &lengths) ||
-        !PyArray_DescrConverter(dtype.ptr(), &type))
-        throw nb::python_error();
-    return new_array(lengths.len, lengths.ptr, type);
+MemoryBlock take_block(long count, long size) {
+    std::size_t bytes;
+    if (count < 0 || __builtin_mul_overflow(static_cast<std::size_t>(count), size, &bytes) ||
+        bytes > kLargest)
+        throw std::bad_alloc();
+    if (!kExactBlocks) return store.take(bytes);
+    void* block = nullptr;
+    if (posix_memalign(&block, kLine, bytes) != 0) throw std::bad_alloc();
+    return {block, bytes};
 }
 
-nb::object empty_like(nb::handle array) {
-    auto* like = reinterpret_cast<PyArrayObject*>(array.ptr());
-    if (!PyArray_Check(like)) throw nb::type_error("empty_like takes an array of NumPy");
-    PyArray_Descr* type = PyArray_DESCR(like);
-    Py_INCREF(type);
-    return new_array(PyArray_NDIM(like), PyArray_DIMS(like), type);
+void give_back_block(MemoryBlock block) noexcept {
+    if (kExactBlocks)
+        std::free(block.data);
+    else
+        store.give_back(block);
 }
 
-const Registrar registrar([](nb::module_& m) {
-    if (_import_array() < 0) throw nb::python_error();
-    m.def("empty", &empty, "shape"_a, "dtype"_a,
-          "An uninitialised C-contiguous array; large ones come from memory used before.");
-    m.def("empty_like", &empty_like, "array"_a, "The same, of the shape and type of another.");
-});
+void note_small_arrays(long count) noexcept { store.note_small(count); }
+void release_blocks() noexcept { store.release(); }
 
-}  // namespace
 }  // namespace handgrad

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
 namespace handgrad {
 
@@ -11,33 +9,43 @@ namespace handgrad {
 // an overrun is seen.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kExactBlocks = true;
+#elif defined(__has_feature)
+constexpr bool kExactBlocks = __has_feature(address_sanitizer);
 #else
 constexpr bool kExactBlocks = false;
 #endif
 
-// A block of exactly this size, on a cache line; std::free releases it.
-inline void* exact_block(std::size_t size) {
-    void* block = nullptr;
-    if (posix_memalign(&block, 64, size) != 0) throw std::bad_alloc();
-    return block;
-}
+// A block on a cache line, and how many bytes it really has: give_back_block wants to know.
+struct MemoryBlock {
+    void* data = nullptr;
+    std::size_t capacity = 0;
+};
 
-void* take_block(std::size_t bytes);
-void give_back_block(void* block);
+// Throws std::bad_alloc where the system has no more, and for sizes below 0 or beyond 2⁶².
+MemoryBlock take_block(long count, long size);
+void give_back_block(MemoryBlock block) noexcept;
+
+// Tells the store that so many arrays too small for it were made: it reckons time in these too.
+void note_small_arrays(long count) noexcept;
+
+// To be called once, before the first fork.
+void handle_forks_of_memory();
+
+// Gives every block that is kept and not in use back to the system.
+void release_blocks() noexcept;
 
 // A temporary of `count` values for the duration of one call.
 template <class T>
 class Temporary {
   public:
-    explicit Temporary(long count)
-        : data_(static_cast<T*>(take_block(static_cast<std::size_t>(count) * sizeof(T)))) {}
-    ~Temporary() { give_back_block(data_); }
+    explicit Temporary(long count) : block_(take_block(count, static_cast<long>(sizeof(T)))) {}
+    ~Temporary() { give_back_block(block_); }
     Temporary(const Temporary&) = delete;
     Temporary& operator=(const Temporary&) = delete;
-    T* data() const { return data_; }
+    T* data() const { return static_cast<T*>(block_.data); }
 
   private:
-    T* data_;
+    MemoryBlock block_;
 };
 
 }  // namespace handgrad

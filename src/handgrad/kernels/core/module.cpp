@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/binding.h"
+#include "core/memory.h"
 #include "core/simd.h"
 #include "core/threads.h"
 
@@ -20,8 +21,13 @@ Registrar::Registrar(void (*bind)(nb::module_&)) { binders().push_back(bind); }
 }  // namespace handgrad
 
 NB_MODULE(HANDGRAD_MODULE, m) {
-    m.def("get_threads", &handgrad::get_threads);
-    m.def("set_threads", &handgrad::set_threads, "count"_a);
+    handgrad::handle_forks_of_memory();
+    handgrad::handle_forks_of_threads();
     m.attr("vector_bytes") = handgrad::kVectorBytes;
+#if defined(__clang__)
+    m.attr("compiler") = __VERSION__;
+#else
+    m.attr("compiler") = "GCC " __VERSION__;
+#endif
     for (auto bind : handgrad::binders()) bind(m);
 }

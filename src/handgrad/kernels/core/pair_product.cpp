@@ -55,7 +55,7 @@ __attribute__((target("avx512bf16"))) void round_in_place(float* values, long co
 
 __attribute__((target("avx512bf16"))) void round_left(Pair* left, const float* values, long pitch,
                                                       long rows, long terms) {
-    const auto mask = static_cast<__mmask32>((1ul << terms) - 1);
+    const auto mask = static_cast<__mmask32>((std::uint64_t{1} << terms) - 1);
     for (long i = 0; i < rows; i++, values += pitch) {
         const __m512 first = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), values);
         const __m512 second =

@@ -21,8 +21,10 @@ inline void keep(V& v) {
     asm volatile("" : "+v"(v));
 #elif defined(__x86_64__)
     asm volatile("" : "+x"(v));
-#else
+#elif defined(__aarch64__)
     asm volatile("" : "+w"(v));
+#else
+    asm volatile("" : "+m"(v));
 #endif
 }
 

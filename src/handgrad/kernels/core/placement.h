@@ -6,6 +6,7 @@
 #if defined(__linux__)
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 #endif
 
 namespace handgrad {
@@ -14,8 +15,8 @@ namespace handgrad {
 
 inline int current_core() { return sched_getcpu(); }
 
-// CPU time in ns: it stands still while the system has put the thread aside. Asking for it makes
-// Linux settle the accounts of a thread that runs, and perhaps put it aside: seldom is better.
+// CPU time in ns: it stands still while the system has preempted the thread. Asking for it makes
+// Linux settle the accounts of a thread that runs, and perhaps preempt it: seldom is better.
 inline long cpu_time(pthread_t thread) {
     clockid_t clock;
     timespec time;
@@ -23,9 +24,31 @@ inline long cpu_time(pthread_t thread) {
     return time.tv_sec * 1'000'000'000L + time.tv_nsec;
 }
 
-// Keeps a thread on one core or off it. If it waits for a core it moves at once; if it sleeps, when
-// it is woken. Nothing happens where that leaves it no core that it may use.
-class Hold {
+// The cores that the process may use: those of its main thread. `known` is false where there are
+// more than a cpu_set_t has room for.
+struct Affinity {
+    cpu_set_t cores;
+    bool known;
+
+    static Affinity of_process() {
+        Affinity found;
+        CPU_ZERO(&found.cores);
+        found.known = sched_getaffinity(getpid(), sizeof found.cores, &found.cores) == 0;
+        return found;
+    }
+    int count() const { return known ? CPU_COUNT(&cores) : 0; }
+    bool operator==(const Affinity& other) const {
+        return known == other.known && CPU_EQUAL(&cores, &other.cores);
+    }
+    void give_to(pthread_t thread) const {
+        if (known) pthread_setaffinity_np(thread, sizeof cores, &cores);
+    }
+};
+
+// Keeps a thread on one core or off it, until it is released. If it waits for a core it moves at
+// once; if it sleeps, when it is woken. Nothing happens where that leaves it no core that it may
+// use, and what somebody else has set meanwhile stays.
+class ScopedAffinity {
   public:
     void on(pthread_t thread, int core) {
         cpu_set_t one;
@@ -46,20 +69,23 @@ class Hold {
     }
 
     void release(pthread_t thread) {
-        if (held_) pthread_setaffinity_np(thread, sizeof allowed_, &allowed_);
+        if (!held_) return;
         held_ = false;
+        cpu_set_t now;
+        if (pthread_getaffinity_np(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &left_))
+            pthread_setaffinity_np(thread, sizeof allowed_, &allowed_);
     }
 
   private:
     template <class Left>
     void confine(pthread_t thread, const Left& left_of) {
         if (pthread_getaffinity_np(thread, sizeof allowed_, &allowed_) != 0) return;
-        const cpu_set_t left = left_of(allowed_);
-        if (CPU_COUNT(&left) == 0) return;
-        held_ = pthread_setaffinity_np(thread, sizeof left, &left) == 0;
+        left_ = left_of(allowed_);
+        if (CPU_COUNT(&left_) == 0) return;
+        held_ = pthread_setaffinity_np(thread, sizeof left_, &left_) == 0;
     }
 
-    cpu_set_t allowed_;
+    cpu_set_t allowed_, left_;
     bool held_ = false;
 };
 
@@ -68,7 +94,14 @@ class Hold {
 inline int current_core() { return -1; }
 inline long cpu_time(pthread_t) { return -1; }
 
-struct Hold {
+struct Affinity {
+    static Affinity of_process() { return {}; }
+    int count() const { return 0; }
+    bool operator==(const Affinity&) const { return true; }
+    void give_to(pthread_t) const {}
+};
+
+struct ScopedAffinity {
     void on(pthread_t, int) {}
     void off(pthread_t, int) {}
     void release(pthread_t) {}

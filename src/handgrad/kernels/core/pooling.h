@@ -2,16 +2,20 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
+#include <array>
+
+#include "core/threads.h"
 
 namespace handgrad {
+
+// The sizes as the Python side lists them.
+using PoolingSizes = std::array<long, 13>;
 
 struct Pooling {
     long planes, height, width, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
     long dilation_h, dilation_w, out_h, out_w;
 
-    // The sizes as the Python side lists them.
-    explicit Pooling(const std::vector<long>& s)
+    explicit Pooling(const PoolingSizes& s)
         : planes(s[0]),
           height(s[1]),
           width(s[2]),
@@ -59,6 +63,7 @@ struct Pooling {
         for (long m = 0; m < kernel_h; m++) {
             const long y = j * stride_h + m * dilation_h - pad_h;
             if (y < 0 || y >= height) continue;
+            if (kernel_w * out_w >= 4096) breathe();
             for (long n = 0; n < kernel_w; n++) visit(y, n * dilation_w - pad_w);
         }
     }

@@ -1,29 +1,30 @@
 // Recording: the calls of kernels that a piece of Python makes, kept with their arguments, to be
 // made again without Python.
 //
-// Every kernel is reached through a `Kernel`, a callable that passes its arguments on and, while a
-// recording is being made on this thread, notes them there. What a call reads and writes are the
-// same arrays each time, so a new batch is copied to where the first one was. A call that answers
-// with a value has told Python something that a replay could not: it ends the recording. Passing a
-// call on costs some 40 ns.
+// Every kernel is reached through a `Kernel`, a callable that makes the settings of the caller's
+// context those of the call, passes its arguments on and, while a recording is being made on this
+// thread, notes them there. A replayed call reads and writes the same arrays each time, so a new
+// batch is copied to where the first one was. A call that answers with a value has told Python
+// something that a replay could not: it ends the recording. Passing a call on costs some 60 ns.
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
-#include <nanobind/stl/string.h>
 #include <numpy/arrayobject.h>
 #include <structmember.h>
 
 #include <cstring>
+#include <new>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "core/binding.h"
+#include "core/settings.h"
 
 namespace handgrad {
 namespace {
 
 class Recording;
-thread_local Recording* being_made = nullptr;
+HANDGRAD_THREAD_LOCAL Recording* being_made = nullptr;
 
 class Recording {
   public:
@@ -33,17 +34,21 @@ class Recording {
     Recording& operator=(const Recording&) = delete;
     ~Recording() { end(); }
 
-    void begin() { being_made = this; }
+    void begin() {
+        settings_ = current_settings();
+        being_made = this;
+    }
     void end() {
         if (being_made == this) being_made = nullptr;
     }
 
     // Nothing is replayed any more, and `why` says why not.
-    void spoil(const std::string& why) {
+    void spoil(const char* why) {
         if (why_.empty()) why_ = why;
         calls_.clear();
     }
-    const std::string& why() const { return why_; }
+    const char* why() const { return why_.c_str(); }
+    long bytes() const { return bytes_; }
     std::size_t size() const { return calls_.size(); }
 
     void note(PyObject* function, PyObject* const* arguments, std::size_t count, PyObject* names) {
@@ -59,8 +64,8 @@ class Recording {
         if (bytes_ > most_bytes_) spoil("its arrays take more memory than a recording may");
     }
 
-    // Every call once more, in order, on another batch; false, and nothing done, if its arrays have
-    // other shapes or types or do not lie in one piece.
+    // Every call once more, in order, on another batch, at the precision it was recorded with;
+    // false, and nothing done, if its arrays have other shapes or types or do not lie in one piece.
     bool replay(nb::tuple batch) const {
         const Py_ssize_t count = PyTuple_GET_SIZE(batch_.ptr());
         if (PyTuple_GET_SIZE(batch.ptr()) != count) return false;
@@ -74,8 +79,12 @@ class Recording {
         struct Replaying {
             Replaying() { replaying = true; }
             ~Replaying() { replaying = false; }
-        } scope;
-        for (const Call& call : calls_) call.make();
+        } replay_scope;
+        const CallScope scope({current_settings().threads, settings_.bf16});
+        for (const Call& call : calls_) {
+            call.make();
+            breathe();
+        }
         return true;
     }
 
@@ -107,9 +116,12 @@ class Recording {
                PyArray_SAMESHAPE(array, place);
     }
 
+    // A view keeps all of the array whose memory it shows.
     void count_bytes(PyObject* argument) {
         if (!PyArray_Check(argument)) return;
         auto* array = reinterpret_cast<PyArrayObject*>(argument);
+        for (PyObject* base; (base = PyArray_BASE(array)) != nullptr && PyArray_Check(base);)
+            array = reinterpret_cast<PyArrayObject*>(base);
         if (counted_.insert(PyArray_DATA(array)).second)
             bytes_ += static_cast<long>(PyArray_NBYTES(array));
     }
@@ -119,6 +131,7 @@ class Recording {
     std::unordered_set<void*> counted_;
     long bytes_ = 0;
     long most_bytes_;
+    CallSettings settings_;
     std::string why_;
 };
 
@@ -131,15 +144,23 @@ struct Kernel {
 PyObject* call_kernel(PyObject* self, PyObject* const* arguments, std::size_t count,
                       PyObject* names) {
     PyObject* function = reinterpret_cast<Kernel*>(self)->function;
-    PyObject* answer = PyObject_Vectorcall(function, arguments, count, names);
-    if (being_made != nullptr && answer != nullptr) {
-        if (answer == Py_None)
-            being_made->note(function, arguments,
-                             static_cast<std::size_t>(PyVectorcall_NARGS(count)), names);
-        else
-            being_made->spoil("a kernel answered with a value");
+    try {
+        const CallScope scope(current_settings());
+        nb::object answer = nb::steal(PyObject_Vectorcall(function, arguments, count, names));
+        if (being_made != nullptr && answer.is_valid()) {
+            if (answer.is_none())
+                being_made->note(function, arguments,
+                                 static_cast<std::size_t>(PyVectorcall_NARGS(count)), names);
+            else
+                being_made->spoil("a kernel answered with a value");
+        }
+        return answer.release().ptr();
+    } catch (nb::python_error& error) {
+        error.restore();
+    } catch (const std::bad_alloc&) {
+        PyErr_NoMemory();
     }
-    return answer;
+    return nullptr;
 }
 
 void destroy_kernel(PyObject* self) {
@@ -181,10 +202,11 @@ const Registrar registrar([](nb::module_& m) {
         .def("end", &Recording::end)
         .def("spoil", &Recording::spoil, "why"_a)
         .def_prop_ro("why", &Recording::why)
+        .def_prop_ro("bytes", &Recording::bytes)
         .def("__len__", &Recording::size)
         .def("replay", &Recording::replay, "batch"_a);
     m.def("kernel", &kernel, "function"_a);
-    m.def("spoil_recording", [](const std::string& why) {
+    m.def("spoil_recording", [](const char* why) {
         if (being_made != nullptr) being_made->spoil(why);
     });
 });

@@ -3,16 +3,14 @@
 #include <array>
 #include <utility>
 
+#include "core/memory.h"
+
 namespace handgrad {
 namespace {
 
 // Terms of a sum that are added in one turn of its loop, with what is done on the way. Sanitizers
 // add so much to each that compiling eight takes minutes.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kTermsTogether = 2;
-#else
-constexpr int kTermsTogether = 8;
-#endif
+constexpr int kTermsTogether = kExactBlocks ? 2 : 8;
 
 template <class T, int Rows, int Vectors, int Pitch>
 void multiply(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate, long pitch,

@@ -12,6 +12,8 @@
 
 namespace handgrad {
 
+static_assert(sizeof(long) == 8, "sizes and positions are long: 64 bits of it are needed");
+
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
 constexpr int kVectorRegisters = 32;
@@ -28,6 +30,7 @@ constexpr int kVectorRegisters = 16;
 
 namespace detail {
 template <class T>
+    requires std::is_arithmetic_v<T>
 struct VectorOf {
     typedef T type __attribute__((vector_size(kVectorBytes)));
 };
@@ -112,6 +115,19 @@ inline void copy_values(T* target, const T* source, long count) {
     if (i < count) store_some(target + i, load_some(source + i, count - i), count - i);
 }
 
+// Lanes of a, followed by those of b, by number. GCC 11 has only the older of the two builtins.
+template <int... I, class V>
+inline V shuffle(V a, V b) {
+#if __has_builtin(__builtin_shufflevector)
+    return __builtin_shufflevector(a, b, I...);
+#else
+    using Index =
+        std::conditional_t<sizeof(Lane<V>) == 2, std::int16_t,
+                           std::conditional_t<sizeof(Lane<V>) == 4, std::int32_t, std::int64_t>>;
+    return __builtin_shuffle(a, b, Vec<Index>{I...});
+#endif
+}
+
 template <class V>
 inline V maximum(V a, V b) {
     return a > b ? a : b;
@@ -126,7 +142,7 @@ namespace detail {
 // Lane i is lane i + By of v, counted round.
 template <int By, class V, std::size_t... I>
 inline V rotate(V v, std::index_sequence<I...>) {
-    return __builtin_shufflevector(v, v, ((I + By) % sizeof...(I))...);
+    return shuffle<static_cast<int>((I + By) % sizeof...(I))...>(v, v);
 }
 // The lower half of the lanes with the upper one, again and again until one is left.
 template <int Half, class V, class Combine>
@@ -161,12 +177,12 @@ inline Vec<T> lane_numbers() {
 namespace detail {
 template <class T, std::size_t... I>
 inline Vec<T> zip_low(Vec<T> a, Vec<T> b, std::index_sequence<I...>) {
-    return __builtin_shufflevector(a, b, (I % 2 ? kLanes<T> + I / 2 : I / 2)...);
+    return shuffle<static_cast<int>(I % 2 ? kLanes<T> + I / 2 : I / 2)...>(a, b);
 }
 template <class T, std::size_t... I>
 inline Vec<T> zip_high(Vec<T> a, Vec<T> b, std::index_sequence<I...>) {
     constexpr int half = kLanes<T> / 2;
-    return __builtin_shufflevector(a, b, (I % 2 ? kLanes<T> + half + I / 2 : half + I / 2)...);
+    return shuffle<static_cast<int>(half + (I % 2 ? kLanes<T> + I / 2 : I / 2))...>(a, b);
 }
 }  // namespace detail
 
@@ -174,7 +190,7 @@ namespace detail {
 // Every second value of those from low[0] to high's last, which lies 2 · lanes - 2 further.
 template <class T, std::size_t... I>
 inline Vec<T> every_second(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
-    return __builtin_shufflevector(low, high, (I < kLanes<T> / 2 ? 2 * I : 2 * I + 1)...);
+    return shuffle<static_cast<int>(I < kLanes<T> / 2 ? 2 * I : 2 * I + 1)...>(low, high);
 }
 }  // namespace detail
 
@@ -198,7 +214,7 @@ inline Vec<T> load_strided(const T* p, long stride, long count) {
 namespace detail {
 template <int First, class T, std::size_t... I>
 inline Vec<T> in_turn(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
-    return __builtin_shufflevector(low, high, (First + 2 * static_cast<int>(I))...);
+    return shuffle<(First + 2 * static_cast<int>(I))...>(low, high);
 }
 }  // namespace detail
 

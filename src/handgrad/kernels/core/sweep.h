@@ -9,12 +9,14 @@
 namespace handgrad {
 
 // step(parameter, gradient, slots...) changes references to vectors of all values, in place. The
-// gradient is multiplied by `scale` on the way: clipping takes no pass of its own.
+// gradient is multiplied by `scale` on the way: clipping takes no pass of its own. Subnormal values
+// become 0: without gradients moments decay to them and would stay there.
 template <class T, class Step, class... Slots>
 void sweep(const Step& step, double scale, Out<T> parameter, In<T> gradient, Slots... slots) {
     const WithoutGil unlocked(parameter.size());
+    const Uninterrupted whole;
     const T factor = T(scale);
-    map<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
+    map_flushed<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
         Vec<T> value = lanes.load(p);
         auto with = [&](auto... state) {
             step(value, Vec<T>(factor * lanes.load(g)), state...);

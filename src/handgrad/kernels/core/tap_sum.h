@@ -97,6 +97,7 @@ class TapSum {
         for (long q = 0; q < panels_.count(); q++) {
             const int width = panels_.width_of(q);
             for (long first = 0; first < rows; first += together) {
+                breathe();
                 const long some = std::min(together, rows - first);
                 for (long j = first; j < first + some; j++) {
                     const Range met = rows_met(j * step);

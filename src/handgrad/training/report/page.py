@@ -17,7 +17,7 @@ from handgrad.data.ragged import Sequences
 from handgrad.layers.base import Layer, walk
 from handgrad.layers.recurrent import Recurrent
 from handgrad.models.cls_encoder import ClsEncoder
-from handgrad.training.checkpoint import write_atomically
+from handgrad.training.files import write_atomically
 from handgrad.training.folder import Run
 from handgrad.training.progress import clock
 from handgrad.training.report.charts import Series, figure, line_chart
@@ -84,7 +84,7 @@ def write_report(
         + "\n".join(section for section in sections if section)
         + "\n</main>\n</body>\n</html>\n"
     )
-    write_atomically(run.report, page.encode())
+    write_atomically(run.report, page.encode(errors="backslashreplace"))
 
 
 def _percent(value: float, digits: int = 2) -> str:
@@ -400,7 +400,7 @@ def _facts(run: Run, summary: Mapping[str, Any]) -> str:
         for name, value, form in shown
         if value is not None
     )
-    config = escape(run.config.read_text("utf-8"))
+    config = escape(run.read_config())
     return _section(
         "The run",
         "",

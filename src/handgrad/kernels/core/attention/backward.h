@@ -64,7 +64,10 @@ class BackwardPiece {
         for (long key = 0; key < keys_; key += kBlockKeys<Entry>) {
             const long here = std::min(kBlockKeys<Entry>, keys_ - key);
             gather_keys(key, here);
-            for (long u = 0; u < piece_.units(); u++) add_block(u, key, here);
+            for (long u = 0; u < piece_.units(); u++) {
+                breathe();
+                add_block(u, key, here);
+            }
             write_keys(dk, key, here, sums_k_, q_rows_.pitch(), call_.features);
             write_keys(dv, key, here, sums_v_, dy_rows_.pitch(), call_.values);
         }

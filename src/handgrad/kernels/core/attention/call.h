@@ -80,7 +80,7 @@ struct Call {
 
     // How many keys the query t and those before it may look at, mask and bias aside.
     long keys_until(long n, long t) const {
-        long count = lengths == nullptr ? keys : std::clamp(long(lengths[n]), 0L, keys);
+        long count = lengths == nullptr ? keys : long(lengths[n]);
         if (causal) count = std::clamp(offset + t + 1, 0L, count);
         return count;
     }

@@ -39,8 +39,10 @@ class ForwardPiece {
             q_.pack(0, rows_, pitch_);
             std::fill_n(sums_, v_.rows() * kWide<T>, T(0));
             RunningSoftmax<T> softmax;
-            for (long key = 0; key < call_.keys_of(b); key += kBlockKeys<Entry>)
+            for (long key = 0; key < call_.keys_of(b); key += kBlockKeys<Entry>) {
+                breathe();
                 add_keys(b, key, softmax);
+            }
             write_columns(y.at(b.n, b.h, b.first), y.place, sums_, b.count, call_.values,
                           [&](long at) { return softmax.factor(at); });
             for (long at = 0; at < b.count; at += kLanes<T>)

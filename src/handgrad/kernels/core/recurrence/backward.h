@@ -74,6 +74,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
             }
             if (unprojected)
                 for (long panel = 0; panel < unprojected->panels(); panel++) {
+                    breathe();
                     tiles.multiply(0, dh_t, *unprojected, panel, 0, false);
                     tiles.finish(*unprojected, panel, [&](long i, auto lanes, auto& sums) {
                         lanes.store(dm.data() + i * pitch, sums[0]);
@@ -103,6 +104,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
             }
             if constexpr (kRecurrent)
                 for (long panel = 0; panel < to_h->panels(); panel++) {
+                    breathe();
                     for (int k = 0; k < kSlabs; k++)
                         tiles.multiply(0, *da_t[Cell::kToH[k]], *to_h, panel, k, k > 0);
                     tiles.finish(*to_h, panel, [&](long i, auto lanes, auto& sums) {
@@ -112,6 +114,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                 }
             if (to_x)
                 for (long panel = 0; panel < to_x->panels(); panel++) {
+                    breathe();
                     for (int k = 0; k < kSlabs; k++)
                         tiles.multiply(0, *da_t[Cell::kToX[k]], *to_x, panel, k, k > 0);
                     tiles.finish(*to_x, panel, [&](long i, auto lanes, auto& sums) {

@@ -58,6 +58,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
             }
             tiles.cut(active);
             for (long panel = 0; panel < from_x.panels(); panel++) {
+                breathe();
                 for (int k = 0; k < S; k++) {
                     if (Cell::kFromX[k] >= 0)
                         tiles.multiply(k, x_t, from_x, panel, Cell::kFromX[k], false);
@@ -81,6 +82,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
             if (projection) {
                 projected.cut(active);
                 for (long panel = 0; panel < projection->panels(); panel++) {
+                    breathe();
                     projected.multiply(0, m_t, *projection, panel, 0, false);
                     projected.finish(*projection, panel, [&](long i, auto lanes, auto& sums) {
                         h_new->store(i, lanes, sums[0]);

@@ -3,6 +3,7 @@
 
 #include "core/binding.h"
 #include "core/elementwise.h"
+#include "core/lengths.h"
 #include "core/recurrence/sequences.h"
 
 namespace handgrad::recurrence {
@@ -55,11 +56,18 @@ const T* kept_before(const StepRow& at, const T* kept, const T* initial, long wi
 }
 
 // What a step keeps for backward and nobody reads before: (rows, width), streamed if it is large.
+// Throws IndexError where the array has another size, as that of other lengths has.
 template <class T>
 class Kept {
   public:
-    Kept(T* values, long rows, long width)
-        : values_(values), width_(width), large_(outgrows_caches<T>(rows * width)) {}
+    template <class Values>
+    Kept(const Values& values, long rows, long width)
+        : values_(const_cast<T*>(values.data())),
+          width_(width),
+          large_(outgrows_caches<T>(rows * width)) {
+        if (values.size() != rows * width)
+            throw nb::index_error("what was kept of the steps has the size of other lengths");
+    }
 
     T* at(long row) const { return values_ + row * width_; }
     template <class Lanes>

@@ -30,8 +30,9 @@ class Sequences {
           starts_(static_cast<std::size_t>(steps + 1), 0) {
         std::iota(order_.begin(), order_.end(), 0L);
         if (lengths != nullptr) {
-            std::stable_sort(order_.begin(), order_.end(),
-                             [&](long a, long b) { return lengths[a] > lengths[b]; });
+            std::sort(order_.begin(), order_.end(), [&](long a, long b) {
+                return lengths[a] != lengths[b] ? lengths[a] > lengths[b] : a < b;
+            });
             for (std::size_t k = 0; k < order_.size(); k++) lengths_[k] = lengths[order_[k]];
         }
         long active = batch;

@@ -255,6 +255,7 @@ void weight_gradients(const RowPanels<Number<Entry>>& da,
             const long entries = entries_of<Entry>(whole_terms<Entry>(terms));
             tiles.pack(packed.data(), term, terms);
             for (long panel = begin; panel < end; panel++) {
+                breathe();
                 const int width = da.width(panel);
                 const T* rows = da.at(panel, term);
                 const Entry* values = as_entries(rounded.data(), rows, width, terms);

@@ -1,0 +1,1 @@
+"""Fuzzers: every surface a stranger can reach, under a watchdog. See `fuzz/__main__.py`."""

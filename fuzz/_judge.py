@@ -1,0 +1,218 @@
+"""How far a kernel may be from its reference, and what an error must read like.
+
+The reference is run in float64 on the very values the kernel gets. Most results agree to a few
+units in the last place, or to the table's share of the largest value of the array where nothing
+extreme is among the inputs. The rest is held against the bound of `handgrad.checking.rounding`: a
+running error analysis of the reference's own lines. NaN and infinity stand where the reference in
+float64 or in the arrays' own type has them, with three exceptions that no order of sums can avoid:
+
+- A term whose factor is an exact 0, such as a masked pair, a padded step, another token's row, is
+  NaN in the reference where its other factor is NaN or infinite; kernels may leave it out.
+- The kernels of `PADDED` multiply by the zeros of padding where the reference does not: 0 · ∞.
+- Where an input is near the largest number of its type, a product in another order may overflow;
+  where one is subnormal, a product in another order may lose it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from fuzz.harness import Fault
+from handgrad.checking.rounding.bounded import Bounded, closed
+from handgrad.checking.rounding.model import Arithmetic
+from handgrad.errors import HandgradError
+
+_ARITHMETICS: Final = {
+    "float32": Arithmetic(2.0**-24, 2.0**-126, 2.0**128 * (1 - 2.0**-24)),
+    "float64": Arithmetic(2.0**-53, 2.0**-1022, 2.0**1023 * (2 - 2.0**-52)),
+    "bf16": Arithmetic(2.0**-8, 2.0**-126, 2.0**128 * (1 - 2.0**-8)),
+}
+#: Close enough without a bound: relative to the value, and to the largest of its array.
+_NEAR: Final = {"float32": 1e-6, "float64": 1e-14, "bf16": 2.0**-8}
+_SHARE: Final = {"float32": 1e-5, "float64": 2e-13, "bf16": 4e-2}
+#: The bound follows one way to write a formula; a kernel may round as often again.
+_VARIANTS: Final = {"float32": 4.0, "float64": 8.0, "bf16": 4.0}
+PADDED: Final = ("conv1d", "conv2d", "conv_transpose2d")
+#: What stands for infinity where it is asked which results depend on one, and what is as large.
+HUGE: Final = 1e100
+_LARGE: Final = 1e60
+_LONGEST: Final = 700
+_NOT_FOR_PEOPLE: Final = re.compile(
+    r"incompatible function|Invoked with|nanobind|has no attribute|object at 0x|Traceback"
+)
+
+
+def leaves(nested: Any) -> Iterator[Any]:
+    """What stands in nested tuples, from left to right."""
+    if isinstance(nested, tuple):
+        for part in nested:
+            yield from leaves(part)
+    else:
+        yield nested
+
+
+def mapped(change: Callable[[Any], Any], nested: Any) -> Any:
+    if isinstance(nested, tuple):
+        return tuple(mapped(change, part) for part in nested)
+    return change(nested)
+
+
+def check_sentence(error: HandgradError) -> None:
+    """Raise Fault unless the message is one sentence for a person."""
+    text = str(error)
+    if not text or "\n" in text or len(text) > _LONGEST or _NOT_FOR_PEOPLE.search(text):
+        raise Fault("no sentence", f"{type(error).__name__}: {text!r}")
+
+
+def bounded(array: np.ndarray, precision: str) -> Bounded:
+    """The array as it enters the error analysis."""
+    values = np.array(array, np.float64)
+    return Bounded(values, np.zeros(values.shape), _ARITHMETICS[precision])
+
+
+def bounds_of(nested: Any, precision: str) -> list[tuple[np.ndarray, np.ndarray] | None]:
+    """(value, bound) of every result of the analysis."""
+    found: list[tuple[np.ndarray, np.ndarray] | None] = []
+    for part in leaves(nested):
+        if part is None:
+            found.append(None)
+            continue
+        end = closed(part, _ARITHMETICS[precision])
+        if isinstance(end, Bounded):
+            found.append((end.value, _VARIANTS[precision] * end.error))
+        else:
+            found.append((np.asarray(end), np.zeros(np.shape(end))))
+    return found
+
+
+class Judge:
+    """Holds results of one call against what they should be.
+
+    The first `outputs` of them are those of forward, the others gradients. `own` gives the
+    reference's results in the arrays' own type, `bounds` those with bounds, and
+    `replaced` those of a run in float64 with other numbers where an input is NaN or infinite. They
+    are functions, since they are seldom needed, and give None where they cannot. `extent` gives the
+    smallest and the largest finite magnitude among the inputs, without zeros. `floor` is the
+    size of the terms that cancel in a kernel's formula for one result and not in the reference's.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        outputs: int,
+        precision: str,
+        ordinary: bool,
+        own: Callable[[], Sequence[Any] | None],
+        bounds: Callable[[], Sequence[Any] | None],
+        replaced: Callable[[], Sequence[Any] | None],
+        floor: Callable[[int], float],
+        extent: Callable[[], tuple[float, float]],
+    ) -> None:
+        self.op = op
+        self.outputs = outputs
+        self.precision = precision
+        self.ordinary = ordinary
+        self._own, self._bounds, self._replaced, self._floor = own, bounds, replaced, floor
+        self._extent = extent
+
+    def compare(self, index: int, name: str, found: Any, exact: Any) -> None:
+        """Raise Fault unless result `index` of the call is right."""
+        if exact is None or found is None:
+            if (exact is None) != (found is None):
+                raise Fault("silent mismatch", f"{name} is {found!r}; right: {exact!r}")
+            return
+        found, exact = np.asarray(found), np.asarray(exact)
+        if found.shape != exact.shape:
+            raise Fault("wrong shape", f"{name}: {found.shape}, right: {exact.shape}")
+        got = found.astype(np.float64)
+        near = _NEAR[self.precision]
+        tiny = _ARITHMETICS[self.precision].smallest
+        with np.errstate(all="ignore"):
+            error = np.abs(got - exact)
+            size = np.abs(exact)
+            good = error <= near * size + tiny
+            if good.all():
+                return
+            good |= (got == exact) | (np.isnan(got) & np.isnan(exact))
+            if good.all():
+                return
+            finite = np.isfinite(exact)
+            if self.ordinary and finite.any():
+                scale = float(size[finite].max())
+                good |= error <= _SHARE[self.precision] * scale
+                if good.all():
+                    return
+        good |= self._within_bounds(index, got)
+        if good.all():
+            return
+        good |= self._as_own(index, got)
+        if not good.all():
+            with np.errstate(all="ignore"):
+                good |= self._excepted(index, got, exact)
+        if not good.all():
+            at = tuple(int(i) for i in np.argwhere(~good)[0])
+            raise Fault(
+                self._kind(got[~good], exact[~good]),
+                f"{name}{list(at)} is {got[at]!r}; right: {exact[at]!r} "
+                f"({int((~good).sum())} of {good.size} values are off; {self.precision})",
+            )
+
+    @staticmethod
+    def _kind(got: np.ndarray, exact: np.ndarray) -> str:
+        if (np.isfinite(exact) & np.isfinite(got)).any():
+            return "silent mismatch"
+        return "other places of NaN or infinity"
+
+    def _within_bounds(self, index: int, got: np.ndarray) -> Any:
+        bounds = self._bounds()
+        if bounds is None or index >= len(bounds) or bounds[index] is None:
+            return False
+        value, bound = bounds[index]
+        if value.shape != got.shape:
+            return False
+        if np.isinf(bound).any():  # an error of 0 · ∞ is counted as 0 in the analysis
+            bound = np.where(bound == 0, np.inf, bound)
+        bound = bound + _SHARE[self.precision] * self._floor(index)
+        with np.errstate(all="ignore"):
+            return (np.abs(got - value) <= bound) | np.isinf(bound)
+
+    def _excepted(self, index: int, got: np.ndarray, exact: np.ndarray) -> Any:
+        """Where one of the exceptions holds that stand above."""
+        arithmetic = _ARITHMETICS[self.precision]
+        smallest, largest = self._extent()
+        large = np.maximum(np.abs(exact), largest) > arithmetic.largest / 16
+        good: Any = large & ~np.isfinite(got)
+        if smallest < arithmetic.smallest * 16:
+            good |= np.abs(got - exact) <= np.abs(exact)
+        runs = [found for found in (self._replaced(), self._replaced()) if found is not None]
+        if len(runs) < 2:
+            return good
+        one, other = (np.asarray(run[index]).astype(np.float64) for run in runs)
+        free = (np.abs(one) < _LARGE) & (np.abs(one - other) <= 1e-6 * np.abs(one) + 1e-30)
+        scale = np.abs(one[free]).max(initial=0.0)
+        good |= free & (np.abs(got - one) <= max(1e-3, _SHARE[self.precision]) * scale)
+        signed = (np.abs(one) > _LARGE) & (np.abs(other) > _LARGE) & (one * other > 0)
+        good |= signed & np.isinf(got) & (got * one > 0)
+        good |= ~free & ~signed & ~np.isfinite(got)
+        if index >= self.outputs:  # a gradient of which all terms were left out
+            good |= np.isnan(exact) & (got == 0)
+        if self.op in PADDED:
+            good |= np.isnan(got)
+        return good
+
+    def _as_own(self, index: int, got: np.ndarray) -> Any:
+        """Where the reference in the arrays' own type has the same NaN, infinity, or nearly value.
+
+        Its rounding is of the same kind, so where extremes are involved both may be as far off.
+        """
+        own = self._own()
+        if own is None or own[index] is None:
+            return False
+        value = np.asarray(own[index]).astype(np.float64)
+        with np.errstate(all="ignore"):
+            near = np.abs(got - value) <= 64 * _NEAR[self.precision] * np.abs(value)
+        return near | (got == value) | (np.isnan(got) & np.isnan(value))

@@ -1,0 +1,74 @@
+"""Training that runs away: in which layer numbers first stopped being finite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.layers.base import Layer, walk
+
+
+def layer_of(arrays: Mapping[str, Array]) -> str | None:
+    """The layer nearest to the loss of which one of these arrays has a value that is not finite.
+
+    Gradients come from the loss, so it is the layer where that began. None where all are finite.
+    """
+    for name in reversed(list(arrays)):
+        if not is_finite(arrays[name]):
+            return name.rpartition(".")[0] or "model"
+    return None
+
+
+def find_cause(model: Layer, inputs: Sequence[Any]) -> str:
+    """Why the loss of a batch of finite inputs is not finite, in words: the weights, or a layer."""
+    broken = layer_of(model.parameters)
+    if broken is not None:
+        return f"the weights of the layer {broken} are not finite since the step before"
+    first = _first_output(model, inputs)
+    if first is not None:
+        return f"the output of the layer {first} is the first that is not finite"
+    return "the outputs of all layers are finite, the loss of them is not"
+
+
+def _first_output(model: Layer, inputs: Sequence[Any]) -> str | None:
+    """The layer whose output is the first that is not finite, by running the model again.
+
+    Its buffers and generators are put back afterwards.
+    """
+    buffers = {name: np.array(array) for name, array in model.buffers.items()}
+    states = {name: each.bit_generator.state for name, each in model.generators.items()}
+    found: list[str] = []
+    watched = {id(layer): (name or "model", layer) for name, layer in walk(model)}
+    for name, layer in watched.values():
+        layer.forward = _watching(name, layer, found)  # type: ignore[method-assign]
+    try:
+        with np.errstate(all="ignore"):
+            model.forward(*inputs, training=True)
+    finally:
+        for _, layer in watched.values():
+            del layer.forward
+        model.update_buffers(buffers)
+        for name, generator in model.generators.items():
+            generator.bit_generator.state = states[name]
+    return found[0] if found else None
+
+
+def _watching(name: str, layer: Layer, found: list[str]) -> Any:
+    forward = layer.forward
+
+    def watch(*inputs: Any, **settings: Any) -> Any:
+        result = forward(*inputs, **settings)
+        if not found and not is_finite(result[0]):
+            found.append(name)
+        return result
+
+    return watch
+
+
+def is_finite(array: Any) -> bool:
+    """Whether it has neither NaN nor infinity; what is no array of floats has none."""
+    floats = isinstance(array, np.ndarray) and array.dtype.kind == "f"
+    return not floats or bool(np.isfinite(array).all())

@@ -1,0 +1,211 @@
+"""What the system does to a command: signals, closed pipes, full disks, names, terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from handgrad.training import Interrupted
+from tests.cli.test_train import SMALL
+from tests.training.test_resume import assert_same_run
+
+HERE = [sys.executable, "-m", "handgrad"]
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and names of POSIX")
+
+
+def start(*arguments: str | bytes, **settings) -> subprocess.Popen:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*HERE, *arguments], stdout=pipe, stderr=pipe, **{"text": True, **settings}
+    )
+
+
+@posix
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_saves_and_says_how_to_resume(handgrad, tmp_path, name, code):
+    arguments = ["train", "digits", "--epochs", "12", *SMALL]
+    folder = tmp_path / "stopped"
+    process = start(*arguments, "--out", str(folder))
+    for line in process.stdout:
+        if line.startswith("epoch"):
+            process.send_signal(getattr(signal, name))
+            break
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == code, stderr
+    assert "Traceback" not in stderr
+    assert f"handgrad train --resume {folder}" in stderr
+    assert ("interrupted in epoch" if name == "SIGINT" else f"stopped by {name} in") in stderr
+    for command in (["train", "--resume", folder], [*arguments, "--out", tmp_path / "whole"]):
+        result = handgrad(*command)
+        assert result.exit_code == 0, result.output
+    assert_same_run(folder, tmp_path / "whole")
+
+
+@posix
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
+    """As SIGHUP under nohup."""
+    process = start(
+        *["train", "digits", "--epochs", "3", *SMALL, "--out", str(tmp_path / "run")],
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    for line in process.stdout:
+        if line.startswith("epoch"):
+            process.send_signal(signal.SIGHUP)
+            break
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+
+
+def test_exit_codes_of_signals():
+    assert Interrupted("x").exit_code == 130
+    assert Interrupted("x", 15).exit_code == 143
+
+
+@posix
+def test_a_closed_pipe_saves_the_run(handgrad, tmp_path):
+    arguments = ["train", "digits", "--epochs", "3", *SMALL, "--out"]
+    with start(*arguments, str(tmp_path / "run")) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        stderr = process.stderr.read()
+        assert process.wait(timeout=120) == 2
+    assert stderr.startswith("handgrad: progress cannot be written to standard output: Broken pipe")
+    assert f"saved. Continue with: handgrad train --resume {tmp_path / 'run'}" in stderr
+    assert stderr.count("\n") == 1
+    for command in (["train", "--resume", tmp_path / "run"], [*arguments, tmp_path / "whole"]):
+        assert handgrad(*command).exit_code == 0
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["info"], ["--help"], ["recipes"], ["train", "digits"]])
+def test_a_full_disk_behind_stdout_is_one_sentence(tmp_path, arguments):
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            [*HERE, *arguments], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False
+        )
+    assert found.returncode in (1, 2)
+    stderr = found.stderr.decode()
+    assert "Traceback" not in stderr
+    assert "No space left" in stderr
+    assert stderr.count("\n") == 1
+
+
+@posix
+def test_closed_streams_are_no_tracebacks(tmp_path):
+    command = f"{sys.executable} -m handgrad recipes >&- 2>&-"
+    found = subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False)
+    assert found.returncode in (0, 1, 2)
+
+
+@posix
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8", "latin-1"])
+def test_a_folder_whose_name_is_not_utf8(tmp_path, encoding):
+    folder = os.fsencode(tmp_path) + b"/caf\xe9 \xff"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "COLUMNS": "80"}
+    found = subprocess.run(
+        [*map(os.fsencode, [*HERE, "train", "digits", "--epochs", "1", *SMALL, "--out"]), folder],
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr.decode(errors="replace")
+    report = Path(os.fsdecode(folder), "report.html").read_bytes()
+    report.decode("utf-8")
+    for command in ("evaluate", "train --resume"):
+        again = subprocess.run(
+            [*map(os.fsencode, [*HERE, *command.split()]), folder],
+            capture_output=True,
+            env=environment,
+            check=False,
+        )
+        assert again.returncode == 0, again.stderr.decode(errors="replace")
+
+
+@posix
+def test_data_whose_path_is_not_utf8_are_one_sentence(tmp_path):
+    data = os.fsencode(tmp_path) + b"/caf\xe9.npz"
+    x, y = np.zeros((20, 4), np.float32), np.arange(20) % 2
+    np.savez(tmp_path / "x.npz", x=x, y=y)
+    os.rename(tmp_path / "x.npz", data)
+    (tmp_path / "r.toml").write_text(
+        '[data]\nname = "mine"\n[optimizer]\ntype = "sgd"\n[training]\nepochs = 1\n'
+        '[model]\nlayers = [{type = "dense", features = 2}]\n'
+    )
+    found = subprocess.run(
+        [*map(os.fsencode, [*HERE, "train", str(tmp_path / "r.toml"), "--data"]), data],
+        capture_output=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    stderr = found.stderr.decode(errors="replace")
+    assert found.returncode == 2, stderr
+    assert "Traceback" not in stderr
+    assert "not Unicode" in stderr
+    assert stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_unicode(tmp_path, encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
+    for arguments in (["--help"], ["train", "--help"], ["recipes"], ["info"], ["notes", "softmax"]):
+        found = subprocess.run(
+            [*HERE, *arguments], capture_output=True, env=environment, cwd=tmp_path, check=False
+        )
+        assert b"Traceback" not in found.stderr, arguments
+        assert found.returncode == 0, (arguments, found.stderr)
+
+
+def test_a_name_of_300_characters_is_one_sentence(refused):
+    assert "File name too long" in refused("train", "digits", "--out", "x" * 300)
+    assert "no run here" in refused("evaluate", "x" * 300)
+    assert "no run here" in refused("train", "--resume", "x" * 300)
+
+
+def test_the_help_tells_the_exit_codes(handgrad):
+    text = " ".join(handgrad("--help").output.split())
+    for code in ("0 done", "2 an error", "129, 130, 143"):
+        assert code in text
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\"'&"
+
+
+def test_names_from_data_are_escaped_in_the_report(handgrad, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "d.npz", x=rng.normal(size=(40, 4)), y=np.arange(40) % 2)
+    (tmp_path / "r.toml").write_text(
+        f"[data]\nname = 'mine'\nclasses = [{json.dumps(HOSTILE)}, \"b<i>\"]\n"
+        '[optimizer]\ntype = "sgd"\n[training]\nepochs = 1\n'
+        '[model]\nlayers = [{type = "dense", features = 2}]\n'
+    )
+    folder = tmp_path / "<b onclick=x>run"
+    arguments = ["--data", tmp_path / "d.npz", "--out", folder]
+    result = handgrad("train", tmp_path / "r.toml", *arguments)
+    assert result.exit_code == 0, result.output
+    page = (folder / "report.html").read_text("utf-8")
+    for raw in ("<img src=x", "</script>", "<b onclick", "b<i>"):
+        assert raw not in page
+    assert "&lt;img src=x" in page
+
+
+def test_tokens_and_texts_are_escaped_in_the_report(handgrad, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text((f"a {HOSTILE} b\n") * 200, encoding="utf-8")
+    changes = [
+        *("--set", "model.width=8", "--set", "model.heads=2", "--set", "model.blocks=1"),
+        *("--set", "data.block=16", "--set", "data.blocks=24", "--epochs", "1"),
+    ]
+    folder = tmp_path / "run"
+    result = handgrad("train", "text", "--data", text, "--out", folder, *changes)
+    assert result.exit_code == 0, result.output
+    page = (folder / "report.html").read_text("utf-8")
+    assert "<img src=x" not in page
+    assert "</script>" not in page
