@@ -220,7 +220,7 @@ class AttentionDecoder(Layer):
         return de, dweight_e
 
     def _array(self, name: str, given: Any, before: tuple[Any, ...]) -> Array:
-        """The argument as an array of NumPy in C order, of the parameters' type and (*before, size).
+        """The argument in C order, of the parameters' type and of shape (*before, its size).
 
         Words in `before` are lengths that may be any.
         """
