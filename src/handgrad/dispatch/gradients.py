@@ -105,13 +105,17 @@ def addend(plus: Any, y: Any) -> Any:
 
 
 def check_out(op: str, out: Any, count: int) -> None:
-    """Raise ArgumentError unless `out` has an entry for each of `count` gradients."""
+    """Raise ArgumentError unless `out` has an array, None or SKIP for each of `count` gradients."""
     if not isinstance(out, tuple | list) or len(out) != count:
         found = f"has {len(out)} entries" if isinstance(out, tuple | list) else f"is {shown(out)}"
         raise ArgumentError(
             f"{op}: out {found}; allowed: a tuple of {count}, with an array, None or SKIP for "
             f"each gradient"
         )
+    for entry in out:
+        plain = type(entry) is np.ndarray or entry is None or entry is SKIP
+        if not plain and as_array(entry) is None:
+            raise ArgumentError(f"{op}: out has {shown(entry)}; allowed: an array, None or SKIP")
 
 
 def check_apart(op: str, out: Any, others: Any, same: bool) -> None:
