@@ -259,46 +259,9 @@ Damage = Callable[[bytes, np.random.Generator], bytes]
 _WORDS: Final = (
     *(b"\xff", b"\xc3", b"\xf0\x9f", b"\xed\xa0\x80", b"\0", b"\x1b[31m", b"\x7f", b"\\u0000"),
     *(word.encode() for word in ("²", "١", "\ufeff", "\ufffd", "\u2028", "\x85")),
-    *(
-        word.encode()
-        for word in [
-            "nan",
-            "inf",
-            "-inf",
-            "1e999",
-            "1_0",
-            "0x10",
-            "-1",
-            "1e5",
-            "NaN",
-            "Infinity",
-            "1979-05-27",
-        ]
-    ),
-    *(
-        word.encode()
-        for word in [
-            '"',
-            "'",
-            '"""',
-            ",",
-            ":",
-            "@data",
-            "@classLabel",
-            "[[",
-            "]]",
-            "#",
-            ";;;",
-            "(1)",
-            "(",
-            "%",
-            "?",
-        ]
-    ),
-    *(
-        word.encode()
-        for word in ["true", "null", "{}", "[]", "=", ".", "..", "_", "10000000000000000000"]
-    ),
+    *(b"nan", b"inf", b"-inf", b"1e999", b"1_0", b"0x10", b"-1", b"1e5", b"NaN", b"Infinity"),
+    *(b"1979-05-27", b'"', b"'", b'"""', b",", b":", b"@data", b"@classLabel", b"[[", b"]]"),
+    *(b"#", b";;;", b"(1)", b"(", b"%", b"?", b"true", b"null", b"{}", b"[]", b"=", b".", b".."),
     *(b"\r", b"\n", b"\r\n", b"\t", b"9" * 30, b"9" * 5000, b"0x" + b"f" * 5000, b"[" * 2000),
     *(b"{" * 2000, b"a = " + b"[" * 3000, b"a." * 1500 + b"b = 1", b"a" * 200_000, b"1," * 5000),
 )

@@ -84,8 +84,8 @@ def _change(text: str, rng: np.random.Generator) -> str:
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [path] if path else []
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in items if isinstance(value, dict | list) else ():
+    items: Any = value.items() if isinstance(value, dict) else ()
+    for key, item in enumerate(value) if isinstance(value, list) else items:
         found += _places(item, (*path, key))
     return found
 

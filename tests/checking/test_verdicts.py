@@ -223,3 +223,24 @@ def test_infinite_scores_that_nobody_gave_are_no_fault():
     assert (report.verdict, report.like) == ("right", "softmax"), report
     assert any("not finite" in remark.message for remark in report.remarks)
     assert hg.check((softmax, softmax_backward), like="softmax").verdict == "wrong"
+
+
+def test_an_imaginary_step_vouches_for_nothing_at_a_kink():
+    """np.abs drops the imaginary part, and with it all that a gradient leaves out."""
+
+    def both(x):
+        ordered = np.sort(x, axis=0)
+        return (np.abs(x).sum(), ordered), (x, np.argsort(x, axis=0, kind="stable"))
+
+    def lost(dy, cache):
+        x, order = cache
+        dx = np.zeros_like(x)
+        np.put_along_axis(dx, order, dy[1], axis=0)
+        return dx
+
+    def right(dy, cache):
+        return lost(dy, cache) + dy[0] * np.sign(cache[0])
+
+    x = np.array([[-1.0], [-2.0], [-2.0], [0.0]])
+    assert hg.check((both, right), x).verdict == "right"
+    assert hg.check((both, lost), x).verdict == "wrong"

@@ -71,11 +71,11 @@ def test_exit_codes_of_signals():
 @posix
 def test_a_closed_pipe_saves_the_run(handgrad, tmp_path):
     arguments = ["train", "digits", "--epochs", "3", *SMALL, "--out"]
-    process = start(*arguments, str(tmp_path / "run"))
-    process.stdout.readline()
-    process.stdout.close()
-    stderr = process.stderr.read()
-    assert process.wait(timeout=120) == 2
+    with start(*arguments, str(tmp_path / "run")) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        stderr = process.stderr.read()
+        assert process.wait(timeout=120) == 2
     assert stderr.startswith("handgrad: progress cannot be written to standard output: Broken pipe")
     assert f"saved. Continue with: handgrad train --resume {tmp_path / 'run'}" in stderr
     assert stderr.count("\n") == 1

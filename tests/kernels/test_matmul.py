@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 import handgrad as hg
 from handgrad import kernels
+from handgrad.errors import HandgradError
 from tests.tolerances import assert_close
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="there are no kernels here")
@@ -53,3 +55,22 @@ def test_their_bits_do_not_depend_on_the_threads(dtype: type[np.floating]) -> No
         np.testing.assert_array_equal(found[0], found[1])
         np.testing.assert_array_equal(found[0], found[2])
         assert_close(found[0] / np.sqrt(k), a @ b / np.sqrt(k), np.dtype(dtype).name)
+
+
+A, B = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
+NOT_FLOATS = (None, "a", [[1.0]], 1.0, 1j, object(), A.astype(int), A.astype(object))
+NO_MATRICES = (*NOT_FLOATS, A.view(np.matrix), np.ma.masked_array(A), np.ones((2, 2, 2, 2)))
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("wrong", NO_MATRICES, ids=lambda value: type(value).__name__)
+def test_whatever_is_wrong_is_one_sentence(wrong: Any, engine: str) -> None:
+    read_only = np.zeros((3, 2), np.float32)
+    read_only.flags.writeable = False
+    with hg.engine(engine):
+        calls = [(wrong, B, None), (A, wrong, None), (A, B, read_only)]
+        if wrong is not None:
+            calls.append((A, B, wrong))
+        for arguments in calls:
+            with pytest.raises(HandgradError, match="; allowed"):
+                hg.matmul(*arguments)

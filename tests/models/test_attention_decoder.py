@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from handgrad.errors import ArgumentError, ShapeError
+from handgrad import dispatch
+from handgrad.errors import ArgumentError, HandgradError, ShapeError
 from handgrad.models.attention_decoder import AttentionDecoder
 from handgrad.models.decoder_cells import CELLS
 from handgrad.models.decoder_scores import SCORES
@@ -131,3 +134,82 @@ def test_what_does_not_fit_is_refused() -> None:
         decoder.forward(e, h, s0[:2])
     with pytest.raises(ArgumentError, match="lengths go from 0 to 6; allowed: 0 to 5"):
         decoder.forward(e, h, s0, np.array([0, 6, 1]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"hidden": 0}, "hidden is 0; allowed: 1 to 2147483647"),
+        ({"memory": -1}, "memory is -1; allowed: 1 to 2147483647"),
+        ({"inputs": None}, "inputs is None; allowed: an integer"),
+        ({"hidden": 2.0}, r"hidden is 2\.0; allowed: an integer"),
+        ({"rng": None}, r"rng is None; allowed: a numpy\.random\.Generator"),
+    ],
+)
+def test_sizes_are_looked_at_first(settings: dict[str, Any], sentence: str) -> None:
+    given = {"inputs": 3, "memory": 4, "hidden": 4, "rng": np.random.default_rng(0)} | settings
+    with pytest.raises(ArgumentError, match=f"AttentionDecoder: {sentence}"):
+        AttentionDecoder(**given)
+
+
+@pytest.mark.parametrize("on", ["auto", "reference"])
+def test_what_is_no_array_is_refused(on: str) -> None:
+    decoder = make()
+    e, h, s0 = some(decoder)
+    with dispatch.engine(on):
+        for given in (
+            (None, h, s0),
+            (e, "abc", s0),
+            (e, h, s0.tolist()),
+            (e.astype(np.int64), h, s0),
+            (e, h[:, :0], s0),
+            (e, h, s0, [1, 2, 3]),
+            (e, h, s0, np.array([1.0, 2.0, 3.0])),
+            (e, h, s0, np.array([1, 2**64 - 1, 3], np.uint64)),
+        ):
+            with pytest.raises(HandgradError, match=r"^AttentionDecoder: .*; allowed: "):
+                decoder.forward(*given)
+        y, cache = decoder.forward(e, h, s0)
+        for dy in (None, 3, y[:1], y.astype(np.int64)):
+            with pytest.raises(HandgradError, match=r"^AttentionDecoder: dy .*; allowed: "):
+                decoder.backward(dy, cache)
+        with pytest.raises(ArgumentError, match="the cache is None; allowed"):
+            decoder.backward(y, None)
+        memory = decoder.remember(h)
+        for step in ((e[:, 0, :2], s0), (e[:2, 0], s0), (e[:, 0], s0[:, :2]), (None, s0)):
+            with pytest.raises(HandgradError, match=r"^AttentionDecoder: .*; allowed: "):
+                decoder.step(*step, memory)
+
+
+@pytest.mark.parametrize("on", ["auto", "reference"])
+def test_lengths_changed_after_forward_change_nothing(on: str) -> None:
+    decoder = make()
+    e, h, s0 = some(decoder)
+    lengths = np.array([3, 5, 1])
+    with dispatch.engine(on):
+        y, cache = decoder.forward(e, h, s0, lengths)
+        (_, expected, _), _ = decoder.backward(y, cache)
+        lengths[:] = [2**62, -5, 5]
+        (_, found, _), _ = decoder.backward(y, cache)
+    np.testing.assert_array_equal(found, expected)
+
+
+@each_score
+def test_arrays_may_lie_any_way(score: str) -> None:
+    decoder = make(score)
+    arrays = some(decoder)
+    expected, cache = decoder.forward(*arrays)
+    _, gradients = decoder.backward(expected, cache)
+    for lay in (np.asfortranarray, lambda a: np.repeat(a, 2, -1)[..., ::2], misaligned):
+        y, cache = decoder.forward(*map(lay, arrays))
+        np.testing.assert_array_equal(y, expected)
+        _, found = decoder.backward(lay(y), cache)
+        for name, gradient in gradients.items():
+            np.testing.assert_array_equal(found[name], gradient)
+
+
+def misaligned(array: np.ndarray) -> np.ndarray:
+    memory = np.zeros(array.nbytes + 1, np.uint8)
+    moved = memory[1:].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved

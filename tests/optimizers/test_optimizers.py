@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from handgrad import dispatch, optimizers
-from handgrad.errors import ArgumentError, EngineError, ShapeError
+from handgrad.errors import ArgumentError, EngineError, HandgradError, ShapeError
 from handgrad.layers import FlatArrays
 from handgrad.optimizers import Adam, Momentum, Optimizer, base
 from tests.optimizers.cases import CASES, Case, problem, torch_trajectory
@@ -270,3 +270,39 @@ def test_averaging_rates_are_checked() -> None:
         Adam(betas=(0.9, 1.0))
     with pytest.raises(ArgumentError, match="form is 'heavy'; allowed: averaged, classical"):
         Momentum(form="heavy")
+
+
+NUMBERS = np.ones((3, 4), np.float32)
+WRONG = (
+    None,
+    "a",
+    [1.0],
+    1j,
+    object(),
+    NUMBERS.astype(complex),
+    NUMBERS.astype(object),
+    NUMBERS[0],
+)
+NO_RATE = ("a", [1.0], 1j, object(), NUMBERS, True, float("nan"), 2**2000, -1.0)
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_wrong_is_one_sentence(kind: type[Optimizer], engine: str) -> None:
+    with dispatch.engine(engine):
+        for rate in NO_RATE:
+            with pytest.raises(HandgradError, match="; allowed: "):
+                kind(lr=rate)
+            with pytest.raises(HandgradError, match="; allowed: "):
+                kind(lr=0.1).step({"a": NUMBERS.copy()}, {"a": NUMBERS}, lr=rate)
+        read_only = NUMBERS.copy()
+        read_only.flags.writeable = False
+        for array in (*WRONG, read_only):
+            with pytest.raises(HandgradError, match="; allowed: "):
+                kind(lr=0.1).step({"a": array}, {"a": NUMBERS})
+        for array in WRONG:
+            with pytest.raises(HandgradError, match="; allowed: "):
+                kind(lr=0.1).step({"a": NUMBERS.copy()}, {"a": array})
+        for mapping in (None, NUMBERS, [NUMBERS]):
+            with pytest.raises(HandgradError, match="; allowed: "):
+                kind(lr=0.1).step({"a": NUMBERS.copy()}, mapping)

@@ -80,3 +80,15 @@ def test_a_type_decides_which_keys_there_are(table, message):
 
 def test_a_right_table_comes_back():
     assert check_typed("top", {"type": "a", "size": 2}, {"a": KEYS}) == ("a", {"size": 2})
+
+
+@pytest.mark.parametrize("value", [2**63, 10**400], ids=["64 bits", "large"])
+def test_integers_beyond_63_bits_are_refused(value):
+    assert not Integer(1).fits(value)
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**400), float("inf"), float("nan")], ids=["large", "small", "inf", "nan"]
+)
+def test_numbers_that_no_float_holds_are_refused(value):
+    assert not Number(None).fits(value)

@@ -84,7 +84,7 @@ def main() -> int:
         train(**pieces, out=given.folder, resume=given.resume)
     except Interrupted as stopped:
         print(stopped, file=sys.stderr)
-        return Interrupted.exit_code
+        return stopped.exit_code
     return 0
 
 

@@ -204,18 +204,21 @@ class Checker:
             counted, _ = bounds(pair, done.arrays, done.dy, unit_of(pair) / 2.0)
         except Exception:  # a stranger's function that does not stand being called so
             return {}
-        # A count that explains everything, as where a comparison is in doubt, excuses nothing.
         return {
             name: known
             for name, known in zip(pair.gradients, counted, strict=True)
             if known is not None
-            and size_of(known[1]) <= 1e-6 * max(size_of(known[0]), 1e-3 * _largest(done.dy))
         }
 
     def with_rounding(self, pair: Pair, done: Run, row: GradientRow, counted: Any) -> GradientRow:
         """A row that is wrong, judged again with the rounding within backward."""
         if row.verdict != "wrong" or math.isinf(row.error):
             return row
+        # A count that explains everything, as where a comparison is in doubt, excuses nothing.
+        if counted is not None and size_of(counted[1]) > 1e-6 * max(
+            size_of(counted[0]), 1e-3 * _largest(done.dy)
+        ):
+            counted = None
         again = directional_row(pair, done, row.gradient, self.rng, counted)
         if again.verdict != "wrong":
             return again
@@ -257,7 +260,9 @@ class Checker:
         if np.shape(found) != np.shape(right):
             return True
         counted = self.counted_rounding(pair, done).get(name)
-        if counted is not None and np.all(np.abs(np.asarray(found) - right) <= counted[1]):
+        error = np.abs(np.asarray(found) - right)
+        most = 1e-9 * max(size_of(right), _largest(done.dy))
+        if counted is not None and np.all(error <= np.minimum(counted[1], most)):
             return False
         if beside(pair, done, name, self.rng) != "kink":
             return True

@@ -38,8 +38,8 @@ Seen = Literal["kink", "right", "wrong", "undecided"]
 _FAR: Final = 2.0**-12
 _NEAR: Final = 2.0**-20
 #: Points around at each distance, in pairs on opposite sides; and how many of them are judged.
-_POINTS: Final = 8
-_JUDGED: Final = 4
+_POINTS: Final = 16
+_JUDGED: Final = 6
 #: A choice may lie so many times the spread of the gradients around outside of them: of many
 #: choices at once, a few points around show only some.
 _ROOM: Final = 4.0
@@ -71,8 +71,12 @@ def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
     at_the_point = (*leaves(done.y), np.asarray(done.gradients[name]))
     if not all(np.isfinite(each).all() for each in at_the_point):
         return "undecided"
-    far = list(_around(pair, done, name, _FAR, rng))
-    near = list(_around(pair, done, name, _NEAR, rng))
+    # The same ways out at both distances, so that they lead to the same sides of kinks.
+    seed = int(rng.integers(2**32))
+    far, near = (
+        list(_around(pair, done, name, distance, np.random.default_rng(seed)))
+        for distance in (_FAR, _NEAR)
+    )
     if min(len(far), len(near)) < _JUDGED:
         return "undecided"
     verdicts = [directional_row(pair, each, name, rng).verdict for each in far[:_JUDGED]]
@@ -114,10 +118,9 @@ def _around(
     array = np.asarray(done.arrays[name], dtype=np.float64)
     finite = np.isfinite(array)
     size = root_mean_square(array[finite]) or 1.0
-    for _ in range(_POINTS // 2):
-        signs = rng.choice((-1.0, 1.0), array.shape) * rng.uniform(0.5, 1.0, array.shape)
+    for way in _ways(array, rng):
         for side in (1.0, -1.0):
-            moved = np.where(finite, array + side * distance * size * signs, array)
+            moved = np.where(finite, array + side * distance * size * way, array)
             try:
                 found = run(pair, {**done.arrays, name: moved}, rng, dy=done.dy)
             except TrialFault:
@@ -125,6 +128,17 @@ def _around(
             gradient = np.asarray(found.gradients[name])
             if gradient.shape == array.shape and np.isfinite(gradient).all():
                 yield found
+
+
+def _ways(array: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Ways out of the point in which every value moves: all of them up, all outwards, and others.
+
+    With the first two, a kink that a common shift or a scaling leads over is seen for certain.
+    """
+    drawn = [rng.choice((-1.0, 1.0), array.shape) for _ in range(_POINTS // 2 - 1)]
+    outwards = np.where(array == 0.0, drawn[0], np.sign(array))
+    for signs in (*drawn[1:], outwards, np.ones(array.shape)):
+        yield signs * rng.uniform(0.5, 1.0, array.shape)
 
 
 def _directions(array: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -7,6 +7,7 @@ start with # are passed over.
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.files import StrPath, find_file, read_lines
-from handgrad.data.ragged import Sequences, batch_order
+from handgrad.data.ragged import Ragged, Sequences, batch_order
 from handgrad.data.sources import POOL
 from handgrad.data.subwords import Subwords
 from handgrad.data.tokens import END, PAD, START, Symbols, Tokenizer
@@ -50,7 +51,8 @@ class Pairs:
     """Pairs as text and as tokens; a `Source` of batches for the trainer.
 
     Batches are a `PairBatch` and the targets (N, T), the target and </s>; behind their end they
-    are 0, which the loss has to ignore (`ignore_index=0`).
+    are 0, which the loss has to ignore (`ignore_index=0`). Tokens are kept in as few bytes as the
+    vocabulary needs, and are int64 in batches.
     """
 
     rows: list[Row]
@@ -63,13 +65,13 @@ class Pairs:
     def of(cls, rows: list[Row], source: Tokenizer, target: Tokenizer) -> Pairs:
         """These pairs of texts; <s> stands before every input, </s> behind source and target."""
         start, end = np.array([START]), np.array([END])
-        targets = [target.encode(text) for _, text in rows]
-        return cls(
-            rows,
-            Sequences.of([np.append(source.encode(text), end) for text, _ in rows], PAD),
-            Sequences.of([np.append(start, tokens) for tokens in targets], PAD),
-            Sequences.of([np.append(tokens, end) for tokens in targets], PAD),
-        )
+        sources, inputs, targets = _Tokens(source), _Tokens(target), _Tokens(target)
+        for text, translation in rows:
+            sources.add(source.encode(text), end)
+            tokens = target.encode(translation)
+            inputs.add(start, tokens)
+            targets.add(tokens, end)
+        return cls(rows, sources.done(), inputs.done(), targets.done())
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -82,7 +84,9 @@ class Pairs:
         return np.arange(len(self))
 
     def gather(self, index: Int[Array, "B"]) -> tuple[PairBatch, Array]:
-        return PairBatch(*self.sources[index], *self.inputs[index]), self.targets[index].x
+        batch = (s[index] for s in (self.sources, self.inputs, self.targets))
+        sources, inputs, targets = (Ragged(b.x.astype(np.int64), b.lengths) for b in batch)
+        return PairBatch(*sources, *inputs), targets.x
 
     def take(self, index: Int[Array, "B"]) -> Pairs:
         """The pairs at these places, in this order."""
@@ -100,6 +104,28 @@ class Pairs:
         for source, target in self.rows:
             found.setdefault(source, []).append(target)
         return {source: tuple(targets) for source, targets in found.items()}
+
+
+class _Tokens:
+    """Sequences of tokens as they are put together, in as few bytes as their vocabulary needs."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._dtype = np.min_scalar_type(tokenizer.size - 1)
+        self._values = bytearray()
+        self._lengths = array("q")
+
+    def add(self, *parts: Array) -> None:
+        """One sequence, of these parts."""
+        self._values += np.concatenate(parts).astype(self._dtype).tobytes()
+        self._lengths.append(sum(map(len, parts)))
+
+    def done(self) -> Sequences:
+        """All of them. Raises ArgumentError where there are none."""
+        if not self._lengths:
+            raise ArgumentError("Pairs: there are none; allowed: one pair or more")
+        return Sequences(
+            np.frombuffer(self._values, self._dtype), np.frombuffer(self._lengths, np.int64), PAD
+        )
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,12 @@ def _values(path: Path, number: int, rows: list[str]) -> Array:
 
 def _numbers(row: str, count: int) -> Array | float:
     """The numbers between commas, parsed without a string for each; NaN where one is none."""
+    if count == 1:  # as most are in a file of many short series
+        try:
+            with np.errstate(over="ignore"):
+                return float(np.float32(row))
+        except ValueError:
+            return math.nan
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)

@@ -158,8 +158,8 @@ void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, I
     for_rows<T, 1>(axis, {x.data()}, dx.data(), [&](long row, auto in, T* out) {
         const long c = target.data()[row];
         const T scale = dlosses[row];
-        if (c == ignore_index) {
-            std::fill_n(out, classes, scale * T(0));
+        if (c == ignore_index) {  // 0, or NaN where a score or dloss is not finite
+            std::fill_n(out, classes, scale * (keep.log_sum[row] * T(0)));
             return;
         }
         const T* scores = in[0];

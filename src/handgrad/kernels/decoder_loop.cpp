@@ -7,6 +7,9 @@
 // Sequences do not wait for each other: a thread takes a few through all steps, as many as fill the
 // register tile, and packs the weight once for all of them. Every sum has an order of its own that
 // neither their number nor the threads change.
+#include <initializer_list>
+#include <stdexcept>
+
 #include "core/binding.h"
 #include "core/decoder_cells.h"
 #include "core/decoder_scores.h"
@@ -78,6 +81,14 @@ class Seen {
     Temporary<T> values_, powers_;
 };
 
+// Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them.
+template <class T>
+void check_rows(std::initializer_list<const StridedIn<T>*> arrays) {
+    for (const StridedIn<T>* x : arrays)
+        if (x->shape(2) > 1 && x->stride(2) != 1)
+            throw std::invalid_argument("decoder_loop: a last axis does not lie in one piece");
+}
+
 // y (N, T, H), and what backward needs of every step, time first: the states from s_0 on, the
 // products, the weights, and what the cell keeps of the inputs. The sum of a cell that keeps
 // nothing stands where its state will.
@@ -90,6 +101,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
     const long width = weight.shape(0);
     const auto* checked = checked_lengths(lengths, batch, count);
+    check_rows<T>({&a, &keys, &values});
     nb::gil_scoped_release release;
     auto run = [&]<class Entry>(auto score, auto cell) {
         const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
@@ -173,6 +185,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
     const long width = weight.shape(0), pitch = compared + gates;
     const auto* checked = checked_lengths(lengths, batch, count);
+    check_rows<T>({&keys, &values});
     nb::gil_scoped_release release;
     const Temporary<T> dscores(steps * batch * count);
     const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);

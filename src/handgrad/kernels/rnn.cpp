@@ -23,7 +23,9 @@ struct RnnCell {
     template <class Lanes>
     Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
                   T*) const {
-        da[0] = F{}.gradient(dh, lanes.load(in.y + at.place * in.hidden));
+        // A product even where the slope of relu is 0: of an infinite dh it is NaN, as in the op.
+        const Vec<T> one = splat(T(1));
+        da[0] = dh * F{}.gradient(one, lanes.load(in.y + at.place * in.hidden));
         return Vec<T>{};
     }
 };

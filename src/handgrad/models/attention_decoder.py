@@ -156,7 +156,7 @@ class AttentionDecoder(Layer):
             raise ArgumentError(
                 f"{_OP}: the cache is {shown(cache)}; allowed: one that forward returned"
             )
-        dy = np.ascontiguousarray(as_gradient(_OP, dy, cache.like, "numpy"))
+        dy = np.require(as_gradient(_OP, dy, cache.like, "numpy"), requirements=("C", "A"))
         da, dmemory, ds0, found = cache.run.backward(dy, cache.steps)
         de, dweight_e = self._inputs_backward(da, cache.inputs)
         dh, dweight_c, of_keys = self.score.memory_backward(dmemory, cache.memory)
@@ -185,7 +185,6 @@ class AttentionDecoder(Layer):
 
     def _run(self, a: Array, s0: Array, memory: Memory) -> tuple[Array, Any, ModuleType]:
         """The states of all steps, what their backward needs, and the module that has it."""
-        s0 = np.ascontiguousarray(s0)
         run = implementation(decoder_loop, (a, s0, memory.keys, memory.values))
         y, steps = run.forward(
             self.score, self.cell, a, memory.keys, memory.values, s0, memory.lengths
@@ -221,7 +220,7 @@ class AttentionDecoder(Layer):
         return de, dweight_e
 
     def _array(self, name: str, given: Any, before: tuple[Any, ...]) -> Array:
-        """The argument as an array of NumPy, of the parameters' type and (*before, its size).
+        """The argument as an array of NumPy in C order, of the parameters' type and (*before, size).
 
         Words in `before` are lengths that may be any.
         """
@@ -241,7 +240,7 @@ class AttentionDecoder(Layer):
             raise ShapeError(
                 f"{_OP}: {name} has shape {array.shape}; allowed: ({', '.join(map(str, allowed))})"
             )
-        return array
+        return np.require(array, requirements=("C", "A"))
 
     def output_shape(self, input_shape: Any) -> Shape:
         """(T, H) for e and h of one example, ((T, E), (S, C))."""

@@ -101,6 +101,9 @@ def forward(
     h_i where `mask` is True and i is below its sequence's entry of `lengths`, as far as they are
     given; if it may look nowhere, c_j and all gradients through it are 0.
 
+    A weight of 0, as of a pair that is masked, stands for a product that is left out or is made:
+    what is NaN or infinite there in s, h or dc may or may not reach the results.
+
     Shapes: s (N, J, D), h (N, T, E) with T at least 1, weight_s (A, D), weight_h (A, E), v (A,),
     c (N, J, E); mask broadcasts to (N, J, T); lengths (N,), integers from 0 to T.
     Raises ShapeError where these do not fit, ArgumentError for other lengths (looked at only if

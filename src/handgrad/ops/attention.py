@@ -155,6 +155,9 @@ def forward(
     Each of the G key-value heads serves H/G heads that stand one after another; dk and dv are sums
     over these, dbias is summed over the axes along which bias was broadcast.
 
+    A weight of 0, as of a pair that is masked, stands for a product that is left out or is made:
+    what is NaN or infinite there in q, k, v or dy may or may not reach the results.
+
     Shapes: q (N, H, T, d), k (N, G, S, d), v (N, G, S, d_v), y (N, H, T, d_v); bias and mask
     broadcast to (N, H, T, S); lengths (N,), integers from 0 to S. `rng` is advanced by one float32
     per weight.

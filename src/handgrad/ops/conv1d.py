@@ -79,6 +79,10 @@ def forward(
     V is x with zeros around it, s the stride, d the dilation. Last steps that no move of the
     kernel reaches have gradient 0. Each group sees only its own C / groups channels.
 
+    A weight that is NaN or infinite makes NaN of its products with the zeros around x or dy; a
+    kernel leaves some of these products out, others it makes where the op has none, so that
+    steps at the edges may be NaN on one engine alone. Without channels y is the bias.
+
     Shapes: x (N, C, T), weight (O, C / groups, K), bias (O,), y (N, O, TO) with
     TO = ⌊(T + 2·padding − dilation·(K − 1) − 1) / stride⌋ + 1.
     Raises ShapeError where these do not fit, ArgumentError for an impossible setting.

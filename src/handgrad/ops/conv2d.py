@@ -79,6 +79,10 @@ def forward(
     V is x with zeros around it, s the stride, d the dilation. Last rows and columns that no move
     of the kernel reaches have gradient 0. Each group sees only its own C / groups channels.
 
+    A weight that is NaN or infinite makes NaN of its products with the zeros around x or dy; a
+    kernel leaves some of these products out, others it makes where the op has none, so that
+    places at the edges may be NaN on one engine alone. Without channels y is the bias.
+
     Shapes: x (N, C, H, W), weight (O, C / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
     HO = ⌊(H + 2·padding − dilation·(KH − 1) − 1) / stride⌋ + 1, and WO likewise.
     Raises ShapeError where these do not fit, ArgumentError for an impossible setting.

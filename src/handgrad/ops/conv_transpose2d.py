@@ -124,6 +124,9 @@ def forward(
     gradient is a convolution. `output_padding` adds rows and columns at the end, where conv2d's
     floor division would have left some out; V is 0 there.
 
+    With a weight that is NaN or infinite, places at the edges may be NaN on one engine alone, as
+    in conv2d.
+
     Shapes: x (N, C, H, W), weight (C, O / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
     HO = (H − 1)·stride − 2·padding + dilation·(KH − 1) + output_padding + 1, and WO likewise.
     Raises ShapeError where these do not fit, ArgumentError for an impossible setting.

@@ -88,6 +88,9 @@ def forward(
     `mask` is True and i is below its sequence's entry of `lengths`, as far as they are given; if it
     may look nowhere, c_j and all gradients through it are 0.
 
+    A weight of 0, as of a pair that is masked, stands for a product that is left out or is made:
+    what is NaN or infinite there in s, h or dc may or may not reach the results.
+
     Shapes: s, c (N, J, D), h (N, T, D) with T at least 1; mask broadcasts to (N, J, T); lengths
     (N,), integers from 0 to T.
     Raises ShapeError where these do not fit, ArgumentError for eps < 0 or other lengths (looked at

@@ -116,8 +116,7 @@ def forward(
     Reduced:  "sum"; "none"; "mean": Σ l divided by Σ w[target] over the targets not ignored, or,
               with probabilities, by their number whatever the weights, as in PyTorch
 
-    Scores of an ignored target count as 0, whatever they are. If all targets are ignored, or there
-    are none, loss and gradient are 0 (PyTorch: NaN). A class
+    If all targets are ignored, or there are none, loss and gradient are 0 (PyTorch: NaN). A class
     with q = 0 adds nothing even if its score is −∞. The target and the weights have no gradient.
 
     Shapes: x (C,), (N, C) or (N, C, d1, ..., dK); target that of x without C (indices) or that of x
@@ -131,14 +130,11 @@ def forward(
     axis = _class_axis(x)
     classes = x.shape[axis]
     along_classes = tuple(classes if i == axis else 1 for i in range(len(x.shape)))
-    scores = x
-    if len(target.shape) < len(x.shape):
-        index = xp.expand_dims(target, axis=axis)
-        scores = xp.where(index != ignore_index, x, xp.zeros_like(x))
-    shifted = scores - xp.max(scores, axis=axis, keepdims=True)
+    shifted = x - xp.max(x, axis=axis, keepdims=True)
     log_p = shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
     if len(target.shape) < len(x.shape):
+        index = xp.expand_dims(target, axis=axis)
         class_index = xp.arange(classes, dtype=target.dtype, device=device(x))
         counts = xp.astype(index != ignore_index, x.dtype)
         t = counts * xp.astype(index == xp.reshape(class_index, along_classes), x.dtype)

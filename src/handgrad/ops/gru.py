@@ -198,8 +198,8 @@ def backward(
     rows_da = xp.reshape(da, (rows, da.shape[-1]))
     rows_dv = xp.reshape(dv, (rows, dv.shape[-1]))
     rows_x = xp.reshape(x, (rows, x.shape[-1]))
-    h_steps = h_before if active is None else xp.where(active, h_before, xp.zeros_like(h_before))
-    rows_h = xp.reshape(h_steps, (rows, h.shape[-1]))
+    states_before = in_time_order(h_before, active, False)
+    rows_h = xp.reshape(states_before, (rows, h.shape[-1]))
     dx_run = da @ weight_ih
     dx = in_time_order(dx_run, active, reverse)
     dweight_ih = rows_da.T @ rows_x

@@ -297,8 +297,8 @@ def backward_weights(
     rows_da = xp.reshape(da_steps, (rows, da_steps.shape[-1]))
     rows_x = xp.reshape(x, (rows, x.shape[-1]))
     h_before = h[:, :-1, :]
-    h_steps = h_before if active is None else xp.where(active, h_before, xp.zeros_like(h_before))
-    rows_h = xp.reshape(h_steps, (rows, h.shape[-1]))
+    states_before = in_time_order(h_before, active, False)
+    rows_h = xp.reshape(states_before, (rows, h.shape[-1]))
     dweight_ih = rows_da.T @ rows_x
     dweight_hh = rows_da.T @ rows_h
     dbias_ih = xp.sum(rows_da, axis=0) if has_bias_ih else None

@@ -23,7 +23,7 @@ class Cache(NamedTuple):
 def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
     if len(x.shape) < 2:
         raise ShapeError(f"positional_encoding: x has shape {tuple(x.shape)}; allowed: (..., T, D)")
-    check_places('positional_encoding', x, offset, base)
+    check_places("positional_encoding", x, offset, base)
 
 
 def table(

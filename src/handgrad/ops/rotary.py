@@ -28,7 +28,7 @@ def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
         raise ShapeError(
             f"rotary: x has shape {tuple(x.shape)}; allowed: (..., T, d) with an even d"
         )
-    check_places('rotary', x, offset, base)
+    check_places("rotary", x, offset, base)
 
 
 def angles(

@@ -7,7 +7,7 @@ form is checked here: defaults and finer limits belong to the classes that the v
 from __future__ import annotations
 
 import difflib
-import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -36,7 +36,8 @@ class Integer:
         return f"an integer {_range(self.least, self.most)}"
 
     def fits(self, value: Any) -> bool:
-        return type(value) is int and self.least <= value and _below(value, self.most)
+        # Beyond 63 bits there is no count that means anything.
+        return type(value) is int and self.least <= value < 2**63 and _below(value, self.most)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Number:
         return f"a number {_range(self.least, self.most)}".rstrip()
 
     def fits(self, value: Any) -> bool:
-        if type(value) not in (int, float) or not math.isfinite(value):
+        # An integer of TOML has any size; beyond this one it is no float.
+        if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
             return False
         return (
             (self.least is None or self.least <= value)
