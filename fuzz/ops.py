@@ -13,7 +13,7 @@ import numpy as np
 import handgrad as hg
 from fuzz import _decoder, _optimizers, _products
 from fuzz._calls import Call, draw_call, parameters
-from fuzz._judge import HUGE, Judge, bounded, bounds_of, check_sentence, leaves, mapped
+from fuzz._judge import HUGE, PADDED, Judge, bounded, bounds_of, check_sentence, leaves, mapped
 from fuzz._operands import Operand, evaluated, junk, random_layout, sprinkle
 from fuzz.harness import Case, Fault
 from handgrad import kernels
@@ -194,7 +194,8 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
     def floor(index: int) -> float:
         return _floor(call, exact_dy) if index >= len(outputs) else 0.0
 
-    judge = Judge(call.op, len(outputs), precision, ordinary, own, bounds, replaced, floor, extent)
+    zeros = call.op in PADDED or bool(call.options.get("dropout_p"))
+    judge = Judge(zeros, len(outputs), precision, ordinary, own, bounds, replaced, floor, extent)
     for index, output in enumerate(outputs):
         if np.asarray(output).dtype != call.dtype:
             raise Fault("wrong dtype", f"y is of {np.asarray(output).dtype}")
@@ -361,6 +362,8 @@ def _malformed(rng: np.random.Generator) -> Case:
         name = "unknown"
     operand = call.operands.get(name)
     code = junk(rng, None if operand is None else operand.values)
+    if "padding" in name and code == "2**28":  # hours of honest work
+        code = "2**40"
     if operand is not None and rng.random() < 0.03:
         del call.operands[name]
         code = "missing"
