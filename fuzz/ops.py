@@ -314,6 +314,8 @@ def _backward_again(
     elif way < 0.1:
         cache, what = copy.copy(cache), "with a shallow copy of the cache"
     again = call.module.backward(dy, cache)
+    if what != "again" and any(operand.layout != "C" for operand in call.operands.values()):
+        return  # a copy lies otherwise, and may be summed in another order
     pairs = zip(_bits(again), _bits(gradients), strict=True)
     if any(a != b for i, (a, b) in enumerate(pairs) if i not in skipped):
         raise Fault("other bits", f"backward {what} gives other bits")

@@ -81,11 +81,12 @@ class Seen {
     Temporary<T> values_, powers_;
 };
 
-// Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them.
+// Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them. The
+// strides of an array without values say nothing.
 template <class T>
 void check_rows(std::initializer_list<const StridedIn<T>*> arrays) {
     for (const StridedIn<T>* x : arrays)
-        if (x->shape(2) > 1 && x->stride(2) != 1)
+        if (x->shape(0) * x->shape(1) > 0 && x->shape(2) > 1 && x->stride(2) != 1)
             throw std::invalid_argument("decoder_loop: a last axis does not lie in one piece");
 }
 
