@@ -143,7 +143,7 @@ def _compare(
 
     exact = results(lambda array: array.astype(np.float64))
     judge = Judge(
-        "optimizer",
+        False,
         2**30,
         dtype.name,
         ordinary,

@@ -13,7 +13,7 @@ import numpy as np
 import handgrad as hg
 from fuzz import _decoder, _optimizers, _products
 from fuzz._calls import Call, draw_call, parameters
-from fuzz._judge import HUGE, Judge, bounded, bounds_of, check_sentence, leaves, mapped
+from fuzz._judge import HUGE, PADDED, Judge, bounded, bounds_of, check_sentence, leaves, mapped
 from fuzz._operands import Operand, evaluated, junk, random_layout, sprinkle
 from fuzz.harness import Case, Fault
 from handgrad import kernels
@@ -194,7 +194,8 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
     def floor(index: int) -> float:
         return _floor(call, exact_dy) if index >= len(outputs) else 0.0
 
-    judge = Judge(call.op, len(outputs), precision, ordinary, own, bounds, replaced, floor, extent)
+    zeros = call.op in PADDED or bool(call.options.get("dropout_p"))
+    judge = Judge(zeros, len(outputs), precision, ordinary, own, bounds, replaced, floor, extent)
     for index, output in enumerate(outputs):
         if np.asarray(output).dtype != call.dtype:
             raise Fault("wrong dtype", f"y is of {np.asarray(output).dtype}")
@@ -313,6 +314,8 @@ def _backward_again(
     elif way < 0.1:
         cache, what = copy.copy(cache), "with a shallow copy of the cache"
     again = call.module.backward(dy, cache)
+    if what != "again" and any(operand.layout != "C" for operand in call.operands.values()):
+        return  # a copy lies otherwise, and may be summed in another order
     pairs = zip(_bits(again), _bits(gradients), strict=True)
     if any(a != b for i, (a, b) in enumerate(pairs) if i not in skipped):
         raise Fault("other bits", f"backward {what} gives other bits")
@@ -361,6 +364,8 @@ def _malformed(rng: np.random.Generator) -> Case:
         name = "unknown"
     operand = call.operands.get(name)
     code = junk(rng, None if operand is None else operand.values)
+    if "padding" in name and code == "2**28":  # hours of honest work
+        code = "2**40"
     if operand is not None and rng.random() < 0.03:
         del call.operands[name]
         code = "missing"

@@ -82,7 +82,8 @@ class Seen {
     Temporary<T> values_, powers_;
 };
 
-// Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them.
+// Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them. The
+// strides of an array without values say nothing.
 template <class T>
 void check_rows(std::initializer_list<const StridedIn<T>*> arrays) {
     for (const StridedIn<T>* x : arrays)
