@@ -159,5 +159,5 @@ def test_what_is_no_number_of_this_form(tmp_path, cell):
     for row in (cell, f"1,{cell}", f"{cell},3"):
         channel = ",".join(["1"] * (row.count(",") + 1))
         path.write_text(f"{HEADER}{channel}:{row}:cat\n", encoding="utf-8")
-        with pytest.raises(DataError, match="line 11 has .* expected a finite number"):
+        with pytest.raises(DataError, match=r"line 11 has .* expected a finite number"):
             read_ts(path)
