@@ -151,3 +151,13 @@ def test_a_line_without_an_end(tmp_path, monkeypatch):
     path.write_text(HEADER + "1," * 10_000)
     with pytest.raises(DataError, match="line 11 has 1,000 characters or more"):
         read_ts(path)
+
+
+@pytest.mark.parametrize("cell", ["1_0", "１", "0x10", "1 2", "1;2", "1e", "--1", "nan", "1e39"])
+def test_what_is_no_number_of_this_form(tmp_path, cell):
+    path = tmp_path / "Pets_TRAIN.ts"
+    for row in (cell, f"1,{cell}", f"{cell},3"):
+        channel = ",".join(["1"] * (row.count(",") + 1))
+        path.write_text(f"{HEADER}{channel}:{row}:cat\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"line 11 has .* expected a finite number"):
+            read_ts(path)
