@@ -40,7 +40,10 @@ def test_an_unknown_command_is_code_2():
     ("variable", "message"),
     [
         ("HANDGRAD_ENGINE", "HANDGRAD_ENGINE is 'abacus'; allowed: auto, kernels, reference"),
-        ("HANDGRAD_THREADS", "HANDGRAD_THREADS is 'abacus'; allowed: a whole number from 1"),
+        (
+            "HANDGRAD_THREADS",
+            "HANDGRAD_THREADS is 'abacus'; allowed: a whole number from 1 to 1024",
+        ),
         pytest.param(
             "HANDGRAD_ISA",
             f"HANDGRAD_ISA is 'abacus'; allowed on this machine: {', '.join(kernels.supported)}",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import handgrad as hg
+from handgrad import kernels
 from handgrad.dispatch import cores
 from handgrad.errors import ArgumentError
 from tests.threads.program import needs_kernels, needs_linux, run
@@ -71,6 +72,7 @@ def test_the_most_threads_work() -> None:
     program = """
 import numpy as np
 import handgrad as hg
+from handgrad import kernels
 a = np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32)
 with hg.threads(1):
     expected = hg.matmul(a, a).tobytes()
@@ -94,6 +96,7 @@ import os
 import time
 import numpy as np
 import handgrad as hg
+from handgrad import kernels
 
 a = np.ones((400, 400), np.float32)
 hg.matmul(a, a)
@@ -166,3 +169,9 @@ def write(root: Path, files: dict[str, str]) -> Path:
 )
 def test_quotas_of_control_groups(tmp_path: Path, files: dict[str, str], expected: int) -> None:
     assert cores._quota(write(tmp_path, files)) == expected
+
+
+@needs_kernels
+def test_native_code_and_python_agree_on_the_most() -> None:
+    assert kernels.native is not None
+    assert kernels.native.most_threads == cores.MOST_THREADS
