@@ -58,6 +58,8 @@ NON_FINITE: Final = {
     "spreads it over all rows of dW; the kernel adds to the rows of the tokens alone",
     "tanh": "an infinite dy where y is 1 but for its last digit: 1 - y² may be 0 in one of them",
     "sigmoid": "as tanh",
+    "layer_norm": "eps = 0 on a constant row: the difference from the mean is 0 or its last digit",
+    "standardize": "as layer_norm",
     "*": "finite values whose sums or products overflow: a kernel sums in another order, and its "
     "multiply-add does not round, and so not overflow, in between",
 }

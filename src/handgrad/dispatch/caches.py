@@ -86,7 +86,13 @@ def _kernel_cache(stem: str, kept: Any, like: Any) -> KernelCache:
             f"{stem}: the cache is that of a kernel; allowed where no kernels are compiled: caches "
             f"of the reference"
         )
+    # A copy lays axes out as it likes; any kernel reads what is in C order.
+    kept = kept._make(_in_c_order(value) for value in kept)
     return KernelCache(kernel, kept, like, _seal_of(kept))
+
+
+def _in_c_order(value: Any) -> Any:
+    return np.require(value, requirements="C") if type(value) is np.ndarray else value
 
 
 class _Reference(tuple[Any, ...]):
