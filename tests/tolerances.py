@@ -53,11 +53,14 @@ TOLERANCES: Final = {
 NON_FINITE: Final = {
     "batch_norm": "an infinite gamma: the kernel takes it out of the means of the gradient",
     "cross_entropy": "an infinite class weight: the reference multiplies it with 0 for the classes "
-    "that are no target, which the kernel leaves out",
+    "that are no target, which the kernel leaves out; an infinite dloss where p Σq - q is 0 "
+    "but for its last digit",
     "embedding": "NaN or infinity in dy: the reference is a product with a one-hot matrix and "
     "spreads it over all rows of dW; the kernel adds to the rows of the tokens alone",
     "tanh": "an infinite dy where y is 1 but for its last digit: 1 - y² may be 0 in one of them",
     "sigmoid": "as tanh",
+    "layer_norm": "eps = 0 on a constant row: the difference from the mean is 0 or its last digit",
+    "standardize": "as layer_norm",
     "*": "finite values whose sums or products overflow: a kernel sums in another order, and its "
     "multiply-add does not round, and so not overflow, in between",
 }

@@ -86,12 +86,14 @@ def _all_plain(a: Array, b: Array, out: Array) -> bool:
 
 
 def _written(c: Array, out: Array) -> Array:
+    check_one_library("matmul", {"the product": c, "out": out})
     if tuple(out.shape) != tuple(c.shape) or out.dtype != c.dtype:
         raise ShapeError(
             f"matmul: out has shape {tuple(out.shape)}, {out.dtype}; "
             f"allowed: {tuple(c.shape)}, {c.dtype}"
         )
-    if isinstance(out, np.ndarray) and (type(out) is not np.ndarray or not out.flags.writeable):
+    numpys = isinstance(out, np.ndarray | np.generic)
+    if numpys and (type(out) is not np.ndarray or not out.flags.writeable):
         raise ArgumentError(
             f"matmul: out is {shown(out)}, read-only or of a class of its own; "
             f"allowed: a plain array that can be written to"

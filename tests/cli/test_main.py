@@ -47,7 +47,9 @@ def test_an_unknown_command_is_code_2():
         pytest.param(
             "HANDGRAD_ISA",
             f"HANDGRAD_ISA is 'abacus'; allowed on this machine: {', '.join(kernels.supported)}",
-            marks=pytest.mark.skipif(kernels.native is None, reason="the kernels were not compiled"),
+            marks=pytest.mark.skipif(
+                kernels.native is None, reason="the kernels were not compiled"
+            ),
         ),
     ],
 )

@@ -515,3 +515,17 @@ def test_sizes_beyond_any_memory_are_refused_before_memory_is_asked_for(engine_n
         ):
             with pytest.raises(ShapeError, match="would have shape"):
                 call()
+
+
+@pytest.mark.skipif(kernels.native is None, reason="references read any layout")
+def test_a_copied_cache_of_views_is_read_as_it_lies_now() -> None:
+    """A copy of (N, T, H, d) seen as (N, H, T, d), or of broadcast heads, may lie any way."""
+    heads = _array(2, 5, 3, 4).swapaxes(1, 2)
+    keys = np.broadcast_to(_array(1, 1, 7, 4), (2, 1, 7, 4))
+    values = _array(4, 7, 2, 1).transpose(2, 3, 1, 0).copy(order="K")
+    values = np.moveaxis(np.ascontiguousarray(np.moveaxis(values, 2, 0)), 0, 2)
+    y, cache = ops.attention.forward(heads, keys, values)
+    expected = ops.attention.backward(y, cache)
+    for again in (copy.copy(cache), copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        for found, right in zip(ops.attention.backward(y, again), expected, strict=True):
+            assert (found is None) if right is None else (found == right).all()

@@ -86,16 +86,13 @@ def _kernel_cache(stem: str, kept: Any, like: Any) -> KernelCache:
             f"{stem}: the cache is that of a kernel; allowed where no kernels are compiled: caches "
             f"of the reference"
         )
-    kept = type(kept)._make(_in_rows(value) for value in kept)
+    # A copy lays axes out as it likes; any kernel reads what is in C order.
+    kept = kept._make(_in_c_order(value) for value in kept)
     return KernelCache(kernel, kept, like, _seal_of(kept))
 
 
-def _in_rows(value: Any) -> Any:
-    """An array as kernels read it: the copy of a broadcast view may have its axes in any order."""
-    if not isinstance(value, np.ndarray) or value.ndim == 0 or value.size == 0:
-        return value
-    whole = value.shape[-1] == 1 or value.strides[-1] == value.itemsize
-    return value if whole else np.ascontiguousarray(value)
+def _in_c_order(value: Any) -> Any:
+    return np.require(value, requirements="C") if type(value) is np.ndarray else value
 
 
 class _Reference(tuple[Any, ...]):

@@ -211,8 +211,8 @@ def _dispatched_backward(
             if like is not None:
                 raise
             raise ArgumentError(
-                f"{stem}: the cache and dy do not fit together ({error}); allowed: a cache that "
-                f"{stem}.forward returned, and dy like y"
+                f"{stem}: the fields of the cache and dy do not fit together; "
+                f"allowed: a cache that {stem}.forward returned, and dy like y"
             ) from error
         return written(with_plus(plus, gradients), out)
 

@@ -24,8 +24,9 @@ void normalize_rows(const T* x, const T* gamma, const T* beta, T* y, T* statisti
         const T* values = in[0];
         T mean = T(0);
         if (kCentred)
-            mean =
-                sum<T>(0, width, [=](auto lanes) { return lanes.load(values); }) * one_over_width;
+            // A quotient, as the mean of equal values is that value as often as can be.
+            mean = sum<T>(0, width, [=](auto lanes) { return lanes.load(values); }) /
+                   static_cast<T>(width);
         const T squares = sum<T>(0, width, [=](auto lanes) {
             const Vec<T> centred = lanes.load(values) - mean;
             return Vec<T>(centred * centred);
