@@ -154,3 +154,12 @@ def test_the_first_nan_of_a_window_takes_its_gradient(dtype: Any) -> None:
     np.testing.assert_array_equal(
         max_pool2d.backward(np.ones_like(y), cache)[0, 0], [[0, 2, 0], [0, 0, 0]]
     )
+
+
+@pytest.mark.parametrize("op", [conv1d, conv2d], ids=["conv1d", "conv2d"])
+@pytest.mark.parametrize("junk", [1, (), "x", np.zeros(2), np.zeros((1, 1, 1, 1, 1))])
+def test_gradients_go_into_arrays_of_their_shape_only(op: Any, junk: Any) -> None:
+    axes = 1 if op is conv1d else 2
+    y, cache = op.forward(normal(2, 3, *(4,) * axes), normal(5, 3, *(2,) * axes))
+    with pytest.raises(ArgumentError, match=r"out= has .*; allowed: "):
+        op.backward(normal(*y.shape), cache, out=(junk, None, None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
@@ -26,6 +27,24 @@ class Cache(NamedTuple):
     activation: int
 
 
+@functools.lru_cache(512)
+def _sizes(
+    x: tuple[int, ...],
+    weight: tuple[int, ...],
+    stride: Setting,
+    padding: Setting,
+    dilation: Setting,
+    groups: int,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows and columns of y, and all sizes as native code lists them; x and weight are shapes."""
+    strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
+    kernel = weight[2:]
+    places = moves(x[2:], kernel, strides, paddings, dilations)
+    strides, dilations = where_it_counts(strides, places), where_it_counts(dilations, kernel)
+    sizes = (*x, weight[0], *kernel, *strides, *paddings, *dilations, groups, *places)
+    return places, sizes
+
+
 def forward(
     x: Array,
     weight: Array,
@@ -37,13 +56,9 @@ def forward(
     groups: int = 1,
     activation: str = "identity",
 ) -> tuple[Array, Cache]:
-    strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
-    filters, kernel = weight.shape[0], weight.shape[2:]
-    places = moves(x.shape[2:], kernel, strides, paddings, dilations)
-    strides, dilations = where_it_counts(strides, places), where_it_counts(dilations, kernel)
-    sizes = (*x.shape, filters, *kernel, *strides, *paddings, *dilations, groups, *places)
+    places, sizes = _sizes(x.shape, weight.shape, stride, padding, dilation, groups)
     code = code_of(activation)
-    y = empty((x.shape[0], filters, *places), x.dtype)
+    y = empty((x.shape[0], weight.shape[0], *places), x.dtype)
     a = empty(y.shape, y.dtype) if keeps_input(code) else None
     _forward(x, weight, bias, y, a, sizes, code, 0.01)
     saved = None if code == code_of("identity") else y if a is None else a

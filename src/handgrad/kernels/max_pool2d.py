@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,6 +27,26 @@ class Cache(NamedTuple):
     sizes: tuple[int, ...]
 
 
+@functools.lru_cache(512)
+def _sizes(
+    x: tuple[int, ...],
+    kernel_size: Setting,
+    stride: Setting | None,
+    padding: Setting,
+    dilation: Setting,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows and columns of y, and all sizes as native code lists them, for an x of this shape."""
+    kernel = per_axis(kernel_size, 2)
+    strides = kernel if stride is None else per_axis(stride, 2)
+    paddings, dilations = per_axis(padding, 2), per_axis(dilation, 2)
+    batch, channels, *places = x
+    size = moves(places, kernel, strides, paddings, dilations)
+    kernel, paddings = met_window(places, kernel, strides, paddings, dilations)
+    strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
+    sizes = (batch * channels, *places, *kernel, *strides, *paddings, *dilations, *size)
+    return size, sizes
+
+
 def forward(
     x: Array,
     kernel_size: Setting,
@@ -33,15 +54,8 @@ def forward(
     padding: Setting = 0,
     dilation: Setting = 1,
 ) -> tuple[Array, Cache]:
-    kernel = per_axis(kernel_size, 2)
-    strides = kernel if stride is None else per_axis(stride, 2)
-    paddings, dilations = per_axis(padding, 2), per_axis(dilation, 2)
-    batch, channels, *places = x.shape
-    size = moves(places, kernel, strides, paddings, dilations)
-    kernel, paddings = met_window(places, kernel, strides, paddings, dilations)
-    strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
-    sizes = (batch * channels, *places, *kernel, *strides, *paddings, *dilations, *size)
-    y = empty((batch, channels, *size), x.dtype)
+    size, sizes = _sizes(x.shape, kernel_size, stride, padding, dilation)
+    y = empty((*x.shape[:2], *size), x.dtype)
     winner = empty(y.shape, _PLACES[x.dtype.itemsize])
     _forward(x, y, winner, sizes)
     return y, Cache(winner, x.shape, sizes)

@@ -44,7 +44,9 @@ def validate(
     *,
     count_include_pad: bool = True,
 ) -> None:
-    check_pooling("avg_pool2d", x, kernel_size, stride, padding, (1, 1), can_be_global=True)
+    check_pooling(
+        "avg_pool2d", tuple(x.shape), kernel_size, stride, padding, (1, 1), can_be_global=True
+    )
 
 
 @operation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import array_namespace
@@ -11,6 +12,7 @@ from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops.arguments import check_size, check_vector
 from handgrad.ops.windows import (
+    Setting,
     check_channels,
     check_groups,
     check_plane,
@@ -53,6 +55,23 @@ def validate(
     groups: int = 1,
     dilation: int | tuple[int, int] = 1,
 ) -> None:
+    shapes = tuple(x.shape), tuple(weight.shape)
+    _check_sizes(*shapes, stride, padding, output_padding, groups, dilation)
+    if bias is not None:
+        check_vector("conv_transpose2d", "bias", bias, shapes[1][1] * groups)
+
+
+@functools.lru_cache(512)
+def _check_sizes(
+    x: tuple[int, ...],
+    weight: tuple[int, ...],
+    stride: Setting,
+    padding: Setting,
+    output_padding: Setting,
+    groups: int,
+    dilation: Setting,
+) -> None:
+    """What follows from the shapes of x and weight, and the settings; made once for each."""
     op = "conv_transpose2d"
     check_rank(op, "x", x, "N, C, H, W")
     check_rank(op, "weight", weight, "in, out / groups, KH, KW")
@@ -60,11 +79,9 @@ def validate(
     check_setting(op, "padding", padding, 2, least=0)
     check_setting(op, "output_padding", output_padding, 2, least=0)
     check_setting(op, "dilation", dilation, 2, least=1)
-    in_channels, out_channels, *kernel = weight.shape
+    in_channels, out_channels, *kernel = weight
     check_groups(op, "in", in_channels, groups, out_channels)
     check_channels(op, x, weight, in_channels, groups)
-    if bias is not None:
-        check_vector(op, "bias", bias, out_channels * groups)
     for s, d, extra in zip(
         per_axis(stride, 2), per_axis(dilation, 2), per_axis(output_padding, 2), strict=True
     ):
@@ -74,14 +91,14 @@ def validate(
                 f"{stride!r} or dilation = {dilation!r}"
             )
     places = unpadded_places(
-        x.shape[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
+        x[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
     )
     check_plane(op, "the output with its padding", places)
-    check_size(op, "y", (x.shape[0], out_channels * groups, *places))
-    for size, p, k, n in zip(places, per_axis(padding, 2), kernel, x.shape[2:], strict=True):
+    check_size(op, "y", (x[0], out_channels * groups, *places))
+    for size, p, k, n in zip(places, per_axis(padding, 2), kernel, x[2:], strict=True):
         if size - 2 * p < 1 or k < 1 or n < 1:
             raise ShapeError(
-                f"{op}: x {tuple(x.shape)} and weight {tuple(weight.shape)} make {places} places, "
+                f"{op}: x {x} and weight {weight} make {places} places, "
                 f"less {padding!r} of padding on both sides; allowed: at least 1 place must be left"
             )
 

@@ -9,6 +9,7 @@ condition under the sum, only those (j, m) with j·s + m·d = the place, is `spr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
@@ -27,12 +28,16 @@ Setting = int | Sequence[int]
 
 #: Settings and planes stay below it, so that a position in a plane fits into 32 bits.
 _LIMIT: Final = 2**31
+_INTEGERS: Final = (int, np.integer)
+#: Checks that see shapes and settings alone are made once for each of the latest so many.
+_CHECKS: Final = 512
 
 
 def per_axis(setting: Setting, axes: int) -> tuple[int, ...]:
     """One number for every axis; an int counts for all of them."""
-    given = (setting,) * axes if isinstance(setting, int | np.integer) else setting
-    return tuple(map(int, given))
+    if type(setting) is int:
+        return (setting,) * axes
+    return tuple(map(int, (setting,) * axes if isinstance(setting, _INTEGERS) else setting))
 
 
 def where_it_counts(setting: Sequence[int], count: Sequence[int]) -> tuple[int, ...]:
@@ -170,7 +175,7 @@ def _full(shape: Sequence[int], value: float, like: Array) -> Array:
 
 def check_setting(op: str, name: str, setting: Any, axes: int, *, least: int) -> None:
     """ArgumentError unless it is an int, or one for every axis, from `least` to 2³¹ − 1."""
-    given = (setting,) * axes if isinstance(setting, int | np.integer) else setting
+    given = (setting,) * axes if isinstance(setting, _INTEGERS) else setting
     if (
         not isinstance(given, tuple | list)
         or len(given) != axes
@@ -184,13 +189,13 @@ def check_setting(op: str, name: str, setting: Any, axes: int, *, least: int) ->
 
 def _is_whole(number: Any) -> bool:
     """Whether it is an int, of Python or NumPy, and no bool."""
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
+    return isinstance(number, _INTEGERS) and not isinstance(number, bool)
 
 
-def check_rank(op: str, name: str, x: Array, layout: str) -> None:
-    """ShapeError unless the array has as many axes as `layout`, as in "N, C, H, W"."""
-    if len(x.shape) != layout.count(",") + 1:
-        raise ShapeError(f"{op}: {name} has shape {tuple(x.shape)}; allowed: ({layout})")
+def check_rank(op: str, name: str, shape: Sequence[int], layout: str) -> None:
+    """ShapeError unless there are as many axes as in `layout`, such as "N, C, H, W"."""
+    if len(shape) != layout.count(",") + 1:
+        raise ShapeError(f"{op}: {name} has shape {tuple(shape)}; allowed: ({layout})")
 
 
 def check_moves(
@@ -233,6 +238,25 @@ def check_convolution(
     activation: str,
 ) -> None:
     """Every check of a convolution on x of `layout`; raises ShapeError or ArgumentError."""
+    check_activation(op, activation)
+    shapes = tuple(x.shape), tuple(weight.shape)
+    _check_convolution(op, layout, *shapes, stride, padding, dilation, groups)
+    if bias is not None:
+        check_vector(op, "bias", bias, shapes[1][0])
+
+
+@functools.lru_cache(_CHECKS)
+def _check_convolution(
+    op: str,
+    layout: str,
+    x: tuple[int, ...],
+    weight: tuple[int, ...],
+    stride: Setting,
+    padding: Setting,
+    dilation: Setting,
+    groups: int,
+) -> None:
+    """What follows from the shapes of x and weight, and the settings."""
     kernel_layout = ", ".join(("out", "in / groups", *("K" + n for n in layout[6:].split(", "))))
     axes = kernel_layout.count(",") - 1
     check_rank(op, "x", x, layout)
@@ -240,17 +264,12 @@ def check_convolution(
     check_setting(op, "stride", stride, axes, least=1)
     check_setting(op, "padding", padding, axes, least=0)
     check_setting(op, "dilation", dilation, axes, least=1)
-    check_activation(op, activation)
-    out_channels, in_channels = weight.shape[:2]
+    out_channels, in_channels = weight[:2]
     check_groups(op, "out", out_channels, groups, in_channels)
     check_channels(op, x, weight, in_channels * groups, groups)
-    if bias is not None:
-        check_vector(op, "bias", bias, out_channels)
     settings = per_axis(stride, axes), per_axis(padding, axes), per_axis(dilation, axes)
-    check_moves(op, x.shape[2:], weight.shape[2:], *settings)
-    check_size(
-        op, "y", (*x.shape[:1], out_channels, *moves(x.shape[2:], weight.shape[2:], *settings))
-    )
+    check_moves(op, x[2:], weight[2:], *settings)
+    check_size(op, "y", (x[0], out_channels, *moves(x[2:], weight[2:], *settings)))
 
 
 def check_groups(op: str, side: str, channels: int, groups: int, others: int) -> None:
@@ -265,18 +284,21 @@ def check_groups(op: str, side: str, channels: int, groups: int, others: int) ->
         )
 
 
-def check_channels(op: str, x: Array, weight: Array, channels: int, groups: int) -> None:
-    """ShapeError unless x has as many channels as the weight takes."""
-    if x.shape[1] != channels:
+def check_channels(
+    op: str, x: Sequence[int], weight: Sequence[int], channels: int, groups: int
+) -> None:
+    """ShapeError unless x has as many channels as the weight takes; both are shapes."""
+    if x[1] != channels:
         raise ShapeError(
-            f"{op}: x has shape {tuple(x.shape)}; allowed: {channels} channels on axis 1, because "
-            f"weight has shape {tuple(weight.shape)} and groups is {groups}"
+            f"{op}: x has shape {tuple(x)}; allowed: {channels} channels on axis 1, because "
+            f"weight has shape {tuple(weight)} and groups is {groups}"
         )
 
 
+@functools.lru_cache(_CHECKS)
 def check_pooling(
     op: str,
-    x: Array,
+    x: tuple[int, ...],
     kernel_size: Any,
     stride: Setting | None,
     padding: Setting,
@@ -284,13 +306,11 @@ def check_pooling(
     *,
     can_be_global: bool = False,
 ) -> None:
-    """Every check of a pooling; raises ShapeError or ArgumentError."""
+    """Every check of a pooling on an x of this shape; raises ShapeError or ArgumentError."""
     check_rank(op, "x", x, "N, C, H, W")
-    places = x.shape[2:]
+    places = x[2:]
     if min(places) < 1:
-        raise ShapeError(
-            f"{op}: x has shape {tuple(x.shape)}; allowed: (N, C, H, W) with H and W at least 1"
-        )
+        raise ShapeError(f"{op}: x has shape {x}; allowed: (N, C, H, W) with H and W at least 1")
     if isinstance(kernel_size, str) and kernel_size == "global" and can_be_global:
         check_setting(op, "padding", padding, 2, least=0)
         if stride is not None or any(per_axis(padding, 2)):
@@ -298,7 +318,7 @@ def check_pooling(
                 f"{op}: stride is {shown(stride)} and padding is {padding!r} with "
                 "kernel_size='global'; allowed: None and 0"
             )
-        kernel_size = tuple(places)
+        kernel_size = places
     check_setting(op, "kernel_size", kernel_size, 2, least=1)
     check_setting(op, "padding", padding, 2, least=0)
     check_setting(op, "dilation", dilation, 2, least=1)
