@@ -100,8 +100,7 @@ __attribute__((target("avx512bf16"))) void multiply_pairs(long pairs, const Pair
             b[v] = (__m512bh)_mm512_load_si512(panel_b + v * kPairLanes);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const auto a =
-                (__m512bh)_mm512_set1_epi32(static_cast<int>(panel_a[Pitch == 0 ? i : i * Pitch]));
+            const auto a = broadcast_pair(static_cast<int>(panel_a[Pitch == 0 ? i : i * Pitch]));
             for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], a, b[v]);
         }
     }

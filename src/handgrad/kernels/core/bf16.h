@@ -70,6 +70,11 @@ __attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __
     return detail::zip_halves(_mm512_cvtne2ps_pbh(odd, even),
                               std::make_index_sequence<2 * kLanes<float>>{});
 }
+
+// A pair in every lane. Made with _mm512_set1_epi32 it has Clang 16 end with a fault of its own.
+__attribute__((target("avx512bf16"))) inline __m512bh broadcast_pair(int pair) {
+    return (__m512bh)_mm512_maskz_broadcastd_epi32(0xffff, _mm_cvtsi32_si128(pair));
+}
 #endif
 
 // The register tile of pairs; Pitch is 0 or kRowPitch.

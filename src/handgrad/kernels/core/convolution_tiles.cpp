@@ -66,7 +66,7 @@ __attribute__((target("avx512bf16"))) void gather_pairs(long terms, const Pair* 
         for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const auto pair = (__m512bh)_mm512_set1_epi32(static_cast<int>(a[i]));
+            const auto pair = broadcast_pair(static_cast<int>(a[i]));
             for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
         }
     }
@@ -94,7 +94,7 @@ __attribute__((target("avx512bf16"))) void correlate_pairs(const Places& places,
         for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const auto pair = (__m512bh)_mm512_set1_epi32(pair_at(a + offset[i]));
+            const auto pair = broadcast_pair(pair_at(a + offset[i]));
             for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
         }
         panel += Vectors * n;

@@ -30,7 +30,7 @@ __attribute__((target("avx512bf16"))) void multiply_on_vectors(long terms, const
                 right[v] = (__m512bh)_mm512_loadu_si512(b + p * b_step + v * 16);
 #pragma GCC unroll 16
             for (int i = 0; i < kRows; i++) {
-                const auto one = (__m512bh)_mm512_set1_epi32(static_cast<int>(left[i * kAmxPairs]));
+                const auto one = broadcast_pair(static_cast<int>(left[i * kAmxPairs]));
                 for (int v = 0; v < 2; v++)
                     sums[i][v] = _mm512_dpbf16_ps(sums[i][v], one, right[v]);
             }
