@@ -254,11 +254,17 @@ def library(array: Array) -> str:
     return str(array_api_compat.array_namespace(array).__name__.removeprefix("array_api_compat."))
 
 
+_TAKE_NUMPY: Final = frozenset({"jax.numpy", "handgrad.checking.rounding.bounded"})
+
+
 def check_one_library(op: str, arrays: Mapping[str, Array]) -> None:
-    """Raise ArgumentError unless arrays are of one library; JAX takes those of NumPy as its own."""
+    """Raise ArgumentError unless arrays are of one library.
+
+    JAX takes those of NumPy as its own, and so do numbers with a bound of their rounding errors.
+    """
     libraries = {name: library(array) for name, array in arrays.items()}
     several = set(libraries.values())
-    if "jax.numpy" in several:
+    if several & _TAKE_NUMPY:
         several.discard("numpy")
     if len(several) > 1:
         found = ", ".join(f"{name} of {where}" for name, where in libraries.items())
