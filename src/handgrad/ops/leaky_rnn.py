@@ -65,6 +65,8 @@ def validate(
     check_state("leaky_rnn", "h0", h0, x, hidden)
     if hasattr(alpha, "shape"):
         check_vector("leaky_rnn", "alpha", alpha, hidden)
+    elif not 0.0 <= alpha <= 1.0:
+        raise ArgumentError(f"leaky_rnn: alpha is {alpha}; allowed: 0 to 1")
     check_size("leaky_rnn", "what is kept of the steps", (*x.shape[:2], hidden))
 
 
