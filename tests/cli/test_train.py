@@ -91,7 +91,7 @@ def test_a_finished_run_is_left_alone(handgrad, refused, digits_run):
     [
         (["train"], "no recipe given; allowed: cifar-cnn, dates, digits"),
         (["train", "dgits"], "did you mean digits?"),
-        (["train", "/nowhere/x.toml"], "does not exist"),
+        (["train", "/nowhere/x.toml"], "is missing"),
         (["train", "digits", "--epochs", "0"], "training.epochs is 0"),
         (["train", "digits", "--seed", "-1"], "training.seed is -1"),
         (["train", "digits", "--set", "optimizer.lrr=1"], "did you mean lr?"),

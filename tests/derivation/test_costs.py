@@ -52,7 +52,7 @@ def test_an_array_counts_where_it_is_kept_first(rng):
     first, second, third, _ = columns(model, (4,))
     assert first[1] == 3 * 4 * 8  # y, which the next layer keeps too
     assert second[1] == 3 * 2 * 8
-    assert third[1] == 3 * 2 * 8  # its x is the a of the layer before
+    assert third[1] == 3 * (2 + 2) * 8  # x, which is no array that a layer before keeps, and a
 
 
 def test_parameters_are_not_counted_as_cache(rng):

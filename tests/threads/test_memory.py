@@ -195,7 +195,7 @@ for rows in range(1, 2001):
     step((rng.standard_normal((rows, 16), np.float32),), rng.integers(0, 10, rows))
     if rows % 200 == 0:
         sizes.append(used())
-# The memory kept for reuse is the most: half of what was in use, or 64 MB.
+# The memory kept for reuse is the most: half of what was in use, or 32 MB.
 assert max(sizes) - sizes[0] < 120, sizes
 assert sizes[-1] < sizes[0] + 80, sizes
 """

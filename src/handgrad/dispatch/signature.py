@@ -205,7 +205,11 @@ def as_array(value: Any) -> Array | None:
 
 def _holds(array: Array, kind: int) -> bool:
     if isinstance(array, np.ndarray):
-        return array.dtype.kind in {FLOATS: "f", INTEGERS: "iu", BOOLEANS: "b"}[kind]
+        # The derivative by an imaginary step is taken on the reference, in the type of its arrays.
+        from handgrad.dispatch.settings import get_engine
+
+        floats = "fc" if get_engine() == "reference" else "f"
+        return array.dtype.kind in {FLOATS: floats, INTEGERS: "iu", BOOLEANS: "b"}[kind]
     xp = array_api_compat.array_namespace(array)
     return bool(xp.isdtype(array.dtype, _DATA_TYPES[kind]))
 

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Final
 
 from handgrad.errors import EngineError
-from handgrad.kernels.loading import foreign_modules, load_module
+from handgrad.kernels.loading import compiled_module, foreign_modules
 
 #: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
 PENDING: Final[frozenset[str]] = frozenset()
@@ -63,7 +63,7 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
     ]
     if not compiled:
         return None, "", (), foreign_modules() or _why_not_compiled()
-    runs: tuple[str, ...] = load_module("_cpu").runs()
+    runs: tuple[str, ...] = compiled_module("_cpu").runs()
     supported = tuple(name for name in compiled if name in runs)
     wanted = os.environ.get("HANDGRAD_ISA")
     if wanted is not None and wanted not in supported:
@@ -75,7 +75,7 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
         reason = f"none was compiled for this machine, only for {', '.join(compiled)}"
         return None, "", (), f"{reason}; install with HANDGRAD_BUILD=all"
     name = wanted or supported[0]
-    module = load_module(INSTRUCTION_SETS[name])
+    module = compiled_module(INSTRUCTION_SETS[name])
     _make_recordable(module)
     return module, name, supported, ""
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from handgrad.errors import EngineError
 
 
-def load_module(name: str) -> ModuleType:
+def compiled_module(name: str) -> ModuleType:
     """The compiled module `handgrad.kernels.<name>`.
 
     Raises EngineError where its file is damaged, was made for another system, or does not fit into

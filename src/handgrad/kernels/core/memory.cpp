@@ -32,7 +32,7 @@ constexpr std::size_t kLargest = std::size_t(1) << 62;
 // A block goes back to the system where blocks in use and blocks kept would come to so much more
 // than were in use at once lately, or to half as much more: a block fits no other size, and those
 // that a step uses one after another are all to be kept.
-constexpr std::size_t kSpare = std::size_t(64) << 20;
+constexpr std::size_t kSpare = std::size_t(32) << 20;
 // A window ends after a second, but not before so many blocks were taken, as the steps of a large
 // model are longer; and in any case after half a minute.
 constexpr long kWindow = 1'000'000'000, kLongestWindow = 30 * kWindow, kTakes = 1024;
