@@ -27,8 +27,12 @@ _TAIL: Final = 60
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, with the project's root where modules are looked for."""
-    found = {**os.environ, **more}
+    """This process's, with the project's root where modules are looked for.
+
+    NumPy's OpenBLAS, with which references multiply, gets one thread: with several it hangs in a
+    process that forks while it computes, as `fuzz/threads.py` does.
+    """
+    found = {"OPENBLAS_NUM_THREADS": "1", **os.environ, **more}
     search = (str(FOLDER.parent), found.get("PYTHONPATH", ""))
     found["PYTHONPATH"] = os.pathsep.join(filter(None, search))
     return found
