@@ -26,6 +26,8 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.checking.line import Line, Pair, Point, Scalar, root_mean_square
+from handgrad.dispatch import engine
+from handgrad.dispatch.signature import taking_complex
 from handgrad.errors import ArgumentError
 
 CENTRAL: Final = "central differences"
@@ -282,7 +284,12 @@ def _imaginary(f: Callable[[dict[str, Array]], Any], line: Line, step: float) ->
     for name, array in line.direction.items():
         moved[name] = np.asarray(line.point[name] + 1j * step * array)
     try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        with (
+            np.errstate(all="ignore"),
+            warnings.catch_warnings(),
+            engine("reference"),
+            taking_complex(),
+        ):
             warnings.simplefilter("error", np.exceptions.ComplexWarning)
             result = f(moved)
     except Exception:  # whatever a stranger's function raises, it takes no complex arrays

@@ -39,5 +39,5 @@ def main() -> None:
     sys.exit(finish(code if isinstance(code, int) else 0 if code is None else 1))
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"handgrad: {message}", file=sys.stderr)

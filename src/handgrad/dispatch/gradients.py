@@ -118,12 +118,14 @@ def check_out(op: str, out: Any, count: int) -> None:
             raise ArgumentError(f"{op}: out has {shown(entry)}; allowed: an array, None or SKIP")
 
 
-def check_apart(op: str, out: Any, others: Any, same: bool) -> None:
-    """Raise ArgumentError where an array of `out` shares memory with another, or with `others`.
+def check_apart(op: str, out: Any, kept: Any, others: Any, same: bool) -> None:
+    """Raise ArgumentError where an array of `out` shares memory with another, or with the rest.
 
-    With `same`, it may be the whole of one of the others.
+    With `same`, it may be the whole of the first array that was kept.
     """
-    if _overlaps is not None and _overlaps(out, others, same):
+    if _overlaps is not None and (
+        _overlaps(out, kept[:1], same) or _overlaps(out, (kept[1:], others), False)
+    ):
         raise ArgumentError(
             f"{op}: out has an array that overlaps in memory with an input, dy or another one of "
             f"out; allowed: arrays apart from all others"

@@ -194,7 +194,7 @@ def _dispatched_backward(
     reference: Callable[..., Any], stem: str, home: ModuleType
 ) -> Callable[..., Any]:
     count = _gradients_of(reference)
-    #: Said by an op whose gradient may be written over an array that it kept.
+    #: Said by an op whose gradient may be written over the first array that it kept.
     overwrites = getattr(home, "OVERWRITES", False)
 
     def reference_backward(dy: Any, cache: Any, out: Any, plus: Any) -> Any:
@@ -204,7 +204,7 @@ def _dispatched_backward(
             dy = as_gradient(stem, dy, like, cache.library)
         if out is not None:
             check_out(stem, out, count)
-            check_apart(stem, out, (dy, tuple(cache), plus), overwrites)
+            check_apart(stem, out, tuple(cache), (dy, plus), overwrites)
         try:
             gradients = reference(dy, cache)
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
@@ -226,7 +226,7 @@ def _dispatched_backward(
             dy = as_readable(as_gradient(stem, dy, like, "numpy"), kernel.takes_views)
         if out is not None:
             check_out(stem, out, count)
-            check_apart(stem, out, (dy, kept, plus), overwrites)
+            check_apart(stem, out, tuple(kept), (dy, plus), overwrites)
         try:
             if plus is None:
                 return kernel.module.backward(dy, kept, out=out)

@@ -12,6 +12,8 @@ import ast
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 import array_api_compat
@@ -22,6 +24,8 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 
 # As core/array.cpp numbers them.
+_takes_complex: Final[ContextVar[bool]] = ContextVar("handgrad.takes_complex", default=False)
+
 FLOATS: Final = 1
 INTEGERS: Final = 2
 BOOLEANS: Final = 4
@@ -189,6 +193,16 @@ def settled(op: str, name: str, value: Any, kinds: int) -> Any:
     return value if found is None else found
 
 
+@contextmanager
+def taking_complex() -> Iterator[None]:
+    """Let references compute with complex arrays, as for a derivative by an imaginary step."""
+    token = _takes_complex.set(True)
+    try:
+        yield
+    finally:
+        _takes_complex.reset(token)
+
+
 def as_array(value: Any) -> Array | None:
     """The value if it is an array: of NumPy in this machine's byte order, or of another library.
 
@@ -205,10 +219,7 @@ def as_array(value: Any) -> Array | None:
 
 def _holds(array: Array, kind: int) -> bool:
     if isinstance(array, np.ndarray):
-        # The derivative by an imaginary step is taken on the reference, in the type of its arrays.
-        from handgrad.dispatch.settings import get_engine
-
-        floats = "fc" if get_engine() == "reference" else "f"
+        floats = "fc" if _takes_complex.get() else "f"
         return array.dtype.kind in {FLOATS: floats, INTEGERS: "iu", BOOLEANS: "b"}[kind]
     xp = array_api_compat.array_namespace(array)
     return bool(xp.isdtype(array.dtype, _DATA_TYPES[kind]))
