@@ -161,5 +161,5 @@ def test_the_first_nan_of_a_window_takes_its_gradient(dtype: Any) -> None:
 def test_gradients_go_into_arrays_of_their_shape_only(op: Any, junk: Any) -> None:
     axes = 1 if op is conv1d else 2
     y, cache = op.forward(normal(2, 3, *(4,) * axes), normal(5, 3, *(2,) * axes))
-    with pytest.raises(ArgumentError, match=r"out= has .*; allowed: "):
+    with pytest.raises(ArgumentError, match=r"out=? has .*; allowed: "):
         op.backward(normal(*y.shape), cache, out=(junk, None, None))
