@@ -134,7 +134,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
         for (long rank = 0; rank < sequences.active(t); rank++) {
             const StepRow row = sequences.step(rank, t);
             x_rows[static_cast<std::size_t>(row.row)] = in.x + row.place * D;
-            h_rows[static_cast<std::size_t>(row.row)] = in.h_before(row);
+            if constexpr (kRecurrent) h_rows[static_cast<std::size_t>(row.row)] = in.h_before(row);
         }
     const auto sums = [&](const RowPanels<T>& panels, long slab, bool with_x, bool with_h) {
         const auto at = [&](T* target, long width) {
