@@ -75,7 +75,8 @@ def _start(name: str, *arguments: str, preload: str = "") -> subprocess.Popen[by
     """A run in a process of its own, once it is about to train."""
     environment = {**os.environ, "HANDGRAD_THREADS": "1"}
     if preload:
-        environment["LD_PRELOAD"] = " ".join(filter(None, [preload, os.environ.get("LD_PRELOAD")]))
+        # A sanitizer's library insists on being the first.
+        environment["LD_PRELOAD"] = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), preload]))
     command = [sys.executable, "-m", "fuzz._runs", name, str(_runs.place()), *arguments]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=FOLDER.parent, env=environment, stdout=pipe)

@@ -39,7 +39,7 @@ class Job(NamedTuple):
 
 def sanitized() -> bool:
     """Whether the process runs under AddressSanitizer, which is slow and maps terabytes."""
-    return "libasan" in os.environ.get("LD_PRELOAD", "")
+    return "asan" in os.environ.get("LD_PRELOAD", "")
 
 
 def peak_kib() -> int:

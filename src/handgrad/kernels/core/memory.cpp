@@ -39,7 +39,9 @@ constexpr long kWindow = 1'000'000'000, kLongestWindow = 30 * kWindow, kTakes = 
 // Memory given back below the top of malloc's heap stays there until malloc is asked to trim it.
 constexpr std::size_t kWorthTrimming = 8 << 20;
 
-constexpr int kSteps = 8, kClasses = 63 * kSteps;
+// No block is smaller than a line, so classes below its own stay empty.
+constexpr int kSteps = 8, kClasses = 63 * kSteps, kFirst = 6 * kSteps;
+static_assert(kLine == 1 << (kFirst / kSteps));
 
 struct SizeClass {
     std::size_t capacity;
@@ -148,7 +150,7 @@ class Store {
         Removed removed;
         {
             std::lock_guard lock(mutex_);
-            for (std::size_t i = 0; i < kClasses; i++) remove(i, 0, removed);
+            for (std::size_t i = kFirst; i < kClasses; i++) remove(i, 0, removed);
         }
         free_all(removed.list, std::max(removed.bytes, kWorthTrimming));
     }
@@ -186,7 +188,7 @@ class Store {
         takes_ += takes;
         const long now = coarse_time(), passed = now - window_;
         if (passed < kWindow || (takes_ < kTakes && passed < kLongestWindow)) return;
-        for (std::size_t i = 6 * kSteps; i < kClasses; i++) {
+        for (std::size_t i = kFirst; i < kClasses; i++) {
             Class& one = classes_[i];
             if (one.kept > 0)
                 remove(i, std::max(std::max(one.peak, one.last_peak) - one.used, 0L), removed);
