@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -18,6 +17,7 @@ import handgrad as hg
 from handgrad.cli.inputs import arrays_for
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
+from handgrad.recipes.changes import read_value
 from handgrad.resolve import resolve
 
 #: Keywords of `hg.check` that are options of the command, not settings of forward.
@@ -113,10 +113,7 @@ def _setting(text: str) -> tuple[str, Any]:
         raise ArgumentError(
             f"check: --option {name} is a setting of the check; allowed: settings of forward"
         )
-    try:
-        return name, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return name, value
+    return name, read_value(value, f"check: --option {name}")
 
 
 def _refuse_beside_all(**given: Sequence[str] | Path | None) -> None:

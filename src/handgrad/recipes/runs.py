@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from handgrad.data.tokens import Tokenizer, load_tokenizer
-from handgrad.errors import HandgradError, RunError
+from handgrad.errors import HandgradError, RecipeError, RunError
 from handgrad.layers import Layer
 from handgrad.recipes.building import build_model
 from handgrad.recipes.keys import task_of
 from handgrad.recipes.recipe import Recipe
+from handgrad.recipes.toml import read_toml
 from handgrad.training import read_config
 from handgrad.training.checkpoint import load_model_arrays
 from handgrad.training.folder import Run
@@ -33,10 +33,10 @@ def read_recipe(folder: Path, changes: Sequence[str] = ()) -> Recipe:
     text = read_config(folder)
     config = folder / "config.toml"
     try:
-        known = tomllib.loads(text).get("data", {})
-    except tomllib.TOMLDecodeError as error:
-        raise RunError(f"{config} is damaged ({error}); expected the recipe of the run") from None
-    if not any(keys <= set(known) for keys in _COMPLETE):
+        known = read_toml(text).get("data")
+    except RecipeError as error:
+        raise RunError(f"{config}: {error}") from None
+    if not isinstance(known, dict) or not any(keys <= set(known) for keys in _COMPLETE):
         raise RunError(
             f"{config} is no recipe; expected a run of `handgrad train`, because the model of a "
             "run started with hg.Trainer is in its program"

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -83,6 +84,18 @@ void free_all(Link* list, std::size_t bytes) noexcept {
 #endif
 }
 
+// What a caller in Python reads: how much it was that could not be had.
+class OutOfMemory : public std::bad_alloc {
+  public:
+    explicit OutOfMemory(double bytes) noexcept {
+        std::snprintf(text_, sizeof text_, "a kernel could not get %.4g MB of memory", bytes / 1e6);
+    }
+    const char* what() const noexcept override { return text_; }
+
+  private:
+    char text_[64];
+};
+
 class Store {
   public:
     MemoryBlock take(std::size_t size) {
@@ -114,7 +127,7 @@ class Store {
             std::lock_guard lock(mutex_);
             classes_[index].used--;
             used_ -= capacity;
-            throw std::bad_alloc();
+            throw OutOfMemory(double(capacity));
         }
         return {block, capacity};
     }
@@ -220,10 +233,10 @@ MemoryBlock take_block(long count, long size) {
     std::size_t bytes;
     if (count < 0 || __builtin_mul_overflow(static_cast<std::size_t>(count), size, &bytes) ||
         bytes > kLargest)
-        throw std::bad_alloc();
+        throw OutOfMemory(double(count) * double(size));
     if (!kExactBlocks) return store.take(bytes);
     void* block = nullptr;
-    if (posix_memalign(&block, kLine, bytes) != 0) throw std::bad_alloc();
+    if (posix_memalign(&block, kLine, bytes) != 0) throw OutOfMemory(double(bytes));
     return {block, bytes};
 }
 
