@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fuzz._judge import Judge, bounded, bounds_of, check_sentence
+from fuzz._judge import Judge, arithmetic_of, bounded, bounds_of, check_sentence
 from fuzz._operands import Operand, evaluated, junk, random_layout, sprinkle
 from fuzz.harness import Case, Fault
 from handgrad import optimizers
@@ -128,9 +128,10 @@ def _compare(
             found += [parameter, *slots]
         return found
 
-    def bounds() -> list[Any] | None:
+    def bounds(skips_zeros: bool) -> list[Any] | None:
+        arithmetic = arithmetic_of(dtype.name, skips_zeros)
         try:
-            entered = results(lambda array: bounded(array, dtype.name))
+            entered = results(lambda array: bounded(array, arithmetic))
             return bounds_of(tuple(entered), dtype.name)
         except Exception:
             return None
@@ -149,7 +150,6 @@ def _compare(
         ordinary,
         lambda: results(lambda array: array),
         bounds,
-        lambda: None,
         lambda index: 0.0,
         extent,
     )

@@ -137,7 +137,11 @@ def draw(rng: np.random.Generator) -> Case:
         for number in range(forks):
             at = number % len(calls)
             # A fork may catch the allocator of AddressSanitizer, which has no handler, locked.
-            if engines[at] == "auto" and not sanitized() and (fault := _fork(calls[at], expected[at])):
+            if (
+                engines[at] == "auto"
+                and not sanitized()
+                and (fault := _fork(calls[at], expected[at]))
+            ):
                 wrong.append(f"a child that calls {_CALLS[kinds[at]].__name__} {fault}")
         for thread in threads:
             thread.join()

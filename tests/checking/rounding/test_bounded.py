@@ -99,6 +99,33 @@ def test_an_unknown_function_is_named() -> None:
         np.add(np.ones(2), _bounded([1.0, 2.0]), out=np.zeros(2))
 
 
+def test_what_may_be_zero_times_infinity_may_be_anything() -> None:
+    product = _bounded([0.0, 1e-9, 0.0, 2.0], [1e-9, 1e-8, 0.0, 1e-9]) * np.inf
+    np.testing.assert_array_equal(product.error, [np.inf, np.inf, 0, 0])
+    np.testing.assert_array_equal(product.value, [np.nan, np.inf, np.nan, np.inf])
+
+
+def test_an_unbounded_factor_counts_unless_another_is_zero() -> None:
+    unbounded = _bounded([[1.0, 2.0], [1.0, 2.0]], [[0.0, np.inf], [0.0, 1e-3]])
+    of_zero, of_one = unbounded @ _bounded([1.0, 0.0]), unbounded @ _bounded([1.0, 1.0])
+    np.testing.assert_array_equal(of_zero.value, [1, 1])
+    assert np.all(of_zero.error < 1e-6)
+    assert of_one.error[0] == np.inf
+    assert 1e-3 < of_one.error[1] < 2e-3
+    assert np.exp(_bounded(1.0, np.inf)).error == np.inf
+    assert np.tanh(_bounded(np.inf, np.inf)).error >= 1
+
+
+def test_terms_of_a_zero_can_be_left_out() -> None:
+    skipping = FLOAT32._replace(skips_zeros=True)
+    a = np.asarray([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    b = np.asarray([[np.inf, np.nan], [-np.inf, 3.0], [4.0, np.inf]])
+    left, right = (Bounded(x, np.zeros(x.shape), skipping) for x in (a, b))
+    expected = [[-np.inf, np.inf], [np.inf, np.nan], [4, np.inf], [np.nan, np.nan]]
+    np.testing.assert_array_equal((left @ right).value, expected)
+    assert np.all((left @ right).error[2, 0] < 1e-5)
+
+
 def test_infinities_stay_what_they_are() -> None:
     masked = _bounded([-np.inf, 1.0])
     np.testing.assert_array_equal(np.exp(masked - 1.0).error[0], 0)

@@ -35,12 +35,69 @@ from handgrad.checking.rounding.model import (
 def linear(product: Callable[..., Array], arithmetic: Arithmetic, *factors: Any) -> Uncertain:
     """Any sum of products that is linear in every factor."""
     operands = [lifted(factor, arithmetic) for factor in factors]
+    if not all(np.isfinite(x.reach).all() for x in operands):
+        return _linear_beyond_numbers(product, arithmetic, operands)
     size = product(*(x.reach for x in operands))
     error = size - product(*(np.abs(x.value) for x in operands))
     terms = product(*(np.where(x.is_zero, 0.0, 1.0) for x in operands))
     value = product(*(x.value for x in operands))
     roundings = terms + (len(operands) - 2)
     return computed(value, np.maximum(error, 0.0), arithmetic, roundings, size)
+
+
+def _linear_beyond_numbers(
+    product: Callable[..., Array], arithmetic: Arithmetic, operands: list[Uncertain]
+) -> Uncertain:
+    """The same where some values or errors are infinite, or NaN.
+
+    Terms of numbers have their bound. One of an unbounded factor has none, unless another of its
+    factors is 0 for sure; nor has ∞ times what may be 0 or not.
+    """
+    bounded = [np.isfinite(x.reach) for x in operands]
+    tame = (
+        Uncertain(np.where(known, x.value, 0.0), np.where(known, x.error, 0.0))
+        for x, known in zip(operands, bounded, strict=True)
+    )
+    numbers = linear(product, arithmetic, *tame)
+    counts = [np.where(x.is_zero, 0.0, 1.0) for x in operands]
+    unbounded: Array = np.zeros(numbers.value.shape)
+    for i, x in enumerate(operands):
+        alone = [*counts[:i], np.where(np.isinf(x.error), 1.0, 0.0), *counts[i + 1 :]]
+        unbounded = unbounded + product(*alone)
+        for j, other in enumerate(operands):
+            if i != j:
+                pair = list(counts)
+                pair[i] = np.where(np.isinf(x.value), 1.0, 0.0)
+                pair[j] = np.where((other.error > 0) & (np.abs(other.value) <= other.error), 1.0, 0)
+                unbounded = unbounded + product(*pair)
+    if arithmetic.skips_zeros:
+        value = _without_zeros(product, operands, numbers.value)
+    else:
+        value = product(*(x.value for x in operands))
+    return Uncertain(np.asarray(value), np.where(unbounded > 0, np.inf, numbers.error))
+
+
+def _without_zeros(
+    product: Callable[..., Array], operands: list[Uncertain], numbers: Array
+) -> Array:
+    """The sum of `numbers`, the terms of finite factors, and the other terms that have no 0."""
+    finite = [np.isfinite(x.value) for x in operands]
+
+    def beyond(factors: list[Array]) -> Array:
+        """The sum of these factors' products over the terms that are NaN or infinite."""
+        return product(*factors) - product(
+            *(np.where(known, x, 0.0) for x, known in zip(factors, finite, strict=True))
+        )
+
+    counts = [np.where(x.is_zero, 0.0, 1.0) for x in operands]
+    signs = [np.where(np.isnan(x.value), 0.0, np.sign(x.value)) for x in operands]
+    of_numbers = [
+        np.where(np.isnan(x.value), 0.0, n) for x, n in zip(operands, counts, strict=True)
+    ]
+    infinite, signed = beyond(of_numbers), beyond(signs)
+    undefined = product(*counts) - product(*of_numbers)
+    value = np.where(infinite > 0, np.inf * np.sign(signed), numbers)
+    return np.where((undefined > 0) | (np.abs(signed) < infinite), np.nan, value)
 
 
 def multiply(

@@ -68,9 +68,10 @@ def monotone(lowest: float = -np.inf, roundings: float = LIBRARY) -> Callable[..
 
     def rule(function: Any, arithmetic: Arithmetic, x: Uncertain) -> Uncertain:
         value = function(x.value)
-        above = function(x.value + x.error) - value
-        below = value - function(np.maximum(x.value - x.error, lowest))
-        return computed(value, np.maximum(above, below), arithmetic, roundings)
+        wide = np.isinf(x.error)
+        above = function(np.where(wide, np.inf, x.value + x.error)) - value
+        below = value - function(np.where(wide, lowest, np.maximum(x.value - x.error, lowest)))
+        return computed(value, np.fmax(above, below), arithmetic, roundings)
 
     return rule
 

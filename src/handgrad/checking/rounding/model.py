@@ -40,11 +40,16 @@ class Unbounded(HandgradError):  # noqa: N818
 
 
 class Arithmetic(NamedTuple):
-    """A floating point format: unit roundoff, smallest normal and largest number."""
+    """A floating point format: unit roundoff, smallest normal and largest number.
+
+    skips_zeros: 0 · ∞ and 0 · NaN count as 0 where the 0 is exact, as in code that leaves out what
+    is masked.
+    """
 
     unit: float
     smallest: float
     largest: float
+    skips_zeros: bool = False
 
     def rounded(self, x: Array) -> Array:
         """x rounded to the precision of this format."""
