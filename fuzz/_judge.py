@@ -4,12 +4,14 @@ The reference is run in float64 on the very values the kernel gets. Most results
 units in the last place, or to the table's share of the largest value of the array where nothing
 extreme is among the inputs. The rest is held against the bound of `handgrad.checking.rounding`: a
 running error analysis of the reference's own lines. NaN and infinity stand where the reference in
-float64 or in the arrays' own type has them, with three exceptions that no order of sums can avoid:
+float64 or in the arrays' own type has them, with four exceptions that no order of sums can avoid:
 
 - A term whose factor is an exact 0, such as a masked pair, a padded step, another token's row, is
   NaN in the reference where its other factor is NaN or infinite; kernels may leave it out.
 - The kernels of `PADDED` multiply by the zeros of padding, and attention's by those of dropout,
   where the reference does not: 0 · ∞.
+- A gradient with infinities among its terms is NaN or infinite as its formula is arranged:
+  g (a + b) is ∞ where g a + g b is ∞ − ∞.
 - Where an input is near the largest number of its type, a product in another order may overflow,
   and what is decided by it turn out otherwise; where one is subnormal, it may count as 0.
 """
@@ -194,6 +196,8 @@ class Judge:
         if subnormal:
             lost = 64 * arithmetic.smallest * max(largest, 1.0) ** 2
             good |= np.abs(got - exact) <= np.abs(exact) + lost
+        if index >= self.outputs:  # the sum may have been arranged otherwise
+            good |= ~np.isfinite(exact) & ~np.isfinite(got)
         if self.zeros and index >= self.outputs:  # NaN may have closed a gate, or not
             return np.True_
         if self.zeros or subnormal:

@@ -16,7 +16,7 @@ import pytest
 
 from handgrad import kernels, ops
 from handgrad.dispatch import SKIP, engine
-from handgrad.errors import HandgradError, ShapeError
+from handgrad.errors import ArgumentError, HandgradError, ShapeError
 from tests.op_cases import SMALL_CASES, Arrays, Case, each, leaves, mapped
 
 
@@ -378,9 +378,14 @@ def test_a_cache_put_together_by_hand_never_raises_else(case: Case) -> None:
         y, cache = case.forward(case.arrays())
         dy = case.random_like(y, "cotangent")
         for field in cache._fields:
-            for wrong in (None, 7, "x", np.zeros(1), np.zeros((0, 3)), np.ones((3, 4), int)):
-                changed = cache._replace(**{field: wrong})
+            for wrong in (None, 7, "x", memoryview(b"x"), np.zeros(1), np.ones((3, 4), int)):
+                fields = {**cache._asdict(), field: wrong}
+                changed = case.module.Cache(**fields)
                 outcome(lambda changed=changed: case.module.backward(dy, changed))
+                if wrong is not getattr(cache, field):
+                    changed = cache._replace(**{field: wrong})
+                    with pytest.raises(ArgumentError, match="the cache was changed since forward"):
+                        case.module.backward(dy, changed)
 
 
 @each(ONE_PER_OP)

@@ -103,6 +103,12 @@ class _Reference(tuple[Any, ...]):
     like: Any = None
     seal: int | None = None
 
+    def _replace(self, **fields: Any) -> Any:
+        """With other fields under the old seal: no longer as forward left it."""
+        changed = super()._replace(**fields)  # type: ignore[misc]
+        changed.__dict__.update(self.__dict__)
+        return changed
+
     def __reduce__(self) -> Any:
         fields: tuple[Any, ...] = tuple(self)
         return _reference_cache, (self.stem, fields, self.library, self.like)

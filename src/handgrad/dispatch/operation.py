@@ -49,7 +49,7 @@ from handgrad.dispatch.gradients import (
 )
 from handgrad.dispatch.settings import get_engine
 from handgrad.dispatch.signature import Signature, spoil_recording
-from handgrad.errors import ArgumentError, EngineError
+from handgrad.errors import ArgumentError, EngineError, HandgradError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -207,8 +207,8 @@ def _dispatched_backward(
             check_apart(stem, out, tuple(cache), (dy, plus), overwrites)
         try:
             gradients = reference(dy, cache)
-        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
-            if like is not None:
+        except Exception as error:
+            if like is not None or isinstance(error, HandgradError | MemoryError):
                 raise
             raise ArgumentError(
                 f"{stem}: the fields of the cache and dy do not fit together; "
