@@ -48,8 +48,8 @@ TOLERANCES: Final = {
 }
 
 
-#: Where kernels and references may differ in NaN and infinity, by op, and why. The fuzzer leaves
-#: these out; docs/engine.md says the same.
+#: Where kernels and references may differ in NaN and infinity, by op, and why; docs/engine.md says
+#: the same. The fuzzer finds such places by an error analysis (fuzz/_judge.py).
 NON_FINITE: Final = {
     "batch_norm": "an infinite gamma: the kernel takes it out of the means of the gradient",
     "cross_entropy": "an infinite class weight: the reference multiplies it with 0 for the classes "
@@ -61,6 +61,8 @@ NON_FINITE: Final = {
     "sigmoid": "as tanh",
     "layer_norm": "eps = 0 on a constant row: the difference from the mean is 0 or its last digit",
     "standardize": "as layer_norm",
+    "* masked": "a term with a factor of exactly 0 may be left out or made, and 0 · ∞ with it",
+    "* gradients": "g (a + b) may be infinite where g a + g b is ∞ - ∞",
     "*": "finite values whose sums or products overflow: a kernel sums in another order, and its "
     "multiply-add does not round, and so not overflow, in between",
 }

@@ -74,3 +74,8 @@ def test_whatever_is_wrong_is_one_sentence(wrong: Any, engine: str) -> None:
         for arguments in calls:
             with pytest.raises(HandgradError, match="; allowed"):
                 hg.matmul(*arguments)
+
+
+def test_any_number_of_empty_products_takes_no_time() -> None:
+    a = np.broadcast_to(np.ones((3, 2), np.float32), (2**40, 3, 2))
+    assert hg.matmul(a, np.ones((2, 0), np.float32)).shape == (2**40, 3, 0)

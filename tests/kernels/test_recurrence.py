@@ -133,3 +133,15 @@ def test_lengths_out_of_range_are_refused(op: ModuleType) -> None:
     if op is leaky_rnn:
         with engine("kernels"), pytest.raises(ArgumentError, match="allowed: 0 to 1"):
             op.forward(*given, alpha=1.5)
+
+
+def test_one_minus_an_alpha_near_one_keeps_its_digits() -> None:
+    x, weight, bias, _ = arguments(leaky_rnn, 3, 4, 5, 6)
+    alpha, dy = 0.9999, np.random.default_rng(2).standard_normal((3, 4, 6))
+    with engine("reference"):
+        _, cache = leaky_rnn.forward(x, weight, bias, alpha=alpha)
+        exact, *_ = leaky_rnn.backward((dy, None), cache)
+    with engine("kernels"):
+        _, cache = leaky_rnn.forward(*(a.astype("f") for a in (x, weight, bias)), alpha=alpha)
+        found, *_ = leaky_rnn.backward((dy.astype("f"), None), cache)
+    assert_close(found, exact, "float32 functions")

@@ -15,39 +15,40 @@ struct LeakyCell {
     static constexpr bool kDirect = true;
 
     const Inputs<T>& in;
-    const T* alpha;  // (H,)
+    const T* rates;  // (2, H): alpha, then 1 - alpha, which is rounded by itself
     Kept<T> g;       // (rows, H)
 
     template <class Lanes>
     Vec<T> step(Lanes lanes, const StepRow& at, const std::array<Vec<T>, 1>& a) const {
-        const Vec<T> rate = lanes.load(alpha), g_here = tanh(a[0]);
+        const Vec<T> g_here = tanh(a[0]);
         g.set(at.row, 0, lanes, g_here);
-        return rate * load_or_zero<T>(lanes, in.h_before(at)) + (T(1) - rate) * g_here;
+        return lanes.load(rates) * load_or_zero<T>(lanes, in.h_before(at)) +
+               lanes.load(rates + in.hidden) * g_here;
     }
 
     template <class Lanes>
     Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
                   T*) const {
-        const Vec<T> rate = lanes.load(alpha), g_here = lanes.load(g.at(at.row));
-        da[0] = (T(1) - rate) * dh * (T(1) - g_here * g_here);
-        return rate * dh;
+        const Vec<T> g_here = lanes.load(g.at(at.row));
+        da[0] = lanes.load(rates + in.hidden) * dh * (T(1) - g_here * g_here);
+        return lanes.load(rates) * dh;
     }
 };
 
 template <class T>
 void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
-                       std::optional<In<T>> h0, In<T> alpha, std::optional<Indices> lengths,
+                       std::optional<In<T>> h0, In<T> rates, std::optional<Indices> lengths,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
     const Inputs<T> in(1, x, weight_ih, {}, {}, bias_ih, {}, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const WithoutGil unlocked;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(g, sequences.rows(), in.hidden);
-    run_forward<T>(in, sequences, LeakyCell<T>{in, alpha.data(), kept}, h_n.data());
+    run_forward<T>(in, sequences, LeakyCell<T>{in, rates.data(), kept}, h_n.data());
 }
 
 template <class T>
-void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih, In<T> alpha,
+void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih, In<T> rates,
                         std::optional<Indices> lengths, bool reverse, In<T> g,
                         std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                         std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dh0) {
@@ -58,16 +59,16 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
     const WithoutGil unlocked;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(g, sequences.rows(), in.hidden);
-    const LeakyCell<T> cell{in, alpha.data(), kept};
+    const LeakyCell<T> cell{in, rates.data(), kept};
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
 }
 
 template <class T>
 void bind(nb::module_& m) {
     m.def("leaky_rnn_forward", &leaky_rnn_forward<T>, "x"_a, "weight_ih"_a, "bias_ih"_a.none(),
-          "h0"_a.none(), "alpha"_a, "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a, "g"_a);
+          "h0"_a.none(), "rates"_a, "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a, "g"_a);
     m.def("leaky_rnn_backward", &leaky_rnn_backward<T>, "dy"_a, "dh_n"_a.none(), "x"_a,
-          "weight_ih"_a, "alpha"_a, "lengths"_a.none(), "reverse"_a, "g"_a, "dx"_a.none(),
+          "weight_ih"_a, "rates"_a, "lengths"_a.none(), "reverse"_a, "g"_a, "dx"_a.none(),
           "dweight_ih"_a.none(), "dbias_ih"_a.none(), "dh0"_a.none());
 }
 

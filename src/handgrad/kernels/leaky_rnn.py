@@ -18,13 +18,14 @@ _forward, _backward = native.leaky_rnn_forward, native.leaky_rnn_backward
 class Cache(NamedTuple):
     """The inputs and g_t = tanh a_t of every step that counts; no gradient needs the states.
 
-    As in the reference's cache, `g` is (N, T, H) in running order, with 0 for padding; it is made
-    when asked for.
+    `rates` (2, H) are α and 1 − α, which has more digits than can be had from an α near 1. As in the
+    reference's cache, `g` is (N, T, H) in running order, with 0 for padding; it is made when asked
+    for.
     """
 
     x: Array
     weight_ih: Array
-    alpha: Array
+    rates: Array
     h0: Array | None
     lengths: Array | None
     kept_g: Array
@@ -49,9 +50,10 @@ def forward(
     batch, steps = x.shape[:2]
     hidden = weight_ih.shape[0]
     lengths, rows = checked_lengths(lengths, batch, steps)
-    rates = np.array(np.broadcast_to(alpha, (hidden,)), dtype=x.dtype)
-    if not np.all((rates >= 0.0) & (rates <= 1.0)):
+    alpha = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (hidden,))
+    if not np.all((alpha >= 0.0) & (alpha <= 1.0)):
         raise IndexError("alpha")
+    rates = np.stack((alpha, 1.0 - alpha)).astype(x.dtype)
     y, h_n = empty((batch, steps, hidden), x.dtype), empty((batch, hidden), x.dtype)
     g = empty((rows, hidden), x.dtype)
     _forward(x, weight_ih, bias_ih, h0, rates, lengths, reverse, y, h_n, g)
@@ -60,7 +62,7 @@ def forward(
 
 def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:
     dy, dh_n = doutputs
-    x, weight_ih, alpha, h0, lengths, g, has_bias, reverse = cache
+    x, weight_ih, rates, h0, lengths, g, has_bias, reverse = cache
     at = out or (None,) * 4
     gradients = (
         place(at[0], x),
@@ -68,5 +70,5 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
         place(at[2], x, (weight_ih.shape[0],)) if has_bias else None,
         None if h0 is None else place(at[3], h0),
     )
-    _backward(dy, dh_n, x, weight_ih, alpha, lengths, reverse, g, *gradients)
+    _backward(dy, dh_n, x, weight_ih, rates, lengths, reverse, g, *gradients)
     return gradients

@@ -36,6 +36,8 @@ def product(a: Array, b: Array, c: Array | None = None) -> Array:
     columns = b.shape[-1]
     if c is None:
         c = empty((*batch, rows, columns), a.dtype)
+    if c.size == 0:  # of however many products
+        return c
     if not same or len(batch) > 1:
         matrices = math.prod(batch)
         a = np.broadcast_to(a, (*batch, rows, depth)).reshape(matrices, rows, depth)

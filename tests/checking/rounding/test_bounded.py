@@ -124,6 +124,9 @@ def test_terms_of_a_zero_can_be_left_out() -> None:
     expected = [[-np.inf, np.inf], [np.inf, np.nan], [4, np.inf], [np.nan, np.nan]]
     np.testing.assert_array_equal((left @ right).value, expected)
     assert np.all((left @ right).error[2, 0] < 1e-5)
+    scores = Bounded(np.asarray([-np.inf, np.nan]), np.zeros(2), skipping)
+    weights = np.exp(scores - np.max(scores))
+    np.testing.assert_array_equal((weights / np.sum(weights)).value, [0, np.nan])
 
 
 def test_infinities_stay_what_they_are() -> None:

@@ -42,6 +42,9 @@ def add(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Un
     which another implementation takes in another order, with larger sums on its way.
     """
     value, error = function(a.value, b.value), a.error + b.error
+    if arithmetic.skips_zeros:
+        masked = np.isneginf(a.value) & (a.error == 0)
+        value, error = np.where(masked, -np.inf, value), np.where(masked, 0.0, error)
     inexact = ~(a.is_zero | b.is_zero)
     return computed(value, error, arithmetic, inexact, a.reach + b.reach)
 
@@ -51,7 +54,11 @@ def divide(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) ->
     magnitude = np.abs(b.value)
     error = (np.abs(a.value) * b.error / magnitude + a.error) / (magnitude - b.error)
     error = np.where((b.error > 0) & (b.error >= magnitude), np.inf, error)
-    return computed(np.divide(a.value, b.value), error, arithmetic)
+    value = np.divide(a.value, b.value)
+    if arithmetic.skips_zeros:
+        left_out = a.is_zero & (b.value != 0)
+        value, error = np.where(left_out, 0.0, value), np.where(left_out, 0.0, error)
+    return computed(value, error, arithmetic)
 
 
 def reciprocal(function: Any, arithmetic: Arithmetic, x: Uncertain) -> Uncertain:

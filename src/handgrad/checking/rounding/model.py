@@ -42,8 +42,8 @@ class Unbounded(HandgradError):  # noqa: N818
 class Arithmetic(NamedTuple):
     """A floating point format: unit roundoff, smallest normal and largest number.
 
-    skips_zeros: 0 · ∞ and 0 · NaN count as 0 where the 0 is exact, as in code that leaves out what
-    is masked.
+    skips_zeros: what is masked is left out. So 0 · ∞, 0 · NaN and 0 / NaN count as 0 where the 0 is
+    exact, and −∞ − NaN, as of a masked score, as −∞.
     """
 
     unit: float
