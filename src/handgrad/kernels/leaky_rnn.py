@@ -18,9 +18,9 @@ _forward, _backward = native.leaky_rnn_forward, native.leaky_rnn_backward
 class Cache(NamedTuple):
     """The inputs and g_t = tanh a_t of every step that counts; no gradient needs the states.
 
-    `rates` (2, H) are α and 1 − α, which has more digits than can be had from an α near 1. As in the
-    reference's cache, `g` is (N, T, H) in running order, with 0 for padding; it is made when asked
-    for.
+    `rates` (2, H) are α and 1 − α, which has more digits than can be had from an α near 1. As in
+    the reference's cache, `g` is (N, T, H) in running order, with 0 for padding; it is made when
+    asked for.
     """
 
     x: Array
