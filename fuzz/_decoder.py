@@ -35,9 +35,6 @@ def draw(rng: np.random.Generator) -> Case:
         if rng.random() < 0.3:
             operand.lay(random_layout(rng))
     dy = Operand(rng.standard_normal((batch, steps, hidden)).astype(dtype))
-    wide = AttentionDecoder(inputs, memory, hidden, rng=rng, score=score, cell=cell, dtype="d")
-    for name, parameter in decoder.parameters.items():
-        wide.parameters[name][...] = parameter
     wrong = None
     if rng.random() < 0.25:
         names = [*shapes, "lengths"]
@@ -53,7 +50,7 @@ def draw(rng: np.random.Generator) -> Case:
         if wrong is not None:
             _malformed(decoder, operands, *wrong)
         else:
-            _compare(decoder, wide, operands, dy)
+            _compare(decoder, operands, dy)
 
     sizes = f"batch {batch}, steps {steps}, keys {keys}, inputs {inputs}, memory {memory}"
     text = (
@@ -67,22 +64,28 @@ def draw(rng: np.random.Generator) -> Case:
 def _results(
     decoder: AttentionDecoder, operands: dict[str, Operand], dy: Operand, engine: str
 ) -> dict[str, np.ndarray]:
-    given = {name: operand.array() for name, operand in operands.items()} | {"dy": dy.array()}
-    if engine == "exact":
-        given = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in given.items()}
-        engine = "reference"
-    dys = given.pop("dy")
     with hg.engine(engine):
-        y, cache = decoder.forward(**given)
-        (de, dh, ds0), gradients = decoder.backward(dys, cache)
+        y, cache = decoder.forward(**{name: o.array() for name, o in operands.items()})
+        (de, dh, ds0), gradients = decoder.backward(dy.array(), cache)
     found = {"y": y, "alpha": cache.alpha, "de": de, "dh": dh, "ds0": ds0, **gradients}
     return {name: array for name, array in found.items() if array is not None}
 
 
-def _compare(
-    decoder: AttentionDecoder, wide: AttentionDecoder, operands: dict[str, Operand], dy: Operand
-) -> None:
-    """The kernel's results are as near to those in float64 as those of the Python are."""
+def _in_the_last_digit(operands: dict[str, Operand]) -> dict[str, Operand]:
+    """Other operands that round to nearly the same."""
+    rng = np.random.default_rng(0)
+
+    def changed(values: np.ndarray) -> np.ndarray:
+        if values.dtype.kind != "f":
+            return values
+        relative = rng.choice((-1, 1), values.shape) * np.finfo(values.dtype).eps
+        return values * (1 + relative).astype(values.dtype)
+
+    return {name: Operand(changed(operand.values)) for name, operand in operands.items()}
+
+
+def _compare(decoder: AttentionDecoder, operands: dict[str, Operand], dy: Operand) -> None:
+    """The kernel is off by what the table allows, or by what a last digit of the inputs changes."""
     try:
         found = _results(decoder, operands, dy, "auto")
     except HandgradError as error:
@@ -93,7 +96,7 @@ def _compare(
             return
         raise Fault("engines disagree", f"kernels: {error}; the reference takes it") from None
     right = _results(decoder, operands, dy, "reference")
-    exact = _results(wide, operands, dy, "exact")
+    beside = _results(decoder, _in_the_last_digit(operands), dy, "reference")
     if found.keys() != right.keys():
         raise Fault("silent mismatch", f"{sorted(found)} and {sorted(right)}")
     share = 1e-4 if dy.values.dtype == np.float32 else 1e-12
@@ -101,7 +104,7 @@ def _compare(
         if found[name].shape != array.shape:
             raise Fault("wrong shape", f"{name}: {found[name].shape}, right: {array.shape}")
         scale = max(float(np.abs(array).max(initial=0.0)), 0.1)
-        allowed = share * scale + 16 * np.abs(array - exact[name]).max(initial=0.0)
+        allowed = share * scale + 16 * np.abs(array - beside[name]).max(initial=0.0)
         if not np.all(np.abs(found[name] - array) <= allowed):
             raise Fault("silent mismatch", name)
 

@@ -60,6 +60,8 @@ def _linear_beyond_numbers(
     )
     numbers = linear(product, arithmetic, *tame)
     counts = [np.where(x.is_zero, 0.0, 1.0) for x in operands]
+    # NaN times what may be 0 or not is NaN, or nothing where zeros are left out.
+    beyond = np.isinf if not arithmetic.skips_zeros else lambda value: ~np.isfinite(value)
     unbounded: Array = np.zeros(numbers.value.shape)
     for i, x in enumerate(operands):
         alone = [*counts[:i], np.where(np.isinf(x.error), 1.0, 0.0), *counts[i + 1 :]]
@@ -67,7 +69,7 @@ def _linear_beyond_numbers(
         for j, other in enumerate(operands):
             if i != j:
                 pair = list(counts)
-                pair[i] = np.where(np.isinf(x.value), 1.0, 0.0)
+                pair[i] = np.where(beyond(x.value), 1.0, 0.0)
                 pair[j] = np.where((other.error > 0) & (np.abs(other.value) <= other.error), 1.0, 0)
                 unbounded = unbounded + product(*pair)
     if arithmetic.skips_zeros:

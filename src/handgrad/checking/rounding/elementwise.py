@@ -43,7 +43,8 @@ def add(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Un
     """
     value, error = function(a.value, b.value), a.error + b.error
     if arithmetic.skips_zeros:
-        masked = np.isneginf(a.value) & (a.error == 0)
+        added = Uncertain(function(0.0, b.value), b.error)
+        masked = np.logical_or(*(np.isneginf(x.value) & (x.error == 0) for x in (a, added)))
         value, error = np.where(masked, -np.inf, value), np.where(masked, 0.0, error)
     inexact = ~(a.is_zero | b.is_zero)
     return computed(value, error, arithmetic, inexact, a.reach + b.reach)
