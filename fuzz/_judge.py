@@ -12,8 +12,9 @@ float64 or in the arrays' own type has them, with four exceptions that no order 
   where the reference does not: 0 · ∞.
 - A gradient with infinities among its terms is NaN or infinite as its formula is arranged:
   g (a + b) is ∞ where g a + g b is ∞ − ∞.
-- Where an input is near the largest number of its type, a product in another order may overflow,
-  and what is decided by it turn out otherwise; where one is subnormal, it may count as 0.
+- Where an input is near the largest number of its type, or its square above it, a product in
+  another order may overflow, and what is decided by it turn out otherwise; where one is subnormal,
+  it may count as 0, and what is infinite beside it be NaN.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Judge:
     `bounds` those with bounds, where asked without terms that have an exact 0 for a factor; `floor`
     the size of the terms that cancel in a kernel's formula for
     one result and not in the reference's; `extent` the smallest and the largest finite magnitude
-    among the inputs, without zeros.
+    among the inputs, without zeros, and whether all are finite.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Judge:
         own: Callable[[], Sequence[Any] | None],
         bounds: Callable[[bool], Sequence[Any] | None],
         floor: Callable[[int], float],
-        extent: Callable[[], tuple[float, float]],
+        extent: Callable[[], tuple[float, float, bool]],
     ) -> None:
         self.zeros = zeros
         self.outputs = outputs
@@ -187,8 +188,9 @@ class Judge:
     def _excepted(self, index: int, got: np.ndarray, exact: np.ndarray) -> Any:
         """Where one of the exceptions holds that stand above."""
         arithmetic = _ARITHMETICS[self.precision]
-        smallest, largest = self._extent()
-        large = np.fmax(np.abs(exact), largest) > arithmetic.largest / 16
+        smallest, largest, all_finite = self._extent()
+        # A product of two such inputs overflows, where a third may have made it small before.
+        large = np.fmax(np.abs(exact), largest) > np.sqrt(arithmetic.largest)
         good: Any = large & ~np.isfinite(got)
         if largest > arithmetic.largest / 16 and index >= self.outputs:
             return np.True_
@@ -198,6 +200,8 @@ class Judge:
             good |= np.abs(got - exact) <= np.abs(exact) + lost
         if index >= self.outputs:  # the sum may have been arranged otherwise
             good |= ~np.isfinite(exact) & ~np.isfinite(got)
+        if subnormal and not all_finite:  # ∞ times what may count as 0
+            return np.True_
         if self.zeros and index >= self.outputs:  # NaN may have closed a gate, or not
             return np.True_
         if self.zeros or subnormal:

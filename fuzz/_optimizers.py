@@ -136,11 +136,12 @@ def _compare(
         except Exception:
             return None
 
-    def extent() -> tuple[float, float]:
+    def extent() -> tuple[float, float, bool]:
         arrays = [o.values for g in (start, *gradients) for o in g.values()]
         sizes = np.concatenate([np.abs(a).ravel().astype(np.float64) for a in arrays])
-        sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-        return float(sizes.min(initial=1.0)) ** 2, float(sizes.max(initial=1.0)) ** 2
+        finite = sizes[np.isfinite(sizes) & (sizes > 0)]
+        all_finite = bool(np.isfinite(sizes).all())
+        return float(finite.min(initial=1.0)) ** 2, float(finite.max(initial=1.0)) ** 2, all_finite
 
     exact = results(lambda array: array.astype(np.float64))
     judge = Judge(

@@ -125,3 +125,14 @@ def test_memory_grows_with_the_steps_not_with_their_pairs() -> None:
         tracemalloc.stop()
     kept = [array.nbytes for array in cache.kept if isinstance(array, np.ndarray)]
     assert max(peak, *kept) < steps * steps
+
+
+def test_no_gradient_through_a_score_that_is_huge() -> None:
+    """Of one key the weight is 1 whatever its score, also where the score's last digit is 2⁷⁷."""
+    rng = np.random.default_rng(0)
+    q = rng.standard_normal((2, 4, 1, 4), np.float32)
+    k, v = 1e30 * rng.standard_normal((2, 2, 2, 4), np.float32), np.ones((2, 2, 2, 1), np.float32)
+    with engine("kernels"):
+        y, cache = attention.forward(q, k, v, mask=np.array([True, False])[None, None, None])
+        dq, dk, *_ = attention.backward(np.zeros_like(y), cache)
+    assert not dq.any() and not dk.any()

@@ -172,7 +172,10 @@ class BackwardPiece {
             for (long j = 0; j < keys; j++) {
                 T* score = weights_.data() + j * kWide<T> + lane;
                 T* dscore = dscores_.data() + j * kWide<T> + lane;
-                const Vec<T> weight = exp_weight(Vec<T>(load(score) - log_sum));
+                // No weight is above 1; the digits in which large scores differ from those of
+                // forward, which sums in another order, would make it infinite.
+                const Vec<T> exponent = load(score) - log_sum, highest{};
+                const Vec<T> weight = exp_weight(Vec<T>(highest < exponent ? highest : exponent));
                 if (pairs_.keep() == nullptr) {
                     store(score, weight);
                     store(dscore, weight * (load(dscore) - mean));
