@@ -403,21 +403,23 @@ def _malformed(rng: np.random.Generator) -> Case:
             return _outcome(call_it)
 
     def bounds() -> Any:
-        arrays = call.arrays()
-        settings = call.settings()
-        precision = call.dtype.name
+        arrays, settings = call.arrays(), call.settings()
+        arithmetic = arithmetic_of(call.dtype.name)
         a = arrays.pop(name, None)
         settings.pop(name, None)
+        given = {**arrays, **settings}
         if code != "missing":
-            settings[name] = evaluated(code, a)
+            given[name] = evaluated(code, a)
         entered = {
-            key: bounded(array, arithmetic_of(precision)) if array.dtype.kind == "f" else array
-            for key, array in arrays.items()
+            key: bounded(value, arithmetic)
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+            else value
+            for key, value in given.items()
         }
-        if settings.pop("plus", None) is not None:
+        if entered.pop("plus", None) is not None:
             return None
-        y, _ = call.module.forward.reference(**entered, **settings)
-        return bounds_of(y, precision)
+        y, _ = call.module.forward.reference(**entered)
+        return bounds_of(y, call.dtype.name)
 
     def run() -> None:
         with _quiet():
