@@ -4,9 +4,10 @@
 
 In turn dense networks, a convolutional one, LSTMs, also over batches of new shapes, and a sequence
 to sequence model with attention train for a few steps each, then an `hg.Trainer` from start to
-end. Of every round the seconds, those of the CPU and the resident memory are read. Exits with 1
-where memory grew by more than 2 % from the first quarter of the rounds to the last one, or the
-median round by more than 5 % in seconds of the CPU; those of the clock hang on the neighbours.
+end. Resident memory is read after every round; every fifth is timed against the same round of a
+process just started, since neighbours and clock rates change within hours. Exits with 1 where
+memory grew by more than 2 % from the first quarter of the rounds to the last one, or the median of
+those ratios by more than 5 %.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -32,8 +34,10 @@ from benchmarks.machine import cores, resident_bytes
 
 MEMORY_GROWTH: Final = 1.02
 SLOWDOWN: Final = 1.05
-#: Fewer rounds say nothing of a trend.
-LEAST_ROUNDS: Final = 8
+#: Of so many rounds one is timed beside a fresh process.
+TWIN_EVERY: Final = 5
+#: Fewer ratios say nothing of a trend.
+LEAST_RATIOS: Final = 8
 
 Step = Callable[[], None]
 
@@ -98,33 +102,56 @@ def _trainer(folder: Path) -> Iterator[Step]:
         yield run
 
 
-class Round(NamedTuple):
-    """What one round took: seconds of the clock and of the CPU, and resident bytes at its end."""
-
-    clock: float
-    cpu: float
-    memory: int
+_WORKS: Final = (("mlp_tiny", 500), ("mlp", 30), ("cnn", 8), ("lstm_ragged", 8), ("seq2seq", 6))
 
 
-def soak(minutes: float, folder: Path) -> list[Round]:
-    """Rounds of all works for so many minutes."""
-    rounds = []
+def _rounds(folder: Path) -> Iterator[float]:
+    """The seconds of one round of all works after the other."""
     steps = [(_batches_of(name), count) for name, count in _WORKS]
     steps += [(_new_shapes(), 30), (_trainer(folder), 1)]
-    end = time.monotonic() + 60 * minutes
-    while time.monotonic() < end:
-        began, cpu_began = time.monotonic(), time.process_time()
+    while True:
+        began = time.monotonic()
         for work, count in steps:
             for _ in range(count):
                 next(work)()
-        took = time.monotonic() - began, time.process_time() - cpu_began
-        rounds.append(Round(*took, resident_bytes()))
-        told = f"{took[0]:.2f} s, {took[1]:.2f} s of the CPU, {rounds[-1].memory / 2**20:.1f} MiB"
-        print(f"round {len(rounds)}: {told}", flush=True)
-    return rounds
+        yield time.monotonic() - began
 
 
-_WORKS: Final = (("mlp_tiny", 500), ("mlp", 30), ("cnn", 8), ("lstm_ragged", 8), ("seq2seq", 6))
+def _fresh(folder: Path) -> float:
+    """The seconds of a round, its second, in a process just started."""
+    command = [sys.executable, "-m", "benchmarks.soak", "--twin", str(folder)]
+    return float(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+
+
+class Findings(NamedTuple):
+    """Resident bytes after each round, and how much longer some took than in a fresh process."""
+
+    memory: list[int]
+    slowness: list[float]
+
+
+def soak(minutes: float, folder: Path) -> Findings:
+    """Rounds of all works for so many minutes."""
+    found = Findings([], [])
+    rounds = _rounds(folder)
+    end = time.monotonic() + 60 * minutes
+    while time.monotonic() < end:
+        took = next(rounds)
+        found.memory.append(resident_bytes())
+        told = f"{took:.2f} s, {found.memory[-1] / 2**20:.1f} MiB"
+        if len(found.memory) % TWIN_EVERY == 0:
+            with tempfile.TemporaryDirectory() as other:
+                fresh = _fresh(Path(other))
+            found.slowness.append((took + next(rounds)) / 2 / fresh)
+            told += f", × {found.slowness[-1]:.2f} of a fresh process"
+        print(f"round {len(found.memory)}: {told}", flush=True)
+    return found
+
+
+def _growth(series: Sequence[float], of: Callable[[Sequence[float]], float]) -> float:
+    """How much larger the last quarter of the series is than its first one."""
+    quarter = len(series) // 4
+    return of(series[-quarter:]) / of(series[:quarter])
 
 
 def main() -> int:
@@ -132,7 +159,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--neighbours", type=int, default=2)
     parser.add_argument("--limit", type=int, default=1500, help="MiB that the process may map more")
+    parser.add_argument("--twin", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.twin:
+        print(list(islice(_rounds(options.twin), 2))[-1])
+        return 0
     with ExitStack() as stack:
         for _ in range(options.neighbours):
             command = [sys.executable, "-m", "benchmarks.neighbour", str(cores())]
@@ -143,18 +174,14 @@ def main() -> int:
         limit = options.limit << 20
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        rounds = soak(options.minutes, Path(folder))
-    if len(rounds) < LEAST_ROUNDS:
-        print(f"only {len(rounds)} rounds; allowed: {LEAST_ROUNDS} or more, in more minutes")
+        found = soak(options.minutes, Path(folder))
+    if len(found.slowness) < LEAST_RATIOS:
+        least = LEAST_RATIOS * TWIN_EVERY
+        print(f"only {len(found.memory)} rounds; allowed: {least} or more, in more minutes")
         return 2
-    quarter = len(rounds) // 4
-    first, last = rounds[:quarter], rounds[-quarter:]
-    growth = max(one.memory for one in last) / max(one.memory for one in first)
-    clock, cpu = (
-        median(one[i] for one in last) / median(one[i] for one in first) for i in range(2)
-    )
-    print(f"{len(rounds)} rounds: memory × {growth:.3f}, clock × {clock:.3f}, CPU × {cpu:.3f}")
-    return int(growth > MEMORY_GROWTH or cpu > SLOWDOWN)
+    memory, slowness = _growth(found.memory, max), _growth(found.slowness, median)
+    print(f"{len(found.memory)} rounds: memory × {memory:.3f}, time × {slowness:.3f}")
+    return int(memory > MEMORY_GROWTH or slowness > SLOWDOWN)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ float64 or in the arrays' own type has them, with four exceptions that no order 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -73,8 +73,10 @@ def arithmetic_of(precision: str, skips_zeros: bool = False) -> Arithmetic:
     return _ARITHMETICS[precision]._replace(skips_zeros=skips_zeros)
 
 
-def bounded(array: np.ndarray, arithmetic: Arithmetic) -> Bounded:
-    """The array as it enters the error analysis."""
+def bounded(array: Any, arithmetic: Arithmetic) -> Any:
+    """An array of floats as it enters the error analysis; anything else as it is."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        return array
     values = np.array(array, np.float64)
     return Bounded(values, np.zeros(values.shape), arithmetic)
 
@@ -94,6 +96,14 @@ def bounds_of(nested: Any, precision: str) -> list[tuple[np.ndarray, np.ndarray]
     return found
 
 
+def extent(arrays: Iterable[np.ndarray]) -> tuple[float, float, bool]:
+    """The smallest and largest finite magnitude, without zeros, and whether all are finite."""
+    sizes = np.concatenate([np.abs(a).ravel().astype(np.float64) for a in arrays])
+    finite = sizes[np.isfinite(sizes) & (sizes > 0)]
+    all_finite = bool(np.isfinite(sizes).all())
+    return float(finite.min(initial=1.0)), float(finite.max(initial=1.0)), all_finite
+
+
 class Judge:
     """Holds results of one call against what they should be.
 
@@ -101,9 +111,8 @@ class Judge:
     `outputs` results are those of forward, the others gradients. Functions give what is seldom
     needed, or None where they cannot: `own` the reference's results in the arrays' own type;
     `bounds` those with bounds, where asked without terms that have an exact 0 for a factor; `floor`
-    the size of the terms that cancel in a kernel's formula for
-    one result and not in the reference's; `extent` the smallest and the largest finite magnitude
-    among the inputs, without zeros, and whether all are finite.
+    the size of the terms that cancel in a kernel's formula for one result and not in the
+    reference's; `extent` what the function of this name says of the inputs.
     """
 
     def __init__(

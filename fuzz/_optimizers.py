@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fuzz._judge import Judge, arithmetic_of, bounded, bounds_of, check_sentence
+from fuzz._judge import Judge, arithmetic_of, bounded, bounds_of, check_sentence, extent
 from fuzz._operands import Operand, evaluated, junk, random_layout, sprinkle
 from fuzz.harness import Case, Fault
 from handgrad import optimizers
@@ -136,12 +136,10 @@ def _compare(
         except Exception:
             return None
 
-    def extent() -> tuple[float, float, bool]:
-        arrays = [o.values for g in (start, *gradients) for o in g.values()]
-        sizes = np.concatenate([np.abs(a).ravel().astype(np.float64) for a in arrays])
-        finite = sizes[np.isfinite(sizes) & (sizes > 0)]
-        all_finite = bool(np.isfinite(sizes).all())
-        return float(finite.min(initial=1.0)) ** 2, float(finite.max(initial=1.0)) ** 2, all_finite
+    def reach() -> tuple[float, float, bool]:
+        arrays = (o.values for g in (start, *gradients) for o in g.values())
+        smallest, largest, all_finite = extent(arrays)
+        return smallest**2, largest**2, all_finite
 
     exact = results(lambda array: array.astype(np.float64))
     judge = Judge(
@@ -152,7 +150,7 @@ def _compare(
         lambda: results(lambda array: array),
         bounds,
         lambda index: 0.0,
-        extent,
+        reach,
     )
     state = optimizer.state
     found: list[tuple[str, Any]] = []

@@ -20,6 +20,7 @@ from fuzz._judge import (
     bounded,
     bounds_of,
     check_sentence,
+    extent,
     leaves,
     mapped,
 )
@@ -60,7 +61,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _bits(nested: Any) -> list[bytes | None]:
-    """Which bits, except those by which one NaN differs from another."""
+    """The bytes of every array, all NaN alike."""
     return [
         None if part is None else _one_nan(np.asarray(part)).tobytes() for part in leaves(nested)
     ]
@@ -137,7 +138,7 @@ def _reference(call: Call, arrays: dict[str, Any], dy: Any) -> list[Any]:
 
 
 def _lost(bias: np.ndarray) -> bool:
-    """Whether what is added to such a bias is lost in its rounding, and the weights with it."""
+    """True for a bias beside whose rounding scores are nothing, and so the weights are lost."""
     sizes = np.abs(bias[np.isfinite(bias)])
     return bool(sizes.max(initial=0.0) * np.finfo(bias.dtype).eps > 1e-3)
 
@@ -180,10 +181,7 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
 
     def bounds(skips_zeros: bool) -> list[Any] | None:
         arithmetic = arithmetic_of(precision, skips_zeros)
-        entered = {
-            name: bounded(o.values, arithmetic) if o.values.dtype.kind == "f" else o.values
-            for name, o in call.operands.items()
-        }
+        entered = {name: bounded(o.values, arithmetic) for name, o in call.operands.items()}
         dys = mapped(lambda o: None if o is None else bounded(o.values, arithmetic), given)
         try:
             found = _reference(call, entered, dys if with_backward else None)
@@ -191,12 +189,9 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
         except Exception:
             return None
 
-    def extent() -> tuple[float, float, bool]:
+    def reach() -> tuple[float, float, bool]:
         given_arrays = [a for a in (*_exact(call).values(), *leaves(exact_dy)) if a is not None]
-        sizes = np.concatenate([np.abs(a).ravel() for a in given_arrays if a.dtype.kind == "f"])
-        finite = sizes[np.isfinite(sizes) & (sizes > 0)]
-        all_finite = bool(np.isfinite(sizes).all())
-        return float(finite.min(initial=1.0)), float(finite.max(initial=1.0)), all_finite
+        return extent(a for a in given_arrays if a.dtype.kind == "f")
 
     def floor(index: int) -> float:
         bias = call.operands.get("bias")
@@ -205,7 +200,7 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
         return _floor(call, exact_dy) if index >= len(outputs) else 0.0
 
     zeros = call.op in PADDED or bool(call.options.get("dropout_p"))
-    judge = Judge(zeros, len(outputs), precision, ordinary, own, bounds, floor, extent)
+    judge = Judge(zeros, len(outputs), precision, ordinary, own, bounds, floor, reach)
     for index, output in enumerate(outputs):
         if np.asarray(output).dtype != call.dtype:
             raise Fault("wrong dtype", f"y is of {np.asarray(output).dtype}")
@@ -381,14 +376,15 @@ def _malformed(rng: np.random.Generator) -> Case:
         del call.operands[name]
         code = "missing"
 
-    def attempt(engine: str) -> Any:
-        arrays = call.arrays()
-        settings = call.settings()
-        a = arrays.pop(name, None)
-        settings.pop(name, None)
+    def arguments() -> dict[str, Any]:
+        given = {**call.arrays(), **call.settings()}
+        a = given.pop(name, None)
         if code != "missing":
-            settings[name] = evaluated(code, a)
-        given = {**arrays, **settings}
+            given[name] = evaluated(code, None if operand is None else a)
+        return given
+
+    def attempt(engine: str) -> Any:
+        given = arguments()
         ordered = {key: given[key] for key in (*known, name) if key in given}
 
         def call_it() -> Any:
@@ -403,19 +399,8 @@ def _malformed(rng: np.random.Generator) -> Case:
             return _outcome(call_it)
 
     def bounds() -> Any:
-        arrays, settings = call.arrays(), call.settings()
         arithmetic = arithmetic_of(call.dtype.name)
-        a = arrays.pop(name, None)
-        settings.pop(name, None)
-        given = {**arrays, **settings}
-        if code != "missing":
-            given[name] = evaluated(code, a)
-        entered = {
-            key: bounded(value, arithmetic)
-            if isinstance(value, np.ndarray) and value.dtype.kind == "f"
-            else value
-            for key, value in given.items()
-        }
+        entered = {key: bounded(value, arithmetic) for key, value in arguments().items()}
         if entered.pop("plus", None) is not None:
             return None
         y, _ = call.module.forward.reference(**entered)

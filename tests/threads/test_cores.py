@@ -72,7 +72,6 @@ def test_the_most_threads_work() -> None:
     program = """
 import numpy as np
 import handgrad as hg
-from handgrad import kernels
 a = np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32)
 with hg.threads(1):
     expected = hg.matmul(a, a).tobytes()
@@ -96,7 +95,6 @@ import os
 import time
 import numpy as np
 import handgrad as hg
-from handgrad import kernels
 
 a = np.ones((400, 400), np.float32)
 hg.matmul(a, a)

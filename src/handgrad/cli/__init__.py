@@ -32,10 +32,7 @@ def main() -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
-    except MemoryError as error:
-        print(f"handgrad: memory ran out: {error}", file=sys.stderr)
-        code = 2
-    except OSError as error:  # of what is printed without a command, such as --help
+    except (MemoryError, OSError) as error:  # of what is printed without a command, such as --help
         with suppress(OSError, ValueError):
             print(f"handgrad: {told(error)}", file=sys.stderr)
         code = 2

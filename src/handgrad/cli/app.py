@@ -36,9 +36,7 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except HandgradError as error:
             raise _exit(2, str(error)) from None
-        except MemoryError as error:
-            raise _exit(2, f"memory ran out: {error}; allowed: smaller sizes") from None
-        except OSError as error:
+        except (MemoryError, OSError) as error:
             raise _exit(2, told(error)) from None
         except Interrupted as error:
             raise _exit(error.exit_code, str(error), before="\n") from None

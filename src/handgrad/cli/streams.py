@@ -16,8 +16,10 @@ def accept_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def told(error: OSError) -> str:
+def told(error: OSError | MemoryError) -> str:
     """An error of the system as a sentence."""
+    if isinstance(error, MemoryError):
+        return f"memory ran out: {error}; allowed: smaller sizes"
     reason = error.strerror or str(error)
     if error.filename is None:
         return f"input or output failed: {reason}"

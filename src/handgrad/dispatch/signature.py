@@ -23,9 +23,9 @@ from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 
-# As core/array.cpp numbers them.
 _takes_complex: Final[ContextVar[bool]] = ContextVar("handgrad.takes_complex", default=False)
 
+# As core/array.cpp numbers them.
 FLOATS: Final = 1
 INTEGERS: Final = 2
 BOOLEANS: Final = 4
@@ -269,6 +269,7 @@ def library(array: Array) -> str:
     return str(array_api_compat.array_namespace(array).__name__.removeprefix("array_api_compat."))
 
 
+#: Libraries whose functions take arrays of NumPy as their own.
 _TAKE_NUMPY: Final = frozenset({"jax.numpy", "handgrad.checking.rounding.bounded"})
 
 

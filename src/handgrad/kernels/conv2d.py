@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
 from handgrad.kernels.memory import empty, place
-from handgrad.ops.windows import Setting, moves, per_axis, where_it_counts
+from handgrad.ops.windows import Setting, moves, once_per_shape, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.conv2d_forward, native.conv2d_backward
@@ -27,7 +26,7 @@ class Cache(NamedTuple):
     activation: int
 
 
-@functools.lru_cache(512)
+@once_per_shape
 def _sizes(
     x: tuple[int, ...],
     weight: tuple[int, ...],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,7 +9,14 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
-from handgrad.ops.windows import Setting, met_window, moves, per_axis, where_it_counts
+from handgrad.ops.windows import (
+    Setting,
+    met_window,
+    moves,
+    once_per_shape,
+    per_axis,
+    where_it_counts,
+)
 
 assert native is not None
 _forward, _backward = native.max_pool2d_forward, native.max_pool2d_backward
@@ -27,7 +33,7 @@ class Cache(NamedTuple):
     sizes: tuple[int, ...]
 
 
-@functools.lru_cache(512)
+@once_per_shape
 def _sizes(
     x: tuple[int, ...],
     kernel_size: Setting,

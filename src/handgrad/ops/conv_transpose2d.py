@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from array_api_compat import array_namespace
@@ -20,6 +19,7 @@ from handgrad.ops.windows import (
     check_setting,
     crop,
     grouped,
+    once_per_shape,
     pad,
     per_axis,
     spread,
@@ -61,7 +61,7 @@ def validate(
         check_vector("conv_transpose2d", "bias", bias, shapes[1][1] * groups)
 
 
-@functools.lru_cache(512)
+@once_per_shape
 def _check_sizes(
     x: tuple[int, ...],
     weight: tuple[int, ...],
@@ -71,7 +71,7 @@ def _check_sizes(
     groups: int,
     dilation: Setting,
 ) -> None:
-    """What follows from the shapes of x and weight, and the settings; made once for each."""
+    """Every check that needs only the shapes of x and weight, and the settings."""
     op = "conv_transpose2d"
     check_rank(op, "x", x, "N, C, H, W")
     check_rank(op, "weight", weight, "in, out / groups, KH, KW")

@@ -29,8 +29,8 @@ Setting = int | Sequence[int]
 #: Settings and planes stay below it, so that a position in a plane fits into 32 bits.
 _LIMIT: Final = 2**31
 _INTEGERS: Final = (int, np.integer)
-#: Checks that see shapes and settings alone are made once for each of the latest so many.
-_CHECKS: Final = 512
+#: What follows from shapes and settings alone is worked out once for each of the latest so many.
+once_per_shape: Final = functools.lru_cache(512)
 
 
 def per_axis(setting: Setting, axes: int) -> tuple[int, ...]:
@@ -245,7 +245,7 @@ def check_convolution(
         check_vector(op, "bias", bias, shapes[1][0])
 
 
-@functools.lru_cache(_CHECKS)
+@once_per_shape
 def _check_convolution(
     op: str,
     layout: str,
@@ -256,7 +256,7 @@ def _check_convolution(
     dilation: Setting,
     groups: int,
 ) -> None:
-    """What follows from the shapes of x and weight, and the settings."""
+    """Every check that needs only the shapes of x and weight, and the settings."""
     kernel_layout = ", ".join(("out", "in / groups", *("K" + n for n in layout[6:].split(", "))))
     axes = kernel_layout.count(",") - 1
     check_rank(op, "x", x, layout)
@@ -295,7 +295,7 @@ def check_channels(
         )
 
 
-@functools.lru_cache(_CHECKS)
+@once_per_shape
 def check_pooling(
     op: str,
     x: tuple[int, ...],

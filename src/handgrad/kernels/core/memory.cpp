@@ -84,7 +84,7 @@ void free_all(Link* list, std::size_t bytes) noexcept {
 #endif
 }
 
-// What a caller in Python reads: how much it was that could not be had.
+// Its text becomes that of Python's MemoryError, which says how much was asked for.
 class OutOfMemory : public std::bad_alloc {
   public:
     explicit OutOfMemory(double bytes) noexcept {
