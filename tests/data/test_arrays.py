@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -30,6 +31,27 @@ def test_npz_that_is_divided_here(tmp_path):
     assert (found.x_train.shape, found.x_test.shape) == ((16, 3), (4, 3))
     assert found.x_train.dtype == np.float32
     assert found.classes == ("north", "east", "south", "west")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "bool"])
+def test_npz_of_narrow_numbers_stays_narrow(tmp_path, dtype):
+    path = tmp_path / "set.npz"
+    x = RNG.integers(0, 100, (20, 3)).astype(dtype)
+    np.savez(path, x_train=x[:15], y_train=LABELS[:15], x_test=x[15:], y_test=LABELS[15:])
+    found = data.load("mine", path)
+    assert found.x_train.values.dtype == dtype
+    assert found.x_train.dtype == np.float32
+    np.testing.assert_array_equal(found.x_train[:], x[:15].astype(np.float32))
+
+
+def test_npz_of_narrow_numbers_takes_little_memory(tmp_path):
+    path = tmp_path / "set.npz"
+    np.savez(path, x=np.ones((20, 1_000_000), np.int8), y=LABELS)
+    tracemalloc.start()
+    data.load("mine", path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * path.stat().st_size
 
 
 def test_npz_with_names_as_labels(tmp_path):

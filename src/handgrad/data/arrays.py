@@ -1,7 +1,8 @@
 """Data sets in one file: NumPy's .npz, and CSV tables.
 
 .npz    arrays x_train, y_train, x_test, y_test; or x and y, of which a stratified fifth becomes
-        the test part. Unsigned bytes are read as pixels (255 becomes 1), others as they are.
+        the test part. Unsigned bytes are read as pixels (255 becomes 1), others as they are. Types
+        narrower than float32 stay in memory as they are until a batch is gathered.
         Images are (N, H, W) or (N, C, H, W), tables (N, D). `classes` (strings) is optional.
 .csv    one example a row, numbers and one label; `.csv.gz` too. The label is the column named
         `label`, `class`, `target` or `y`; without such a header it is the last column.
@@ -46,8 +47,8 @@ def load_npz(name: str, path: Path, seed: int = 0, maximum: float | None = None)
     def needs(key: str, header: Header) -> float:
         if not key.startswith("x"):
             return 3 * header.nbytes + 100 * header.count
-        in_bytes = header.dtype == np.uint8 or maximum is not None
-        kept = header.nbytes if in_bytes else 4 * header.count
+        narrow = header.dtype.itemsize < 4 or maximum is not None
+        kept = header.nbytes if narrow else 4 * header.count
         return header.nbytes + kept * (2 if key == "x" else 1)
 
     arrays, names = read_npz(path, (*_DIVIDED, *_WHOLE, "classes"), needs)
@@ -63,7 +64,7 @@ def load_npz(name: str, path: Path, seed: int = 0, maximum: float | None = None)
     examples = [_examples(path, f"x{part}", arrays.pop(f"x{part}"), maximum) for part in parts]
     if not divided:
         return split_dataset(name, examples.pop(), labels[0], classes, seed)
-    if type(examples[0]) is not type(examples[1]):
+    if len({getattr(x, "maximum", 1.0) for x in examples}) > 1:
         raise DataError(
             f"{path}: of x_train and x_test one has unsigned bytes, which are divided by 255, and "
             "the other has not; expected the same type in both"
@@ -79,7 +80,8 @@ def _examples(path: Path, key: str, x: Array, maximum: float | None) -> Array | 
         )
     if x.ndim == 3:
         x = x[:, None]
-    if maximum is None and x.dtype != np.uint8:
+    lazily = maximum is not None or x.dtype.itemsize < 4
+    if not lazily:
         with np.errstate(over="ignore"):
             x = np.asarray(x, dtype=np.float32)
     if x.dtype.kind == "f":
@@ -89,9 +91,9 @@ def _examples(path: Path, key: str, x: Array, maximum: float | None) -> Array | 
                     f"{path}: {key} has a number in example {i} that is not finite in float32; "
                     "expected finite numbers"
                 )
-    if maximum is None and x.dtype != np.uint8:
-        return x
-    return Pixels(x, 255.0 if maximum is None else maximum)
+    if maximum is None:
+        maximum = 255.0 if x.dtype == np.uint8 else 1.0
+    return Pixels(x, maximum) if lazily else x
 
 
 def _labels(path: Path, found: list[Array], names: Array | None) -> tuple[list[Array], list[str]]:

@@ -20,9 +20,10 @@ TEST_FRACTION: Final = 0.2
 
 
 class Pixels:
-    """Images kept in the bytes they came in; indexing gives float32 batches from 0 to 1.
+    """Images, or other numbers, in the type they came in; indexing gives float32 batches.
 
     A float32 copy of a whole image set takes four times the memory and is never needed at once.
+    `maximum` is the number that becomes 1.
     `pixels[index]` with any NumPy index returns `values[index] / maximum` as a new float32 array;
     `np.asarray(pixels)` is the whole set.
     """

@@ -11,6 +11,7 @@
 #include "core/gil.h"
 #include "core/indices.h"
 #include "core/rows.h"
+#include "core/subnormals.h"
 #include "core/vectormath.h"
 
 namespace handgrad {
@@ -71,6 +72,7 @@ void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T
     const Axis axis{outer, classes, inner};
     const long rows = axis.rows();
     const WithoutGil unlocked(x.size());
+    const FlushSubnormals flushed;
     const Kept<T> keep(kept.data(), rows);
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     const T all_shares =
@@ -109,6 +111,7 @@ void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, O
                            long inner, double label_smoothing) {
     const Axis axis{outer, classes, inner};
     const WithoutGil unlocked(x.size());
+    const FlushSubnormals flushed;
     const Kept<T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     for_rows<T, 2>(axis, {x.data(), target.data()}, nullptr, [=](long row, auto in, T*) {
@@ -152,6 +155,7 @@ void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, I
     check_indices(target, classes, ignore_index);
     const Axis axis{outer, classes, inner};
     const WithoutGil unlocked(x.size());
+    const FlushSubnormals flushed;
     const Kept<const T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     const RowGradients<T> dlosses(dloss, divisor);
@@ -182,6 +186,7 @@ void backward_probabilities(In<T> dloss, std::optional<In<double>> divisor, In<T
                             long classes, long inner, double label_smoothing) {
     const Axis axis{outer, classes, inner};
     const WithoutGil unlocked(x.size());
+    const FlushSubnormals flushed;
     const Kept<const T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     const RowGradients<T> dlosses(dloss, divisor);

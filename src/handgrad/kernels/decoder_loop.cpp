@@ -17,6 +17,7 @@
 #include "core/gil.h"
 #include "core/lengths.h"
 #include "core/packed_matrix.h"
+#include "core/subnormals.h"
 
 namespace handgrad {
 namespace {
@@ -105,6 +106,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&a, &keys, &values});
     const WithoutGil unlocked;
+    const FlushSubnormals flushed;
     auto run = [&]<class Entry>(auto score, auto cell) {
         const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
@@ -189,6 +191,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&keys, &values});
     const WithoutGil unlocked;
+    const FlushSubnormals flushed;
     const Temporary<T> dscores(steps * batch * count);
     const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
     auto run = [&]<class Entry>(auto score, auto cell) {

@@ -4,6 +4,7 @@
 #include "core/binding.h"
 #include "core/gil.h"
 #include "core/rows.h"
+#include "core/subnormals.h"
 #include "core/vectormath.h"
 
 namespace handgrad {
@@ -12,8 +13,8 @@ namespace {
 template <class T>
 void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
     const WithoutGil unlocked(x.size());
+    const FlushSubnormals flushed;
     for_rows<T, 1>({outer, width, inner}, {x.data()}, y.data(), [=](long, auto in, T* out) {
-        const FlushSubnormals flushed;
         const T* scores = in[0];
         const T best = largest(scores, width);
         // A row of nothing but −∞ gives 0.
@@ -31,9 +32,9 @@ void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
 template <class T>
 void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long inner) {
     const WithoutGil unlocked(y.size());
+    const FlushSubnormals flushed;
     for_rows<T, 2>(
         {outer, width, inner}, {dy.data(), y.data()}, dx.data(), [=](long, auto in, T* out) {
-            const FlushSubnormals flushed;
             const T* given = in[0];
             const T* probability = in[1];
             const T expected = sum<T>(0, width, [=](auto lanes) {

@@ -2,12 +2,14 @@
 // name.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/activation.h"
 #include "core/binding.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
+#include "core/subnormals.h"
 
 namespace handgrad {
 
@@ -19,10 +21,9 @@ void activation_forward(const F& f, In<T> x, Out<T> y) {
         lanes.store(y, f.value(lanes.load(x)));
     };
     // Where only y is kept, backward has to find the side of the kink in it.
-    if constexpr (F::kHasKink && F::kFromOutput)
-        map<T>(count, body);
-    else
-        map_flushed<T>(count, body);
+    std::optional<FlushSubnormals> flushed;
+    if constexpr (!(F::kHasKink && F::kFromOutput)) flushed.emplace();
+    map<T>(count, body);
 }
 
 // `kept` is the output or the input, as F::kFromOutput says.
@@ -33,10 +34,9 @@ void activation_backward(const F& f, In<T> dy, In<T> kept, Out<T> dx) {
     const auto body = [f, dy = dy.data(), kept = kept.data(), dx = dx.data()](auto lanes) {
         lanes.store(dx, f.gradient(lanes.load(dy), lanes.load(kept)));
     };
-    if constexpr (F::kHasKink)
-        map<T>(count, body);
-    else
-        map_flushed<T>(count, body);
+    std::optional<FlushSubnormals> flushed;
+    if constexpr (!F::kHasKink) flushed.emplace();
+    map<T>(count, body);
 }
 
 // `<name>_forward(x, y)` and `<name>_backward(dy, kept, dx)` for both types; options, such as a

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/simd.h"
-#include "core/subnormals.h"
 #include "core/threads.h"
 
 namespace handgrad {
@@ -51,15 +50,6 @@ void for_lanes(long begin, long end, const Body& body) {
 template <class T, class Body>
 void map(long count, const Body& body) {
     parallel_for(count, kChunk, [&](long begin, long end) { for_lanes<T>(begin, end, body); });
-}
-
-// The same with subnormal numbers as 0.
-template <class T, class Body>
-void map_flushed(long count, const Body& body) {
-    parallel_for(count, kChunk, [&](long begin, long end) {
-        const FlushSubnormals flushed;
-        for_lanes<T>(begin, end, body);
-    });
 }
 
 // K sums at once over [begin, end): add(lanes) returns an array of K vectors. One order, always: a

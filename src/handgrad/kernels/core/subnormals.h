@@ -8,36 +8,63 @@
 
 namespace handgrad {
 
-// While one exists, this thread's arithmetic reads and writes subnormal numbers as 0. A processor
-// that computes with them exactly takes a hundred times longer for each (Intel, "64 and IA-32
-// Architectures Optimization Reference Manual", on the floating-point assist), and a moment or a
-// saturated activation stays subnormal for thousands of steps. The difference is below 1.2e-38 in
-// float32 and 2.3e-308 in float64. Loads, stores and selections keep subnormals as they are.
-class FlushSubnormals {
+// How a thread's arithmetic rounds, and what it makes of subnormal numbers.
+class FloatMode {
   public:
-    FlushSubnormals(const FlushSubnormals&) = delete;
-    FlushSubnormals& operator=(const FlushSubnormals&) = delete;
-
 #if defined(__x86_64__) || defined(_M_X64)
-    FlushSubnormals() { _mm_setcsr(saved_ | kFlushToZero | kDenormalsAreZero); }
-    ~FlushSubnormals() { _mm_setcsr(saved_); }
+    static FloatMode of_this_thread() { return FloatMode(_mm_getcsr()); }
+    void set() const { _mm_setcsr(static_cast<unsigned>(bits_)); }
 
   private:
-    static constexpr unsigned kFlushToZero = 1U << 15, kDenormalsAreZero = 1U << 6;
-    unsigned saved_ = _mm_getcsr();
+    static constexpr std::uint64_t kFlush = 1U << 15 | 1U << 6;  // of results, and of operands
 #elif defined(__aarch64__) && !defined(_MSC_VER)
-    FlushSubnormals() {
-        asm volatile("mrs %0, fpcr" : "=r"(saved_));
-        asm volatile("msr fpcr, %0" : : "r"(saved_ | kFlushToZero) : "memory");
+    static FloatMode of_this_thread() {
+        std::uint64_t bits;
+        asm volatile("mrs %0, fpcr" : "=r"(bits));
+        return FloatMode(bits);
     }
-    ~FlushSubnormals() { asm volatile("msr fpcr, %0" : : "r"(saved_) : "memory"); }
+    void set() const { asm volatile("msr fpcr, %0" : : "r"(bits_) : "memory"); }
 
   private:
-    static constexpr std::uint64_t kFlushToZero = std::uint64_t(1) << 24;
-    std::uint64_t saved_;
+    static constexpr std::uint64_t kFlush = std::uint64_t(1) << 24;
 #else
-    FlushSubnormals() = default;
+    static FloatMode of_this_thread() { return FloatMode(0); }
+    void set() const {}
+
+  private:
+    static constexpr std::uint64_t kFlush = 0;
 #endif
+
+  public:
+    FloatMode flushing() const { return FloatMode(bits_ | kFlush); }
+    FloatMode exact() const { return FloatMode(bits_ & ~kFlush); }
+
+  private:
+    explicit FloatMode(std::uint64_t bits) : bits_(bits) {}
+    std::uint64_t bits_;
+};
+
+// This thread's arithmetic is in `mode` as long as it lives.
+class ScopedFloatMode {
+  public:
+    explicit ScopedFloatMode(FloatMode mode) { mode.set(); }
+    ~ScopedFloatMode() { before_.set(); }
+    ScopedFloatMode(const ScopedFloatMode&) = delete;
+    ScopedFloatMode& operator=(const ScopedFloatMode&) = delete;
+
+  private:
+    FloatMode before_ = FloatMode::of_this_thread();
+};
+
+// As long as one lives, the arithmetic of this thread, and of the jobs that it starts, reads and
+// writes subnormal numbers as 0. A processor that computes with them exactly takes a hundred times
+// longer for each (Intel, "64 and IA-32 Architectures Optimization Reference Manual", on the
+// floating-point assist), and a moment or a saturated activation stays subnormal for thousands of
+// steps, as a gradient that vanishes over time does. The difference is below 1.2e-38 in float32 and
+// 2.3e-308 in float64. Loads, stores and selections keep subnormals as they are.
+class FlushSubnormals : ScopedFloatMode {
+  public:
+    FlushSubnormals() : ScopedFloatMode(FloatMode::of_this_thread().flushing()) {}
 };
 
 }  // namespace handgrad

@@ -4,6 +4,7 @@
 #include "core/binding.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
+#include "core/subnormals.h"
 #include "core/vectormath.h"
 
 namespace handgrad {
@@ -14,9 +15,10 @@ namespace handgrad {
 template <class T, class Step, class... Slots>
 void sweep(const Step& step, double scale, Out<T> parameter, In<T> gradient, Slots... slots) {
     const WithoutGil unlocked(parameter.size());
+    const FlushSubnormals flushed;
     const Uninterrupted whole;
     const T factor = T(scale);
-    map_flushed<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
+    map<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
         Vec<T> value = lanes.load(p);
         auto with = [&](auto... state) {
             step(value, Vec<T>(factor * lanes.load(g)), state...);

@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/placement.h"
+#include "core/subnormals.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -96,6 +97,7 @@ void check_interrupt(ThreadState& state) {
         ThreadState& state;
         Pool* job = std::exchange(state.job, nullptr);
         ThreadScratch others;
+        const ScopedFloatMode mode{FloatMode::of_this_thread().exact()};
         explicit Aside(ThreadState& state) : state(state) { swap(); }
         ~Aside() {
             swap();
@@ -162,6 +164,7 @@ class Pool {
         count_ = count;
         chunk_ = chunk;
         settings_ = caller.settings;
+        mode_ = FloatMode::of_this_thread();
         caller_ = &caller;
         next_.store(0, std::memory_order_relaxed);
         stopped_.store(false, std::memory_order_relaxed);
@@ -299,6 +302,7 @@ class Pool {
             inside_.fetch_add(1);
             // It may have come too late for the job it was told of, to another that has enough.
             if (open_.load() && self.index < taking_part_) {
+                const ScopedFloatMode same(mode_);
                 take_chunks(self.state);
                 give_back_large(self.state.scratch);
             }
@@ -368,6 +372,7 @@ class Pool {
     long count_ = 0;
     long chunk_ = 1;
     CallSettings settings_;
+    FloatMode mode_ = FloatMode::of_this_thread();
     int taking_part_ = 0;
     const ThreadState* caller_ = nullptr;
     std::exception_ptr error_;

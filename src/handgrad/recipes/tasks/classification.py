@@ -34,7 +34,7 @@ def of(recipe: Recipe, data: Dataset) -> Task:
     """The task with these data."""
     told = f"{len(data.x_train):,} examples to learn, {len(data.x_test):,} to test"
     found: dict[str, Any] = {"shape": list(data.input_shape), "classes": list(data.classes)}
-    if isinstance(data.x_train, Pixels):
+    if isinstance(data.x_train, Pixels) and data.x_train.maximum != 1:
         found["maximum"] = data.x_train.maximum
     if recipe.data.get("standardize"):
         mean, std = _statistics(recipe, data.x_train)
