@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,33 @@ def test_lengths_changed_after_forward_change_nothing(on: str) -> None:
         lengths[:] = [2**62, -5, 5]
         (_, found, _), _ = decoder.backward(y, cache)
     np.testing.assert_array_equal(found, expected)
+
+
+@each_score
+@pytest.mark.parametrize("on", ["kernels", "reference"])
+def test_a_cache_can_be_pickled(score: str, on: str) -> None:
+    decoder = make(score)
+    with dispatch.engine(on):
+        y, cache = decoder.forward(*some(decoder), LENGTHS)
+        dy = np.random.default_rng(3).standard_normal(y.shape)
+        before, after = (
+            decoder.backward(dy, each) for each in (cache, pickle.loads(pickle.dumps(cache)))
+        )
+    for expected, found in zip(before[0], after[0], strict=True):
+        assert expected.tobytes() == found.tobytes()
+    assert all(before[1][name].tobytes() == after[1][name].tobytes() for name in before[1])
+
+
+@pytest.mark.parametrize("field", ["states", "alpha", "step", "keys"])
+def test_a_cache_that_was_changed_is_refused(field: str) -> None:
+    decoder = make()
+    with dispatch.engine("kernels"):
+        y, cache = decoder.forward(*some(decoder))
+        short = getattr(cache.steps, field)[:1]
+        kept = cache.steps.kept._replace(**{field: short})
+        changed = cache._replace(steps=cache.steps._replace(kept=kept))
+        with pytest.raises(ArgumentError, match="the cache was changed since forward"):
+            decoder.backward(np.ones_like(y), changed)
 
 
 @each_score

@@ -2,7 +2,7 @@
 
 from handgrad.dispatch.caches import KernelCache, takes_plus
 from handgrad.dispatch.gradients import SKIP, addend, check_place
-from handgrad.dispatch.operation import implementation, operation, part_of_backward
+from handgrad.dispatch.operation import loop_backward, loop_forward, operation, part_of_backward
 from handgrad.dispatch.settings import (
     ENGINES,
     PRECISIONS,
@@ -32,7 +32,8 @@ __all__ = [
     "get_engine",
     "get_precision",
     "get_threads",
-    "implementation",
+    "loop_backward",
+    "loop_forward",
     "operation",
     "part_of_backward",
     "precision",

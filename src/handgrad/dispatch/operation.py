@@ -93,18 +93,29 @@ def _check_kernel(name: str, refusal: str | None) -> None:
         )
 
 
-def implementation(reference: ModuleType, arrays: tuple[Any, ...]) -> ModuleType:
-    """For what is no op but has a kernel of its name, such as a model's loop: which one to call.
+def loop_forward(reference: ModuleType, deciding: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+    """y and the cache of what is no op but has a kernel of its name, such as a model's loop.
 
-    `arrays` are those that decide, as they decide for an op; the last axis of each is in one piece.
+    `deciding` are the arrays that decide between the two as they decide for an op; the last axis of
+    each is in one piece.
     """
     stem = reference.__name__.rpartition(".")[2]
     kernel = None if get_engine() == "reference" else kernel_of(stem)
-    refusal = None if kernel is None else _refusal(arrays)
+    refusal = None if kernel is None else _refusal(deciding)
     if kernel is not None and refusal is None:
-        return kernel.module
+        y, kept = kernel.module.forward(*args)
+        return y, KernelCache(kernel, kept, likeness(y), seal(y, kept))
     _check_kernel(stem, refusal)
-    return reference
+    found: tuple[Any, Any] = reference.forward(*args)
+    return found
+
+
+def loop_backward(reference: ModuleType, dy: Any, cache: Any) -> Any:
+    """The gradients of a loop, from the cache of its forward."""
+    if type(cache) is not KernelCache:
+        return reference.backward(dy, cache)
+    check_kernel_cache(reference.__name__.rpartition(".")[2], cache)
+    return cache.kernel.module.backward(dy, cache.kept)
 
 
 def operation(reference: Function) -> Function:

@@ -8,13 +8,12 @@ and the context's: W_c c_j = Σ_i α_ji W_c h_i, so that W_c meets every h_i onc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import SKIP, implementation
+from handgrad.dispatch import SKIP, loop_backward, loop_forward
 from handgrad.dispatch.gradients import as_gradient
 from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, INTEGERS, NONE, settled, shown
 from handgrad.errors import ArgumentError, ShapeError
@@ -48,14 +47,12 @@ class Memory(NamedTuple):
 class Cache(NamedTuple):
     """h, and the caches of the inputs' part, of keys and values, and of the steps.
 
-    `run` is the module whose forward made `steps`: models.decoder_loop or its kernel. `like` is the
-    shape and type of y, and so of its gradient.
+    `like` is the shape and type of y, and so of its gradient.
     """
 
     h: Array
     inputs: Any
     memory: Any
-    run: ModuleType
     steps: Any
     like: tuple[Shape, Any]
 
@@ -121,7 +118,7 @@ class AttentionDecoder(Layer):
         batch = memory.keys.shape[0]
         e, s = self._array("e", e, (batch,)), self._array("s0", s, (batch,))
         a, _ = self._inputs_part(e[:, None])
-        y, steps, _ = self._run(a, s, memory)
+        y, steps = self._run(a, s, memory)
         return y[:, 0], steps.alpha[0]
 
     def forward(  # type: ignore[override]
@@ -137,8 +134,8 @@ class AttentionDecoder(Layer):
         e, s0 = self._array("e", e, (len(h), "T")), self._array("s0", s0, (len(h),))
         memory, of_memory = self._remember(h, lengths)
         a, inputs = self._inputs_part(e)
-        y, steps, run = self._run(a, s0, memory)
-        return y, Cache(h, inputs, of_memory, run, steps, (y.shape, y.dtype))
+        y, steps = self._run(a, s0, memory)
+        return y, Cache(h, inputs, of_memory, steps, (y.shape, y.dtype))
 
     def backward(
         self,
@@ -157,7 +154,7 @@ class AttentionDecoder(Layer):
                 f"{_OP}: the cache is {shown(cache)}; allowed: one that forward returned"
             )
         dy = np.require(as_gradient(_OP, dy, cache.like, "numpy"), requirements=("C", "A"))
-        da, dmemory, ds0, found = cache.run.backward(dy, cache.steps)
+        da, dmemory, ds0, found = loop_backward(decoder_loop, dy, cache.steps)
         de, dweight_e = self._inputs_backward(da, cache.inputs)
         dh, dweight_c, of_keys = self.score.memory_backward(dmemory, cache.memory)
         found |= {f"score.{name}": gradient for name, gradient in of_keys.items()}
@@ -183,13 +180,11 @@ class AttentionDecoder(Layer):
         keys, values, kept = self.score.memory(h, self._weight_c)
         return Memory(keys, values, lengths), kept
 
-    def _run(self, a: Array, s0: Array, memory: Memory) -> tuple[Array, Any, ModuleType]:
-        """The states of all steps, what their backward needs, and the module that has it."""
-        run = implementation(decoder_loop, (a, s0, memory.keys, memory.values))
-        y, steps = run.forward(
-            self.score, self.cell, a, memory.keys, memory.values, s0, memory.lengths
-        )
-        return y, steps, run
+    def _run(self, a: Array, s0: Array, memory: Memory) -> tuple[Array, Any]:
+        """The states of all steps, and what their backward needs."""
+        deciding = a, s0, memory.keys, memory.values
+        arguments = a, memory.keys, memory.values, s0, memory.lengths
+        return loop_forward(decoder_loop, deciding, self.score, self.cell, *arguments)
 
     @property
     def _weight_c(self) -> Array:
