@@ -202,6 +202,7 @@ MODELS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = [
     ),
     (functools.partial(layers.LSTM, 4, 3), {}, {"num_layers": 2, "bidirectional": True}),
     (functools.partial(layers.RNN, 4, 3), {}, {"nonlinearity": "relu"}),
+    (functools.partial(layers.LeakyRNN, 4, 3), {"alpha": 0.5}, {"alpha": 0.25}),
     (
         functools.partial(models.GPT, 8, context=4, width=8, heads=2, blocks=1),
         {},

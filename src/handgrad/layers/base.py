@@ -32,9 +32,10 @@ class Layer:
     """Parameters, forward and backward.
 
     A subclass keeps its parameters, buffers and generators in attributes and names them in
-    `parameter_names`, `buffer_names` and `generator_names` (an attribute that is None is absent); a
-    container keeps its children in `layers`, by name. Every dictionary that goes in or out is flat:
-    a child's array is `<child>.<name>`, such as `0.weight` or `block.conv.weight`.
+    `parameter_names`, `buffer_names` and `generator_names` (an attribute that is None is absent);
+    buffers that training leaves as they are made are also in `constant_names`. A container keeps
+    its children in `layers`, by name. Every dictionary that goes in or out is flat: a child's array
+    is `<child>.<name>`, such as `0.weight` or `block.conv.weight`.
 
     Forward does not change the layer, with two exceptions that say so: BatchNorm's running
     statistics and Dropout's generator, both only in training.
@@ -42,6 +43,7 @@ class Layer:
 
     parameter_names: tuple[str, ...] = ()
     buffer_names: ClassVar[tuple[str, ...]] = ()
+    constant_names: ClassVar[tuple[str, ...]] = ()
     generator_names: ClassVar[tuple[str, ...]] = ()
     layers: Mapping[str, Layer] = MappingProxyType({})
     #: Whether the first input is tokens, which have no gradient.

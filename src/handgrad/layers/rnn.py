@@ -60,6 +60,7 @@ class LeakyRNN(Recurrent):
     op = leaky_rnn
     weights = ("weight_ih", "bias_ih")
     buffer_names = ("alpha",)
+    constant_names = ("alpha",)
     flops_per_unit = 4
 
     def __init__(

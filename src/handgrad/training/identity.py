@@ -2,7 +2,7 @@
 
 A description is made from the objects themselves, whatever they are: the class of each, its
 settings, and the content of its arrays as a checksum. A model's parameters and buffers count with
-their shapes alone, because training changes them and the checkpoint has them.
+their shapes alone where training changes them, because the checkpoint has them.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Describer:
 
     def layer(self, layer: Layer) -> dict[str, Any]:
         """One layer without its children."""
-        trained = {*layer.parameter_names, *layer.buffer_names}
+        trained = {*layer.parameter_names, *layer.buffer_names} - {*layer.constant_names}
         arrays = [array for name in trained if (array := getattr(layer, name)) is not None]
         settings: dict[str, Any] = {"type": _name(type(layer))}
         for name, value in {**_of_class(type(layer)), **vars(layer)}.items():
