@@ -61,8 +61,15 @@ def test_arithmetic_stays_exact_in_the_caller_and_in_the_workers(threads: int) -
         hg.ops.tanh.forward(np.full(100_000, 1e-40, np.float32))
         kept = np.full(4, 1e-40, np.float32) * np.float32(0.5)
         assert np.all(kept > 0)
-        product = hg.matmul(np.full((300, 300), 1e-40, np.float32), np.eye(300, dtype=np.float32))
-        assert np.all(product > 0)
+        _, cache = hg.ops.leaky_relu.forward(np.full(100_000, -1.0, np.float32))
+        dx = hg.ops.leaky_relu.backward(np.full(100_000, 1e-40, np.float32), cache)
+        assert np.all(dx > 0)
+
+
+def test_products_read_subnormals_and_write_none() -> None:
+    tiny, one = np.full((3, 300), 1e-40, np.float32), np.eye(300, dtype=np.float32)
+    assert np.all(hg.matmul(tiny, one) == 0)
+    assert np.all(hg.matmul(tiny, np.float32(1e30) * one) > 0)
 
 
 def test_workers_take_subnormals_as_the_caller_does() -> None:

@@ -1,6 +1,5 @@
 // Additive attention between its matrix products: u = tanh(a_s + a_h), scores, weights and sums.
 #include "core/attended.h"
-#include "core/subnormals.h"
 
 namespace handgrad {
 namespace {
@@ -12,8 +11,7 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
     const long states = alpha.shape(1), steps = alpha.shape(2);
     const long size = v.size(), width = h.shape(2);
     const Sight sight(alpha.shape(0), steps, lengths, mask);
-    const WithoutGil unlocked(u.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(u.size());
     parallel_for(alpha.shape(0) * states, rows_per_chunk(steps * size), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {
             const long n = row / states, j = row % states;
@@ -47,8 +45,7 @@ void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> 
                        Out<T> dh, Out<T> dv_parts) {
     const long states = alpha.shape(1), steps = alpha.shape(2);
     const long size = v.size(), width = h.shape(2);
-    const WithoutGil unlocked(u.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(u.size());
     parallel_for(alpha.shape(0), rows_per_chunk(states * steps * size), [&](long begin, long end) {
         T* dscores = scratch<T>(Scratch::kRow, steps);
         for (long n = begin; n < end; n++) {

@@ -6,7 +6,6 @@
 #include "core/lengths.h"
 #include "core/memory.h"
 #include "core/rows.h"
-#include "core/subnormals.h"
 
 namespace handgrad {
 namespace {
@@ -72,8 +71,7 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
         call_of(q, k, v, bias, mask, lengths, keep, keep_scale, scale, causal, offset);
     if (log_sums.size() == 0) return;
     const Heads<T> rows(y);
-    const WithoutGil unlocked(log_sums.size() * call.keys);
-    const FlushSubnormals flushed;
+    const KernelScope scope(log_sums.size() * call.keys);
     if (call.queries <= kFewQueries) return forward_few(call, rows, log_sums.data());
     at_precision_of(call, [&]<class Entry>() {
         Pieces(call).run([&](const Piece& piece, long) {
@@ -157,8 +155,7 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
         call_of(q, k, v, bias, mask, lengths, keep, keep_scale, scale, causal, offset);
     const Gradients<T> to{Heads<const T>(y), Heads<const T>(dy), log_sums.data(),  Heads<T>(dq),
                           Heads<T>(dk),      Heads<T>(dv),       Heads<T>(dscores)};
-    const WithoutGil unlocked(log_sums.size() * call.keys);
-    const FlushSubnormals flushed;
+    const KernelScope scope(log_sums.size() * call.keys);
     const Pieces pieces(call);
     const Shares<T> shares(call, to, pieces);
     at_precision_of(call, [&]<class Entry>() {

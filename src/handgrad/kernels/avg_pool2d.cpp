@@ -21,7 +21,7 @@ T sum_of(const T* values, long count) {
 template <class T>
 void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
-    const WithoutGil unlocked;
+    const KernelScope scope;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
         for (long plane = begin; plane < end; plane++) {
             const T* image = x.data() + plane * pool.values();
@@ -48,7 +48,7 @@ void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& size
 template <class T>
 void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
-    const WithoutGil unlocked;
+    const KernelScope scope;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
         for (long plane = begin; plane < end; plane++) {
             T* image = dx.data() + plane * pool.values();

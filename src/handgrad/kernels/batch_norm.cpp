@@ -118,7 +118,7 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
 template <class T, std::size_t Inputs, class Body>
 void each_channel(long batch, long channels, long size, std::array<const T*, Inputs> in, T* out,
                   const Body& body) {
-    const WithoutGil unlocked(batch * channels * size);
+    const KernelScope scope(batch * channels * size);
     if (size == 1) {
         for_rows<T, Inputs>({1, batch, channels}, in, out, [&](long channel, auto rows, T* row) {
             body(channel, rows, row, Planes{1, batch, batch});

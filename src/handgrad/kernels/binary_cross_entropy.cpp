@@ -2,7 +2,6 @@
 #include "core/binding.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
-#include "core/subnormals.h"
 #include "core/vectormath.h"
 
 namespace handgrad {
@@ -13,8 +12,7 @@ template <class T>
 double binary_cross_entropy_forward(In<T> x, In<T> target, std::optional<In<T>> weight,
                                     std::optional<In<T>> pos_weight, Out<T> slope,
                                     std::optional<Out<T>> losses) {
-    const WithoutGil unlocked(x.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(x.size());
     return total<T>(x.size(), [x = x.data(), t = target.data(), w = data_or_null(weight),
                                p = data_or_null(pos_weight), slope = slope.data(),
                                losses = data_or_null(losses)](auto lanes) {
@@ -45,8 +43,7 @@ double binary_cross_entropy_forward(In<T> x, In<T> target, std::optional<In<T>> 
 template <class T>
 void binary_cross_entropy_backward(std::optional<In<T>> dlosses, In<T> slope, Out<T> dx,
                                    double factor) {
-    const WithoutGil unlocked(slope.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(slope.size());
     map<T>(slope.size(), [given = data_or_null(dlosses), slope = slope.data(), dx = dx.data(),
                           factor = T(factor)](auto lanes) {
         const Vec<T> derivative = factor * lanes.load(slope);

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 double sum_of_squares(In<T> values) {
-    const WithoutGil unlocked(values.size());
+    const KernelScope scope(values.size());
     const long parts = (values.size() + kChunk - 1) / kChunk;
     std::vector<double> squares(static_cast<std::size_t>(parts));
     parallel_for(parts, 1, [&](long begin, long end) {

@@ -38,7 +38,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     std::optional<Out<T>> saved, const ConvolutionSizes& sizes, int activation,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
-    const WithoutGil unlocked;
+    const KernelScope scope;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
@@ -84,7 +84,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
                      std::optional<Out<T>> dbias, const ConvolutionSizes& sizes, int activation,
                      double slope) {
     const Convolution conv = convolution_of(sizes);
-    const WithoutGil unlocked;
+    const KernelScope scope;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const KernelGradient<V> kernel_gradient(conv);
         const std::optional<InputGradient<V>> input_gradient =

@@ -13,7 +13,7 @@ template <class T>
 void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                               const ConvolutionSizes& sizes) {
     const Convolution conv = convolution_of(sizes);
-    const WithoutGil unlocked;
+    const KernelScope scope;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const InputGradient<V> input_gradient(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
@@ -34,7 +34,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
                                const ConvolutionSizes& sizes) {
     const Convolution conv = convolution_of(sizes);
     const long plane = conv.height * conv.width, channels = conv.group_channels();
-    const WithoutGil unlocked;
+    const KernelScope scope;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         const KernelGradient<V> kernel_gradient(conv);

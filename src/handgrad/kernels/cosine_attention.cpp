@@ -1,6 +1,5 @@
 // Cosine attention: lengths of the states, scores, weights and sums, a state at a time.
 #include "core/attended.h"
-#include "core/subnormals.h"
 
 namespace handgrad {
 namespace {
@@ -28,8 +27,7 @@ void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
                     Out<T> inv_s, Out<T> inv_h, Out<T> alpha, Out<T> c) {
     const long states = alpha.shape(1), steps = alpha.shape(2), width = h.shape(2);
     const Sight sight(alpha.shape(0), steps, lengths, mask);
-    const WithoutGil unlocked(alpha.size() * width);
-    const FlushSubnormals flushed;
+    const KernelScope scope(alpha.size() * width);
     to_length_1(s, s_hat, inv_s, T(eps));
     to_length_1(h, h_hat, inv_h, T(eps));
     parallel_for(alpha.shape(0) * states, rows_per_chunk(steps * width), [&](long begin, long end) {
@@ -62,8 +60,7 @@ template <class T>
 void cosine_backward(In<T> dc, In<T> h, In<T> s_hat, In<T> h_hat, In<T> inv_s, In<T> inv_h,
                      In<T> alpha, Out<T> ds, Out<T> dh) {
     const long states = alpha.shape(1), steps = alpha.shape(2), width = h.shape(2);
-    const WithoutGil unlocked(alpha.size() * width);
-    const FlushSubnormals flushed;
+    const KernelScope scope(alpha.size() * width);
     const long work = (states + 1) * steps * width;
     parallel_for(alpha.shape(0), rows_per_chunk(work), [&](long begin, long end) {
         T* dscores = scratch<T>(Scratch::kRow, steps + (steps + 1) * width);

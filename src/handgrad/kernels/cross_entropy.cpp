@@ -11,7 +11,6 @@
 #include "core/gil.h"
 #include "core/indices.h"
 #include "core/rows.h"
-#include "core/subnormals.h"
 #include "core/vectormath.h"
 
 namespace handgrad {
@@ -71,8 +70,7 @@ void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T
     check_indices(target, classes, ignore_index);
     const Axis axis{outer, classes, inner};
     const long rows = axis.rows();
-    const WithoutGil unlocked(x.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(x.size());
     const Kept<T> keep(kept.data(), rows);
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     const T all_shares =
@@ -110,8 +108,7 @@ void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, O
                            Out<T> loss, Out<double> divisor, bool mean, long outer, long classes,
                            long inner, double label_smoothing) {
     const Axis axis{outer, classes, inner};
-    const WithoutGil unlocked(x.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(x.size());
     const Kept<T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     for_rows<T, 2>(axis, {x.data(), target.data()}, nullptr, [=](long row, auto in, T*) {
@@ -154,8 +151,7 @@ void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, I
                       long inner, double label_smoothing, long ignore_index) {
     check_indices(target, classes, ignore_index);
     const Axis axis{outer, classes, inner};
-    const WithoutGil unlocked(x.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(x.size());
     const Kept<const T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     const RowGradients<T> dlosses(dloss, divisor);
@@ -185,8 +181,7 @@ void backward_probabilities(In<T> dloss, std::optional<In<double>> divisor, In<T
                             std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer,
                             long classes, long inner, double label_smoothing) {
     const Axis axis{outer, classes, inner};
-    const WithoutGil unlocked(x.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(x.size());
     const Kept<const T> keep(kept.data(), axis.rows());
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
     const RowGradients<T> dlosses(dloss, divisor);

@@ -17,7 +17,6 @@
 #include "core/gil.h"
 #include "core/lengths.h"
 #include "core/packed_matrix.h"
-#include "core/subnormals.h"
 
 namespace handgrad {
 namespace {
@@ -105,8 +104,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const long width = weight.shape(0);
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&a, &keys, &values});
-    const WithoutGil unlocked;
-    const FlushSubnormals flushed;
+    const KernelScope scope;
     auto run = [&]<class Entry>(auto score, auto cell) {
         const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
@@ -190,8 +188,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const long width = weight.shape(0), pitch = compared + gates;
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&keys, &values});
-    const WithoutGil unlocked;
-    const FlushSubnormals flushed;
+    const KernelScope scope;
     const Temporary<T> dscores(steps * batch * count);
     const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
     auto run = [&]<class Entry>(auto score, auto cell) {

@@ -23,7 +23,7 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::option
     const long outputs = static_cast<long>(weight.shape(0));
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = rows_of(x);
-    const WithoutGil unlocked;
+    const KernelScope scope;
     multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
                              StridedPack<T>{weight.data(), inputs, 1},
                              ActivateTile<T>{activation, slope, y.data(), data_or_null(saved),
@@ -74,7 +74,7 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
     const long rows = rows_of(x);
     constexpr int kIdentity = static_cast<int>(Activation::kIdentity);
     const bool identity = activation == kIdentity;
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Temporary<T> own(identity ? 0 : rows * outputs);
     const T* da = identity ? dh.data() : own.data();
     if (!identity || dbias)

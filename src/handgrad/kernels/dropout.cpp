@@ -11,7 +11,7 @@ namespace {
 template <class T>
 void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> plus, Out<bool> mask, Out<T> y,
                      float p, double scale) {
-    const WithoutGil unlocked(x.size());
+    const KernelScope scope(x.size());
     parallel_for(x.size(), kChunk, [&](long begin, long end) {
         const T* __restrict source = x.data();
         const float* __restrict number = drawn.data();
@@ -30,7 +30,7 @@ void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> plus, Out<bo
 
 template <class T>
 void dropout_backward(In<T> dy, In<bool> mask, Out<T> dx, double scale) {
-    const WithoutGil unlocked(dy.size());
+    const KernelScope scope(dy.size());
     parallel_for(dy.size(), kChunk, [&](long begin, long end) {
         const T* __restrict source = dy.data();
         const auto* __restrict stays = reinterpret_cast<const unsigned char*>(mask.data());

@@ -13,7 +13,7 @@ template <class T>
 void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
     const long width = weight.shape(1);
     check_indices(tokens, weight.shape(0));
-    const WithoutGil unlocked(y.size());
+    const KernelScope scope(y.size());
     parallel_for(tokens.size(), rows_per_chunk(width), [&](long begin, long end) {
         for (long n = begin; n < end; n++)
             std::copy_n(weight.data() + tokens.data()[n] * width, width, y.data() + n * width);
@@ -26,7 +26,7 @@ template <class T>
 void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding, bool more) {
     const long rows = dweight.shape(0), width = dweight.shape(1);
     check_indices(tokens, rows);
-    const WithoutGil unlocked(dy.size() + dweight.size());
+    const KernelScope scope(dy.size() + dweight.size());
     constexpr long kMostParts = 16;
     const long share = std::max(rows_per_chunk(width), (rows + kMostParts - 1) / kMostParts);
     parallel_for(rows, share, [&](long begin, long end) {

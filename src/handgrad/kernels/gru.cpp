@@ -53,7 +53,7 @@ void gru_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>>
                  std::optional<Indices> lengths, bool reverse, Out<T> y, Out<T> h_n, Out<T> gates) {
     const Inputs<T> in(3, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(gates, sequences.rows(), 4 * in.hidden);
     run_forward<T>(in, sequences, GruCell<T>{in, kept}, h_n.data());
@@ -68,7 +68,7 @@ void gru_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
     const Inputs<T> in(3, x, weight_ih, weight_hh, {}, {}, {}, h0, const_cast<T*>(y.data()));
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0, {});
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(gates, sequences.rows(), 4 * in.hidden);
     const GruCell<T> cell{in, kept};

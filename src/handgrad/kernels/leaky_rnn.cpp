@@ -41,7 +41,7 @@ void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
     const Inputs<T> in(1, x, weight_ih, {}, {}, bias_ih, {}, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(g, sequences.rows(), in.hidden);
     run_forward<T>(in, sequences, LeakyCell<T>{in, rates.data(), kept}, h_n.data());
@@ -56,7 +56,7 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
     const Inputs<T> in(1, x, weight_ih, {}, {}, {}, {}, {}, nullptr);
     const Gradients<T> out(dx, dweight_ih, {}, dbias_ih, {}, {}, dh0, {});
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(g, sequences.rows(), in.hidden);
     const LeakyCell<T> cell{in, rates.data(), kept};

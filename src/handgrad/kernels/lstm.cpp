@@ -60,7 +60,7 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
                   bool reverse, Out<T> y, Out<T> h_n, Out<T> c_n, Out<T> gates, Out<T> c) {
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(gates, sequences.rows(), 4 * in.hidden);
     const Kept<T> states(c, sequences.rows(), in.hidden);
@@ -86,7 +86,7 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, {}, {}, h0, h);
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr, dh0, dc0);
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const Kept<T> kept(gates, sequences.rows(), 4 * in.hidden);
     const Kept<T> states(c, sequences.rows(), in.hidden);

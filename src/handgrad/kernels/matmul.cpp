@@ -69,7 +69,7 @@ void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
                            right.row_stride},
             WriteTile<T>{c_data + n * rows * columns, columns, outgrows_caches<T>(c.size())});
     };
-    const WithoutGil unlocked;
+    const KernelScope scope;
     if (is_vector_product(rows, depth, left, right)) {
         multiply_vectors(left, right, c_data, batch, columns, depth);
     } else if (is_vector_product(columns, depth, right_t, left_t)) {

@@ -10,7 +10,7 @@ namespace {
 template <class T>
 void add_repeated(In<T> x, In<T> p, Out<T> y) {
     const long width = p.size(), rows = width == 0 ? 0 : x.size() / width;
-    const WithoutGil unlocked(x.size());
+    const KernelScope scope(x.size());
     parallel_for(rows, rows_per_chunk(width), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {
             const T* source = x.data() + row * width;

@@ -37,7 +37,7 @@ void rnn_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>>
                  std::optional<Indices> lengths, bool relu, bool reverse, Out<T> y, Out<T> h_n) {
     const Inputs<T> in(1, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     if (relu)
         run_forward<T>(in, sequences, RnnCell<T, Relu<T>>{in}, h_n.data());
@@ -54,7 +54,7 @@ void rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
     const Inputs<T> in(1, x, weight_ih, weight_hh, {}, {}, {}, h0, const_cast<T*>(y.data()));
     const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0, {});
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
-    const WithoutGil unlocked;
+    const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);
     const auto run = [&](const auto& cell) {
         run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);

@@ -11,7 +11,7 @@ template <class T>
 void rotary(StridedIn<T> x, In<T> cos, In<T> sin, StridedOut<T> y, bool back) {
     const long heads = x.shape(1), steps = x.shape(2), half = x.shape(3) / 2;
     const long rows = x.shape(0) * heads * steps;
-    const WithoutGil unlocked(rows * half);
+    const KernelScope scope(rows * half);
     parallel_for(rows, rows_per_chunk(2 * half), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {
             const long t = row % steps, h = row / steps % heads, n = row / steps / heads;

@@ -4,7 +4,6 @@
 #include "core/binding.h"
 #include "core/gil.h"
 #include "core/rows.h"
-#include "core/subnormals.h"
 #include "core/vectormath.h"
 
 namespace handgrad {
@@ -12,8 +11,7 @@ namespace {
 
 template <class T>
 void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
-    const WithoutGil unlocked(x.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(x.size());
     for_rows<T, 1>({outer, width, inner}, {x.data()}, y.data(), [=](long, auto in, T* out) {
         const T* scores = in[0];
         const T best = largest(scores, width);
@@ -31,8 +29,7 @@ void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
 
 template <class T>
 void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long inner) {
-    const WithoutGil unlocked(y.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(y.size());
     for_rows<T, 2>(
         {outer, width, inner}, {dy.data(), y.data()}, dx.data(), [=](long, auto in, T* out) {
             const T* given = in[0];

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 double squared_error_sum(In<T> x, In<T> target) {
-    const WithoutGil unlocked(x.size());
+    const KernelScope scope(x.size());
     return total<T>(x.size(), [x = x.data(), t = target.data()](auto lanes) {
         const Vec<T> difference = lanes.load(x) - lanes.load(t);
         return Vec<T>(difference * difference);
@@ -17,7 +17,7 @@ double squared_error_sum(In<T> x, In<T> target) {
 
 template <class T>
 void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
-    const WithoutGil unlocked(x.size());
+    const KernelScope scope(x.size());
     map<T>(x.size(), [x = x.data(), t = target.data(), losses = losses.data()](auto lanes) {
         const Vec<T> difference = lanes.load(x) - lanes.load(t);
         lanes.store(losses, difference * difference);
@@ -28,7 +28,7 @@ void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
 template <class T>
 void squared_error_backward(std::optional<In<T>> dlosses, In<T> x, In<T> target, Out<T> dx,
                             double factor) {
-    const WithoutGil unlocked(x.size());
+    const KernelScope scope(x.size());
     map<T>(x.size(), [given = data_or_null(dlosses), x = x.data(), t = target.data(),
                       dx = dx.data(), factor = T(factor)](auto lanes) {
         const Vec<T> slope = factor * (lanes.load(x) - lanes.load(t));

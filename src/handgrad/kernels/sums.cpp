@@ -9,7 +9,7 @@ namespace {
 // y = a + b.
 template <class T>
 void add_arrays(In<T> a, In<T> b, Out<T> y) {
-    const WithoutGil unlocked(y.size());
+    const KernelScope scope(y.size());
     map<T>(y.size(), [a = a.data(), b = b.data(), y = y.data()](auto lanes) {
         lanes.store(y, lanes.load(a) + lanes.load(b));
     });

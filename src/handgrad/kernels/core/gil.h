@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "core/subnormals.h"
+
 namespace handgrad {
 
 // Waits for the interpreter; in a program that ends, for ever: Python would end a thread that comes
@@ -23,6 +25,14 @@ class WithoutGil {
 
   private:
     PyThreadState* state_;
+};
+
+// Lives as long as a kernel computes: the interpreter is given away, and results that are subnormal
+// become 0. Kernels that only select or copy values take WithoutGil alone.
+class KernelScope : WithoutGil, FlushSubnormals {
+  public:
+    KernelScope() = default;
+    explicit KernelScope(long values) : WithoutGil(values) {}
 };
 
 }  // namespace handgrad

@@ -18,7 +18,7 @@ namespace handgrad {
 template <class T, bool kCentred>
 void normalize_rows(const T* x, const T* gamma, const T* beta, T* y, T* statistics, long rows,
                     long width, T eps) {
-    const WithoutGil unlocked(rows * width);
+    const KernelScope scope(rows * width);
     const T one_over_width = T(1) / static_cast<T>(width);
     for_rows<T, 1>({rows, width, 1}, {x}, y, [=](long row, auto in, T* out) {
         const T* values = in[0];
@@ -48,7 +48,7 @@ void normalize_rows(const T* x, const T* gamma, const T* beta, T* y, T* statisti
 template <class T, bool kCentred>
 void normalize_rows_backward(const T* dy, const T* x, const T* gamma, const T* statistics,
                              const T* plus, T* dx, T* dgamma, T* dbeta, long rows, long width) {
-    const WithoutGil unlocked(rows * width);
+    const KernelScope scope(rows * width);
     const bool parameters = dgamma != nullptr || dbeta != nullptr;
     const T one_over_width = T(1) / static_cast<T>(width);
     const RowSums<T> parts(rows, width, parameters ? 2 * width : 0);

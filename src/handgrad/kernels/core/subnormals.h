@@ -16,7 +16,7 @@ class FloatMode {
     void set() const { _mm_setcsr(static_cast<unsigned>(bits_)); }
 
   private:
-    static constexpr std::uint64_t kFlush = 1U << 15 | 1U << 6;  // of results, and of operands
+    static constexpr std::uint64_t kFlush = 1U << 15;
 #elif defined(__aarch64__) && !defined(_MSC_VER)
     static FloatMode of_this_thread() {
         std::uint64_t bits;
@@ -56,12 +56,13 @@ class ScopedFloatMode {
     FloatMode before_ = FloatMode::of_this_thread();
 };
 
-// As long as one lives, the arithmetic of this thread, and of the jobs that it starts, reads and
-// writes subnormal numbers as 0. A processor that computes with them exactly takes a hundred times
+// As long as one lives, the arithmetic of this thread, and of the jobs that it starts, writes 0 for
+// results that are subnormal. A processor that computes with them exactly takes a hundred times
 // longer for each (Intel, "64 and IA-32 Architectures Optimization Reference Manual", on the
 // floating-point assist), and a moment or a saturated activation stays subnormal for thousands of
 // steps, as a gradient that vanishes over time does. The difference is below 1.2e-38 in float32 and
-// 2.3e-308 in float64. Loads, stores and selections keep subnormals as they are.
+// 2.3e-308 in float64. Subnormal operands count as they are, except on arm64, where they are 0 too;
+// loads, stores and selections keep them everywhere.
 class FlushSubnormals : ScopedFloatMode {
   public:
     FlushSubnormals() : ScopedFloatMode(FloatMode::of_this_thread().flushing()) {}

@@ -4,7 +4,6 @@
 #include "core/binding.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
-#include "core/subnormals.h"
 #include "core/vectormath.h"
 
 namespace handgrad {
@@ -14,8 +13,7 @@ namespace handgrad {
 // become 0: without gradients moments decay to them and would stay there.
 template <class T, class Step, class... Slots>
 void sweep(const Step& step, double scale, Out<T> parameter, In<T> gradient, Slots... slots) {
-    const WithoutGil unlocked(parameter.size());
-    const FlushSubnormals flushed;
+    const KernelScope scope(parameter.size());
     const Uninterrupted whole;
     const T factor = T(scale);
     map<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {

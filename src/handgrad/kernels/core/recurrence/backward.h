@@ -8,7 +8,6 @@
 
 #include "core/recurrence/layer.h"
 #include "core/recurrence/weight_gradients.h"
-#include "core/subnormals.h"
 
 namespace handgrad::recurrence {
 
@@ -166,7 +165,6 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
 template <class T, class Cell>
 void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
                   const T* dh_n, const T* dc_n, const Gradients<T>& out) {
-    const FlushSubnormals flushed;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(
         [&]<class Entry>() { run_backward_in<Entry>(in, sequences, cell, dy, dh_n, dc_n, out); });
 }

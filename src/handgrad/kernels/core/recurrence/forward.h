@@ -7,7 +7,6 @@
 
 #include "core/recurrence/layer.h"
 #include "core/recurrence/step_product.h"
-#include "core/subnormals.h"
 
 namespace handgrad::recurrence {
 
@@ -105,7 +104,6 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
 // The same at the precision in force.
 template <class T, class Cell>
 void run_forward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, T* h_n) {
-    const FlushSubnormals flushed;
     at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(
         [&]<class Entry>() { run_forward_in<Entry>(in, sequences, cell, h_n); });
 }
