@@ -103,22 +103,24 @@ def test_what_is_given_is_added_to_y_and_to_the_first_gradient(
     y, cache = case.forward(case.arrays(dtype))
     if isinstance(y, tuple):
         pytest.skip("several outputs")
-    plus = read_only(case.random_like(y, "plus", dtype))
+    residual = read_only(case.random_like(y, "residual", dtype))
     arguments = case.arguments(case.arrays(dtype))
-    total, total_cache = case.module.forward(*arguments.args, **arguments.kwargs, plus=plus)
-    assert_close(total, plus + y, kind, "y + plus")
+    total, total_cache = case.module.forward(*arguments.args, **arguments.kwargs, residual=residual)
+    assert_close(total, residual + y, kind, "y + residual")
 
     dy = case.random_like(y, "cotangent", dtype)
     expected = case.backward(dy, cache)
-    assert bits(case.backward(dy, total_cache)) == bits(expected), "plus is a constant of forward"
+    assert bits(case.backward(dy, total_cache)) == bits(expected), (
+        "residual is a constant of forward"
+    )
     first, *others = case.gradient_names
-    plus = read_only(case.random_like(expected[first], "plus", dtype))
-    place = np.full_like(plus, np.nan)
+    residual = read_only(case.random_like(expected[first], "residual", dtype))
+    place = np.full_like(residual, np.nan)
     for out in (None, (place, *(None for _ in others))):
-        found = case.backward(dy, cache, plus=plus, out=out)
-        assert_close(found.pop(first), plus + expected[first], kind, f"d{first} + plus")
+        found = case.backward(dy, cache, residual=residual, out=out)
+        assert_close(found.pop(first), residual + expected[first], kind, f"d{first} + residual")
         assert bits(found) == bits({name: expected[name] for name in others})
-    skipped = case.backward(dy, cache, plus=plus, out=(SKIP,) * len(case.gradient_names))
+    skipped = case.backward(dy, cache, residual=residual, out=(SKIP,) * len(case.gradient_names))
     assert set(skipped.values()) == {None}
 
 
@@ -127,10 +129,12 @@ def test_what_is_added_has_the_shape_of_what_it_is_added_to(engine: str) -> None
     x, weight = np.ones((3, 2)), np.ones((4, 2))
     with hg.engine(engine):
         y, cache = dense.forward(x, weight)
-        with pytest.raises(ShapeError, match=r"plus is of float64 and has shape \(4,\); allowed: "):
-            dense.forward(x, weight, plus=np.ones(4))
-        with pytest.raises(ShapeError, match="plus is of float32 and has shape"):
-            dense.backward(y, cache, plus=x.astype(np.float32))
+        with pytest.raises(
+            ShapeError, match=r"residual is of float64 and has shape \(4,\); allowed: "
+        ):
+            dense.forward(x, weight, residual=np.ones(4))
+        with pytest.raises(ShapeError, match="residual is of float32 and has shape"):
+            dense.backward(y, cache, residual=x.astype(np.float32))
 
 
 def column_major(array: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A step by recorded calls gives the bits of the step that was not recorded, or is not recorded."""
+"""A step by replayed calls gives the bits of the step that was not captured, or is not captured."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def check_same_bits(model: Any, step: TrainingStep, gradients: Any, x: Any, targ
 @needs_kernels
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("build", [dense, layers, convolutions, one_axis])
-def test_recorded_steps_have_the_same_bits(build: Build, dtype: Any) -> None:
+def test_replayed_steps_have_the_same_bits(build: Build, dtype: Any) -> None:
     model, step, gradients, example = prepared(build, dtype=dtype)
     rng = np.random.default_rng(5)
     for rows in (5, 5, 3, 5, 3, 1, 5, 1):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, dtype))
-    assert step.recordings == 3
+    assert step.captures == 3
 
 
 @needs_kernels
@@ -113,7 +113,7 @@ def test_every_kind_of_mean_is_taken_over_the_new_targets(options: Any) -> None:
     rng = np.random.default_rng(6)
     for _ in range(4):
         check_same_bits(model, step, gradients, *batch(rng, 6, example, np.float32))
-    assert step.recordings == 1
+    assert step.captures == 1
 
 
 @needs_kernels
@@ -123,7 +123,7 @@ def test_probabilities_as_targets() -> None:
     for _ in range(3):
         x, _ = batch(rng, 4, example, np.float32)
         check_same_bits(model, step, gradients, x, rng.dirichlet(np.ones(3), 4).astype(np.float32))
-    assert step.recordings == 1
+    assert step.captures == 1
 
 
 @needs_kernels
@@ -140,7 +140,7 @@ def test_batches_that_lie_otherwise() -> None:
 
 
 class Doubled(hg.layers.Dense):
-    """What a class derived from a recordable one may do."""
+    """What a class derived from a capturable one may do."""
 
     def forward(self, x: Any, *, training: bool = False) -> Any:
         return super().forward(2 * x, training=training)
@@ -155,21 +155,21 @@ def with_dropout(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer,
 
 
 @pytest.mark.parametrize("build", [doubled, with_dropout])
-def test_what_does_more_than_calls_of_kernels_is_not_recorded(build: Build) -> None:
+def test_what_does_more_than_calls_of_kernels_is_not_captured(build: Build) -> None:
     _, step, gradients, example = prepared(build)
     rng = np.random.default_rng(9)
     step((batch(rng, 4, example, np.float32)[0],), np.array([0, 1, 2, 0]))
-    assert step.recordings == 0
+    assert step.captures == 0
     assert np.all(np.isfinite(gradients.buffer))
 
 
 @needs_kernels
-def test_the_reference_is_not_recorded() -> None:
+def test_the_reference_is_not_captured() -> None:
     _, step, _, example = prepared(dense)
     with hg.engine("reference"):
         x, target = batch(np.random.default_rng(0), 4, example, np.float32)
         step((x,), target)
-    assert step.recordings == 0
+    assert step.captures == 0
 
 
 @needs_kernels
@@ -206,51 +206,51 @@ def test_a_parameter_put_in_place_of_another_is_noticed() -> None:
     model.layers["linear1"].weight = rng.standard_normal((5, 7)).astype(np.float32)
     for _ in range(2):
         check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
-    assert step.recordings == 1
+    assert step.captures == 1
 
 
 @needs_kernels
-def test_recordings_of_many_shapes_are_bounded_in_bytes_and_number(
+def test_captures_of_many_shapes_are_bounded_in_bytes_and_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, step, gradients, example = prepared(dense)
     rng = np.random.default_rng(13)
     for rows in range(1, 8):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-    assert step.recordings == 7
-    most = 2 * step.recorded_bytes
+    assert step.captures == 7
+    most = 2 * step.captured_bytes
     monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", most)
     for rows in range(1, 100):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-        assert step.recorded_bytes <= most
-        assert 0 < step.recordings <= module.MOST_RECORDINGS
+        assert step.captured_bytes <= most
+        assert 0 < step.captures <= module.MOST_CAPTURES
     monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", 1 << 30)
     for rows in range(1, 40):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-    assert step.recordings == module.MOST_RECORDINGS
+    assert step.captures == module.MOST_CAPTURES
 
 
 @needs_kernels
-def test_the_recording_that_was_not_repeated_for_longest_makes_room(
+def test_the_capture_that_was_not_replayed_for_longest_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, step, gradients, example = prepared(dense)
     rng = np.random.default_rng(15)
-    monkeypatch.setattr(module, "MOST_RECORDINGS", 2)
+    monkeypatch.setattr(module, "MOST_CAPTURES", 2)
     for rows in (3, 4, 3, 5):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-    kept = [len(recorded.results[0]) for recorded in step._recorded]
+    kept = [len(captured.results[0]) for captured in step._captured]
     assert kept == [5, 3]
 
 
 @needs_kernels
-def test_large_steps_are_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_steps_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(13)
     monkeypatch.setattr(module, "MOST_BYTES", 100)
     model, step, gradients, example = prepared(dense)
     for _ in range(2):
         check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
-    assert step.recordings == 0
+    assert step.captures == 0
 
 
 def test_no_backward_where_the_loss_is_not_finite() -> None:
@@ -261,7 +261,7 @@ def test_no_backward_where_the_loss_is_not_finite() -> None:
     value = step((x,), target)
     assert np.isnan(value)
     assert np.all(gradients.buffer == 3)
-    assert step.recordings == 0
+    assert step.captures == 0
 
 
 def gpt(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:

@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad import kernels
 from handgrad.dispatch.cores import ALLOWED, MOST_THREADS, default_threads
-from handgrad.dispatch.signature import shown
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, EngineError
 
 ENGINES: Final = ("auto", "kernels", "reference")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.matmul import product
 from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.additive_attention_forward, native.additive_attention_backward
@@ -75,3 +76,6 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, ..
     if dv is not None:
         np.sum(dv_parts, axis=0, out=dv)
     return ds, dh, dweight_s, dweight_h, dv
+
+
+SPEC: Final = KernelSpec("additive_attention", forward, backward)

@@ -15,15 +15,12 @@ from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, empty_as, indices, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops import attention
 from handgrad.ops.matmul import sum_to
 
 assert native is not None
 _forward, _backward = native.attention_forward, native.attention_backward
-_spoil_recording = native.spoil_recording
-
-#: Views are taken as they are, see `handgrad.dispatch`.
-STRIDED: Final = True
 
 
 class Cache(NamedTuple):
@@ -87,7 +84,6 @@ def forward(
         scale = 1.0 / math.sqrt(q.shape[-1])
     lengths = None if lengths is None else indices(lengths)
     if mask is not None:  # the caller may change its own before backward
-        _spoil_recording("a mask was copied for a cache")
         mask = np.array(mask)
     keep, keep_scale = None, 1.0
     if dropout_p > 0.0 and rng is not None:
@@ -139,3 +135,6 @@ def backward(
     assert placed is not None
     placed[...] = dbias
     return dq, dk, dv, placed
+
+
+SPEC: Final = KernelSpec("attention", forward, backward, accepts_strided=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.windows import Setting, met_window, moves, per_axis, where_it_counts
 
 assert native is not None
@@ -62,3 +63,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     if dx is not None:
         _backward(dy, cache.count, dx, cache.sizes)
     return dx
+
+
+SPEC: Final = KernelSpec("avg_pool2d", forward, backward, capturable=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = (
@@ -58,3 +59,6 @@ def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     else:
         _backward(None, slope, dx, float(dloss) / n)
     return dx
+
+
+SPEC: Final = KernelSpec("binary_cross_entropy", forward, backward)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
 from handgrad.kernels.memory import empty, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.windows import Setting, moves, once_per_shape, per_axis, where_it_counts
 
 assert native is not None
@@ -74,3 +75,6 @@ def backward(
     dbias = None if bias is None else place(at_bias, bias)
     _backward(dy, x, weight, saved, dx, dweight, dbias, sizes, code, 0.01)
     return dx, dweight, dbias
+
+
+SPEC: Final = KernelSpec("conv2d", forward, backward, capturable=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.conv_transpose2d import unpadded_places
 from handgrad.ops.windows import Setting, per_axis, where_it_counts
 
@@ -58,3 +59,6 @@ def backward(
     dbias = None if bias is None else place(at_bias, bias)
     _backward(dy, x, weight, dx, dweight, dbias, sizes)
     return dx, dweight, dbias
+
+
+SPEC: Final = KernelSpec("conv_transpose2d", forward, backward, capturable=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, empty_like, indices, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.cosine_attention_forward, native.cosine_attention_backward
@@ -62,3 +63,6 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Ar
             empty(cache.h.shape, dc.dtype) if dh is None else dh,
         )
     return ds, dh
+
+
+SPEC: Final = KernelSpec("cosine_attention", forward, backward)

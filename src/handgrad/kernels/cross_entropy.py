@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward_indices, _backward_indices = (
@@ -79,3 +80,7 @@ def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     dloss = np.asarray(dloss, dtype=x.dtype)
     native_backward(dloss, divisor, x, target, weight, kept, dx, *sizes, *options)
     return dx
+
+
+# The scores are the largest array of some models, so that their gradient may take their memory.
+SPEC: Final = KernelSpec("cross_entropy", forward, backward, overwrites_cache=True, capturable=True)

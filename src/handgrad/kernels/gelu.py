@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _PAIRS: Final = {
@@ -33,3 +34,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     if dx is not None:
         _PAIRS[cache.approximate][1](dy, cache.x, dx)
     return dx
+
+
+SPEC: Final = KernelSpec("gelu", forward, backward, capturable=True)

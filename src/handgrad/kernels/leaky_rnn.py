@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
 from handgrad.kernels.recurrence import Run, checked_lengths
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.leaky_rnn_forward, native.leaky_rnn_backward
@@ -72,3 +73,6 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
     )
     _backward(dy, dh_n, x, weight_ih, rates, lengths, reverse, g, *gradients)
     return gradients
+
+
+SPEC: Final = KernelSpec("leaky_rnn", forward, backward)

@@ -10,13 +10,11 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.matmul import sum_to
 
 assert native is not None
 _matmul = native.matmul
-
-#: Views are taken as they lie.
-STRIDED: Final = True
 
 
 class Cache(NamedTuple):
@@ -82,3 +80,6 @@ def _product_to(a: Array, b: Array, c: Array) -> None:
         product(a, b, c)
     else:
         c[...] = sum_to(product(a, b), c)
+
+
+SPEC: Final = KernelSpec("matmul", forward, backward, accepts_strided=True)

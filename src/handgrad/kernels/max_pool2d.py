@@ -9,6 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.windows import (
     Setting,
     met_window,
@@ -72,3 +73,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     if dx is not None:
         _backward(dy, cache.winner, dx, cache.sizes)
     return dx
+
+
+SPEC: Final = KernelSpec("max_pool2d", forward, backward, capturable=True)

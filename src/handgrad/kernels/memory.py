@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import SKIP, check_place
+from handgrad.dispatch import SKIP, check_buffer
 from handgrad.kernels import native
 
 assert native is not None
@@ -43,7 +43,7 @@ def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Arr
         return empty_like(like) if shape is None else empty(shape, like.dtype)
     if wanted is SKIP:
         return None
-    check_place(wanted, like.shape if shape is None else shape, like.dtype)
+    check_buffer(wanted, like.shape if shape is None else shape, like.dtype)
     return wanted
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.positional_encoding import table
 
 assert native is not None
@@ -39,3 +40,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     if dx is not None:
         dx[...] = dy
     return dx
+
+
+SPEC: Final = KernelSpec("positional_encoding", forward, backward)

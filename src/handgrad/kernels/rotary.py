@@ -10,13 +10,11 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_as, place
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.rotary import angles
 
 assert native is not None
 _rotary = native.rotary
-
-#: Views are taken as they are, see `handgrad.dispatch`.
-STRIDED: Final = True
 
 
 class Cache(NamedTuple):
@@ -60,3 +58,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     wanted = None if out is None else out[0]
     dx = _place(dy) if wanted is None else place(wanted, dy)
     return None if dx is None else _turned(dy, cache, dx, True)
+
+
+SPEC: Final = KernelSpec("rotary", forward, backward, accepts_strided=True)

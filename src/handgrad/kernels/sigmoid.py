@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.sigmoid_forward, native.sigmoid_backward
@@ -29,3 +30,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     if dx is not None:
         _backward(dy, cache.y, dx)
     return dx
+
+
+SPEC: Final = KernelSpec("sigmoid", forward, backward, capturable=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.softmax_forward, native.softmax_backward
@@ -33,3 +34,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     if dx is not None:
         _backward(dy, cache.y, dx, *cache.sizes)
     return dx
+
+
+SPEC: Final = KernelSpec("softmax", forward, backward, capturable=True)

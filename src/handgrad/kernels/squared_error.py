@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _sum, _values, _backward = (
@@ -48,3 +49,7 @@ def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     else:
         _backward(None, x, target, dx, factor * float(dloss))
     return dx
+
+
+# The scores are the largest array of some models, so that their gradient may take their memory.
+SPEC: Final = KernelSpec("squared_error", forward, backward, overwrites_cache=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels.sums import add
-from handgrad.layers.base import Layer, Row, Shape, backward_plus, forward_plus, merge, part
+from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.normalization import LayerNorm
 from handgrad.ops.arguments import check_choice
 
@@ -52,7 +52,7 @@ class AddNorm(Layer):
         self, x: Array, *others: Array, training: bool = False, **settings: Any
     ) -> tuple[Array, Cache]:
         z, norm = self.before(x)
-        y, inner = forward_plus(self.inner, x, z, *others, training=training, **settings)
+        y, inner = forward_residual(self.inner, x, z, *others, training=training, **settings)
         if self.place == "post":
             y, norm = self.norm.forward(y)
         return y, Cache(norm, inner)
@@ -80,7 +80,7 @@ class AddNorm(Layer):
         if not pre:
             dy, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_places)
         dskip = dy if input_gradient else None
-        dinputs, found["inner"] = backward_plus(
+        dinputs, found["inner"] = backward_residual(
             self.inner,
             None if pre else dskip,
             dy,
@@ -90,7 +90,7 @@ class AddNorm(Layer):
         )
         dx, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
         if pre:
-            dx, found["norm"] = backward_plus(
+            dx, found["norm"] = backward_residual(
                 self.norm,
                 dskip,
                 dx,

@@ -113,6 +113,7 @@ class Conv1d(_Convolution):
 
     op = conv1d
     axes = 1
+    capturable = True
 
 
 class Conv2d(_Convolution):
@@ -124,6 +125,7 @@ class Conv2d(_Convolution):
 
     op = conv2d
     axes = 2
+    capturable = True
 
 
 class ConvTranspose2d(OpLayer):

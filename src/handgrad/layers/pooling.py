@@ -38,6 +38,7 @@ class MaxPool2d(OpLayer):
     """The largest value of every window of (N, C, H, W); settings are PyTorch's."""
 
     op = max_pool2d
+    capturable = True
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class AvgPool2d(OpLayer):
     which gives (N, C, 1, 1); settings are PyTorch's."""
 
     op = avg_pool2d
+    capturable = True
 
     def __init__(
         self,

@@ -63,6 +63,7 @@ class GPT(Layer):
     generator_names = ("rng",)
     takes_tokens = True
     head_op: ModuleType = dense
+    backward_reads_output = False
 
     def __init__(
         self,

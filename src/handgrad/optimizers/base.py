@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import get_engine
-from handgrad.dispatch.signature import shown
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, EngineError
 from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays, numbers
 
