@@ -146,6 +146,72 @@ class Doubled(hg.layers.Dense):
         return super().forward(2 * x, training=training)
 
 
+class Own(hg.layers.Layer):
+    """A user's own layer: tanh(x) weightᵀ, by ops alone."""
+
+    parameter_names = ("weight",)
+
+    def __init__(self, size: int, rng: np.random.Generator, dtype: Any) -> None:
+        self.weight = rng.standard_normal((size, size)).astype(dtype)
+
+    def forward(self, x: Any, *, training: bool = False) -> Any:
+        h, inner = hg.ops.tanh.forward(x)
+        y, outer = hg.ops.linear.forward(h, self.weight)
+        return y, (inner, outer)
+
+    def backward(
+        self, dy: Any, cache: Any, *, gradients: Any = None, input_gradient: bool = True
+    ) -> Any:
+        out = None if gradients is None else gradients["weight"]
+        dh, dweight, _ = hg.ops.linear.backward(dy, cache[1], out=(None, out, hg.SKIP))
+        dx = hg.ops.tanh.backward(dh, cache[0]) if input_gradient else None
+        return dx, {"weight": dweight} if gradients is None else gradients
+
+
+class OwnCapturable(Own):
+    capturable = True
+
+
+class OwnDerived(OwnCapturable):
+    """Does not repeat what it is derived from."""
+
+
+class OwnAgain(OwnDerived):
+    capturable = True
+
+
+class OwnDropping(Own):
+    """Declares what is not so, but computes by an op whose kernel knows."""
+
+    capturable = True
+
+    def forward(self, x: Any, *, training: bool = False) -> Any:
+        y, cache = super().forward(x)
+        return hg.ops.dropout.forward(y, 0.0)[0], cache
+
+
+class OwnSumming(Own):
+    """As well, with a residual that no kernel adds."""
+
+    capturable = True
+
+    def forward(self, x: Any, *, training: bool = False) -> Any:
+        h, inner = hg.ops.tanh.forward(x, residual=np.zeros_like(x))
+        y, outer = hg.ops.linear.forward(h, self.weight)
+        return y, (inner, outer)
+
+
+class OwnLoss(hg.losses.CrossEntropy):
+    """May do anything."""
+
+
+def own(kind: type[Own]) -> Build:
+    def build(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+        return hg.layers.Sequential(kind(4, rng, dtype), kind(4, rng, dtype)), (4,)
+
+    return build
+
+
 def doubled(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
     return hg.layers.Sequential(Doubled(4, 3, rng=rng, dtype=dtype)), (4,)
 
@@ -161,6 +227,69 @@ def test_what_does_more_than_calls_of_kernels_is_not_captured(build: Build) -> N
     step((batch(rng, 4, example, np.float32)[0],), np.array([0, 1, 2, 0]))
     assert step.captures == 0
     assert np.all(np.isfinite(gradients.buffer))
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    ("kind", "captures"),
+    [
+        (Own, 0),
+        (OwnCapturable, 2),
+        (OwnDerived, 0),
+        (OwnAgain, 2),
+        (OwnDropping, 0),
+        (OwnSumming, 0),
+    ],
+)
+def test_an_own_layer_is_captured_where_it_says_so(kind: type[Own], captures: int) -> None:
+    model, step, gradients, example = prepared(own(kind))
+    rng = np.random.default_rng(16)
+    for rows in (5, 5, 3, 5, 3):
+        check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
+    assert step.captures == captures
+
+
+@needs_kernels
+def test_an_own_loss_is_not_captured_unless_it_says_so() -> None:
+    assert hg.losses.CrossEntropy.capturable
+    model, step, gradients, example = prepared(dense, OwnLoss())
+    rng = np.random.default_rng(17)
+    for _ in range(2):
+        check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+    assert step.captures == 0
+
+
+@needs_kernels
+def test_batches_that_are_no_plain_arrays_are_not_captured() -> None:
+    class Optional(OwnCapturable):
+        """With a second input that may be None."""
+
+        capturable = True
+
+        def forward(self, x: Any, lengths: Any = None, *, training: bool = False) -> Any:
+            assert lengths is None
+            return super().forward(x)
+
+    rng = np.random.default_rng(18)
+    model = Optional(4, rng, np.float32)
+    step = TrainingStep(model, hg.losses.CrossEntropy(), model.bind().zeros_like())
+    x, target = batch(rng, 5, (4,), np.float32)
+    for _ in range(2):
+        assert np.isfinite(step((x, None), target))
+    assert step.captures == 0
+    step((x,), target)
+    assert step.captures == 1
+
+
+@needs_kernels
+def test_a_first_batch_in_another_byte_order() -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(19)
+    for number in range(3):
+        x, target = batch(rng, 4, example, np.float32)
+        if number == 0:
+            x = x.astype(">f4")
+        check_same_bits(model, step, gradients, x, target)
 
 
 @needs_kernels
@@ -296,3 +425,27 @@ def test_scores_of_a_derived_class_are_left_alone() -> None:
     kept: list[Any] = []
     step((tokens,), tokens, lambda scores, value: kept.extend((scores, scores.copy())))
     np.testing.assert_array_equal(*kept)
+
+
+class OwnFrugal(Own):
+    backward_reads_output = False
+
+
+class OwnFrugalCapturable(Own):
+    capturable = True
+    backward_reads_output = False
+
+
+@pytest.mark.parametrize("kind", [Own, OwnFrugal, OwnFrugalCapturable])
+def test_an_own_model_says_that_its_scores_may_be_overwritten(kind: type[Own]) -> None:
+    rng = np.random.default_rng(20)
+    model = kind(4, rng, np.float32)
+    gradients = model.bind().zeros_like()
+    step = TrainingStep(model, hg.losses.CrossEntropy(), gradients)
+    for rows in (5, 5, 3):
+        x, target = batch(rng, rows, (4,), np.float32)
+        check_same_bits(model, step, gradients, x, target)
+        kept: list[Any] = []
+        step((x,), target, lambda *both, kept=kept: kept.extend((both[0], both[0].copy())))
+        gone = not np.array_equal(*kept)
+        assert gone == (kind is OwnFrugal or (kind is OwnFrugalCapturable and not kernels.native))
