@@ -12,6 +12,8 @@ import pytest
 
 from handgrad import kernels
 from handgrad.errors import ArgumentError
+from handgrad.kernels.concatenate import concatenate
+from handgrad.kernels.sums import add
 from handgrad.ops import OPS, relu
 from tests.op_cases import SMALL_CASES, Case, each, leaves, mapped
 
@@ -88,6 +90,17 @@ def test_a_residual_that_a_kernel_does_not_add_invalidates_a_capture() -> None:
     dx, capture = captured(lambda: relu.backward(x, cache, residual=x), (x,))
     assert capture.reason
     np.testing.assert_array_equal(dx, x + x * (x > 0))
+
+
+@pytest.mark.parametrize("size", [3, 30000])
+def test_sums_and_concatenations_are_replayed_or_invalidate_a_capture(size: int) -> None:
+    x = np.linspace(-1, 1, 2 * size, dtype=np.float32).reshape(2, 1, size)
+    for call in (lambda: add(x, x), lambda: concatenate((x, x))):
+        found, capture = captured(call, (x,))
+        assert bool(capture.reason) == (size < 20000)
+        if not capture.reason:
+            assert capture.replay((x + 1,))
+            np.testing.assert_array_equal(found, call())
 
 
 def test_a_capture_inside_of_another_one_invalidates_that() -> None:
