@@ -257,8 +257,8 @@ def _draw_keywords(
             out.append(None)
         else:
             out.append(np.full(operand.values.shape, 7.0, call.dtype))
-    skipped = {i for i, place in enumerate(out) if place is hg.SKIP}
-    told.append(f"# with out= of {[type(place).__name__ for place in out]}\n")
+    skipped = {i for i, entry in enumerate(out) if entry is hg.SKIP}
+    told.append(f"# with out= of {[type(entry).__name__ for entry in out]}\n")
     return {"out": tuple(out)}, skipped
 
 

@@ -80,12 +80,12 @@ def test_gradients_go_where_the_caller_wants_them(case: Case, on_engine: str) ->
     for chosen in case.differentiable:
         size, shape = arrays[chosen].size, arrays[chosen].shape
         flat = np.full(size + 4, np.nan, dtype=np.float32)
-        place = flat[3 : 3 + size].reshape(shape)
-        out = tuple(place if name == chosen else SKIP for name in case.gradient_names)
+        buffer = flat[3 : 3 + size].reshape(shape)
+        out = tuple(buffer if name == chosen else SKIP for name in case.gradient_names)
         found = case.backward(dy, cache, out=out)
-        assert found[chosen] is place
-        assert place.tobytes() == expected[chosen].tobytes()
-        assert np.isnan(flat[[0, 1, 2, -1]]).all(), "written beside the place"
+        assert found[chosen] is buffer
+        assert buffer.tobytes() == expected[chosen].tobytes()
+        assert np.isnan(flat[[0, 1, 2, -1]]).all(), "written beside the buffer"
         assert all(found[name] is None for name in case.gradient_names if name != chosen)
 
     allocated = case.backward(dy, cache, out=(None,) * len(case.gradient_names))
@@ -115,8 +115,8 @@ def test_what_is_given_is_added_to_y_and_to_the_first_gradient(
     )
     first, *others = case.gradient_names
     residual = read_only(case.random_like(expected[first], "residual", dtype))
-    place = np.full_like(residual, np.nan)
-    for out in (None, (place, *(None for _ in others))):
+    buffer = np.full_like(residual, np.nan)
+    for out in (None, (buffer, *(None for _ in others))):
         found = case.backward(dy, cache, residual=residual, out=out)
         assert_close(found.pop(first), residual + expected[first], kind, f"d{first} + residual")
         assert bits(found) == bits({name: expected[name] for name in others})

@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.matmul import product
-from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.memory import empty, indices, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -58,7 +58,7 @@ def forward(
 def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:
     s, h, weight_s, weight_h, v, u, alpha = cache
     out = out or (None,) * 5
-    ds, dh, dweight_s, dweight_h, dv = map(place, out, cache[:5])
+    ds, dh, dweight_s, dweight_h, dv = map(output_buffer, out, cache[:5])
     size = v.size
     da_s = empty((s.shape[0] * s.shape[1], size), s.dtype)
     da_h = empty((h.shape[0] * h.shape[1], size), s.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -51,7 +51,7 @@ def forward(
 
 def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     slope, n = cache
-    dx = place(None if out is None else out[0], slope)
+    dx = output_buffer(None if out is None else out[0], slope)
     if dx is None:
         return None
     if n is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, indices, place
+from handgrad.kernels.memory import empty, empty_like, indices, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -53,7 +53,7 @@ def forward(
 
 def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Array | None]:
     at_s, at_h = out or (None, None)
-    ds, dh = place(at_s, cache.s_hat), place(at_h, cache.h)
+    ds, dh = output_buffer(at_s, cache.s_hat), output_buffer(at_h, cache.h)
     if ds is not None or dh is not None:
         # Each is a by-product of the other: what is not wanted goes to memory for the call.
         _backward(

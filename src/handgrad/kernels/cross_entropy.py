@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.memory import empty, indices, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -73,7 +73,7 @@ def forward(
 
 def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     x, target, weight, kept, sizes, options, divisor = cache
-    dx = place(None if out is None else out[0], x)
+    dx = output_buffer(None if out is None else out[0], x)
     if dx is None:
         return None
     native_backward = _backward_indices if len(options) == 2 else _backward_probabilities

@@ -8,7 +8,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch import as_residual
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -51,9 +51,9 @@ def backward(
 ) -> tuple[Array | None, Array | None, Array | None]:
     x, weight, bias, saved, code, slope = cache
     at_x, at_weight, at_bias = out or (None, None, None)
-    dx = place(at_x, x)
-    dweight = place(at_weight, weight)
-    dbias = None if bias is None else place(at_bias, bias)
+    dx = output_buffer(at_x, x)
+    dweight = output_buffer(at_weight, weight)
+    dbias = None if bias is None else output_buffer(at_bias, bias)
     _backward(dh, x, weight, saved, as_residual(residual, x), dx, dweight, dbias, code, slope)
     return dx, dweight, dbias
 

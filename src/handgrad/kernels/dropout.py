@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.dispatch import as_residual
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 from handgrad.kernels.sums import add
 
@@ -49,7 +49,7 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     mask, scale = cache
     if mask is None and at_x is None:
         return dy
-    dx = place(at_x, dy)
+    dx = output_buffer(at_x, dy)
     if dx is None:
         return None
     if mask is None:

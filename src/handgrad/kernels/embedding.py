@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.memory import empty, indices, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -31,7 +31,7 @@ def forward(tokens: Array, weight: Array, *, padding_idx: int | None = None) -> 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     tokens, shape, padding = cache
-    dweight = place(None if out is None else out[0], dy, shape)
+    dweight = output_buffer(None if out is None else out[0], dy, shape)
     if dweight is not None:
         _backward(dy, tokens, dweight, padding, False)
     return dweight

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -30,7 +30,7 @@ def forward(x: Array, *, approximate: str = "none") -> tuple[Array, Cache]:
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
-    dx = place(None if out is None else out[0], dy)
+    dx = output_buffer(None if out is None else out[0], dy)
     if dx is not None:
         _PAIRS[cache.approximate][1](dy, cache.x, dx)
     return dx

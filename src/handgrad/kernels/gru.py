@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty
-from handgrad.kernels.recurrence import Run, checked_lengths, places
+from handgrad.kernels.recurrence import Run, checked_lengths, output_buffers
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -65,7 +65,7 @@ def forward(
 def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:
     dy, dh_n = doutputs
     x, weight_ih, weight_hh, h0, lengths, y, gates, has_ih, has_hh, reverse = cache
-    gradients = places(out, x, weight_ih, weight_hh, has_ih, has_hh, h0)
+    gradients = output_buffers(out, x, weight_ih, weight_hh, has_ih, has_hh, h0)
     _backward(dy, dh_n, x, weight_ih, weight_hh, h0, lengths, reverse, y, gates, *gradients)
     return gradients
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from handgrad.arrays import Array
 from handgrad.dispatch import as_residual
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -34,7 +34,11 @@ def backward(
 ) -> tuple[Array | None, Array | None, Array | None]:
     x, gamma, statistics = cache
     at_x, at_gamma, at_beta = out or (None, None, None)
-    dx, dgamma, dbeta = place(at_x, x), place(at_gamma, gamma), place(at_beta, gamma)
+    dx, dgamma, dbeta = (
+        output_buffer(at_x, x),
+        output_buffer(at_gamma, gamma),
+        output_buffer(at_beta, gamma),
+    )
     _backward(dy, x, gamma, statistics, as_residual(residual, x), dx, dgamma, dbeta)
     return dx, dgamma, dbeta
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.positional_encoding import table
 
@@ -36,7 +36,7 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     wanted = None if out is None else out[0]
     if wanted is None:
         return dy
-    dx = place(wanted, dy)
+    dx = output_buffer(wanted, dy)
     if dx is not None:
         dx[...] = dy
     return dx

@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
@@ -55,7 +55,7 @@ def forward(
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     x, statistics, width, order = cache
-    dx = place(None if out is None else out[0], dy)
+    dx = output_buffer(None if out is None else out[0], dy)
     if dx is None:
         return None
     if order is None:

@@ -65,7 +65,7 @@ class MultiHeadAttention(Layer):
     unless given, as in PyTorch), `o_proj_size` of y (q_size unless given). A projection size of 0
     means no projection: every head gets the whole input, and y is the heads side by side.
     `kv_heads` heads of keys and values serve heads/kv_heads heads each. `scale` is 1/√(size of a
-    key) unless given, `rotary` turns queries and keys by their places. `dropout` is of the
+    key) unless given, `rotary` turns queries and keys by their positions. `dropout` is of the
     attention weights, `post_dropout` of y; both draw from `rng` in training.
 
     Parameters: `q_proj.weight` (heads·q_proj_size, q_size), `q_proj.bias`, the same for `k_proj`,

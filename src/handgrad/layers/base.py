@@ -236,14 +236,14 @@ class OpLayer(Layer):
         if not names:
             dx = self.op.backward(dy, cache, **added) if input_gradient else None
             return dx, {} if gradients is None else gradients
-        place = None if input_gradient else SKIP
+        out_dx = None if input_gradient else SKIP
         if gradients is None:
-            places = [SKIP if getattr(self, name) is None else None for name in names]
-            dx, *found = self.op.backward(dy, cache, out=(place, *places), **added)
+            out = [SKIP if getattr(self, name) is None else None for name in names]
+            dx, *found = self.op.backward(dy, cache, out=(out_dx, *out), **added)
             pairs = zip(names, found, strict=True)
             return dx, {name: gradient for name, gradient in pairs if gradient is not None}
-        places = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
-        dx = self.op.backward(dy, cache, out=(place, *places), **added)[0]
+        out = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
+        dx = self.op.backward(dy, cache, out=(out_dx, *out), **added)[0]
         return dx, gradients
 
 

@@ -25,13 +25,13 @@ def _pooled_shape(
     if len(input_shape) != 3:
         raise ShapeError(f"{layer}: an example has shape {input_shape}; allowed: (C, H, W)")
     settings = [per_axis(value, 2) for value in (kernel_size, stride, padding, dilation)]
-    places = moves(input_shape[1:], *settings)
-    if min(places) < 1:
+    positions = moves(input_shape[1:], *settings)
+    if min(positions) < 1:
         raise ShapeError(
             f"{layer}: an example has shape {input_shape}; allowed: with padding {padding}, "
             f"no smaller than the window {kernel_size}"
         )
-    return (input_shape[0], *places)
+    return (input_shape[0], *positions)
 
 
 class MaxPool2d(OpLayer):

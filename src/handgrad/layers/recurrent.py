@@ -186,11 +186,11 @@ class Recurrent(Layer):
                 names = self._names(layer, direction)
                 start = direction * size
                 dy_here = dx if self.directions == 1 else slice_features(dx, start, start + size)
-                places = [None if gradients is None else gradients.get(name) for name in names]
+                buffers = [None if gradients is None else gradients.get(name) for name in names]
                 dx_here, *rest = self.op.backward(
                     (dy_here, self._as_state(dfinals[number])),
                     cache.layers[layer][direction],
-                    out=(None if wants_dx else SKIP, *places, *(None for _ in self.states)),
+                    out=(None if wants_dx else SKIP, *buffers, *(None for _ in self.states)),
                 )
                 dxs.append(dx_here)
                 dinitial[number] = rest[len(names) :]

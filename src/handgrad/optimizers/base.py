@@ -193,8 +193,8 @@ class Optimizer:
             parameter, gradient, *slots = arrays
             scaled = gradient if scale == 1 else gradient * scale
             updated = type(self).update(parameter, scaled, *slots, **settings)
-            for place, values in zip((parameter, *slots), updated, strict=True):
-                place[...] = _flushed(values)
+            for target, values in zip((parameter, *slots), updated, strict=True):
+                target[...] = _flushed(values)
 
     def _sweeps_over(
         self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
