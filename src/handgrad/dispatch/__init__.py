@@ -4,8 +4,6 @@ from handgrad.dispatch.caches import KernelCache
 from handgrad.dispatch.gradients import SKIP, as_residual, check_buffer
 from handgrad.dispatch.operation import loop_backward, loop_forward, operation, part_of_backward
 from handgrad.dispatch.settings import (
-    ENGINES,
-    PRECISIONS,
     check_precision,
     current_settings,
     engine,
@@ -20,8 +18,6 @@ from handgrad.dispatch.settings import (
 )
 
 __all__ = [
-    "ENGINES",
-    "PRECISIONS",
     "SKIP",
     "KernelCache",
     "as_residual",

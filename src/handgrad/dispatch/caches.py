@@ -132,15 +132,7 @@ def check_kernel_cache(op: str, cache: KernelCache) -> None:
         raise ArgumentError(
             f"{op}: the cache is that of {cache.kernel.op}; allowed: one that {op}.forward returned"
         )
-    if seal_of(cache.kept) != cache.seal:
-        raise ArgumentError(_changed(op))
-
-
-def _changed(op: str) -> str:
-    return (
-        f"{op}: the cache was changed since forward: other arrays, or arrays of another shape; "
-        f"allowed: the cache as {op}.forward returned it"
-    )
+    _check_seal(op, cache.kept, cache.seal)
 
 
 def check_reference_cache(op: str, own: type[Any], cache: Any) -> None:
@@ -151,7 +143,13 @@ def check_reference_cache(op: str, own: type[Any], cache: Any) -> None:
     if not isinstance(cache, own):
         found = f"that of {cache.op_name}" if isinstance(cache, _Reference) else shown(cache)
         raise ArgumentError(f"{op}: the cache is {found}; allowed: one that {op}.forward returned")
-    if not isinstance(cache, _Reference) or cache.seal is None:
-        return
-    if seal_of(tuple(cache)) != cache.seal:
-        raise ArgumentError(_changed(op))
+    if isinstance(cache, _Reference) and cache.seal is not None:
+        _check_seal(op, tuple(cache), cache.seal)
+
+
+def _check_seal(op: str, kept: tuple[Any, ...], seal: int) -> None:
+    if seal_of(kept) != seal:
+        raise ArgumentError(
+            f"{op}: the cache was changed since forward: other arrays, or arrays of another shape; "
+            f"allowed: the cache as {op}.forward returned it"
+        )

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import array_api_compat
 import numpy as np
@@ -67,35 +67,28 @@ _DATA_TYPES: Final = {FLOATS: "real floating", INTEGERS: "integral", BOOLEANS: "
 _MOST_INTEGER: Final = 2**63
 
 
-class Parameter(NamedTuple):
-    """A parameter's name, the kinds of values it takes, and whether it has to be given."""
-
-    name: str
-    kinds: int
-    required: bool
-
-
 class Signature:
     """The parameters of one op's forward."""
 
     def __init__(self, op: str, forward: Callable[..., Any]) -> None:
-        self.op = op
+        self._op = op
         self._signature = inspect.signature(forward)
         given = self._signature.parameters.values()
-        self.parameters = tuple(
-            Parameter(each.name, _kinds_of(each.annotation), each.default is each.empty)
-            for each in given
-        )
-        positional = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in given)
-        required = sum(1 << i for i, each in enumerate(self.parameters) if each.required)
+        self._kinds = {each.name: _kinds_of(each.annotation) for each in given}
         #: `fits(args, kwargs, strided)`: whether every argument is plain, and where it belongs.
-        self.fits: Callable[[tuple[Any, ...], dict[str, Any], bool], bool] = _no_native
-        if kernels.native is not None:
-            names = tuple(each.name for each in self.parameters)
-            kinds = [each.kinds for each in self.parameters]
-            self.fits = kernels.native.Signature(
-                names, kinds, positional, required, np.random.Generator
-            ).fits
+        self.fits: Callable[[tuple[Any, ...], dict[str, Any], bool], bool]
+        if kernels.native is None:
+            self.fits = lambda args, kwargs, strided: False
+            return
+        positional = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in given)
+        required = sum(1 << i for i, each in enumerate(given) if each.default is each.empty)
+        self.fits = kernels.native.Signature(
+            tuple(self._kinds),
+            list(self._kinds.values()),
+            positional,
+            required,
+            np.random.Generator,
+        ).fits
 
     def settle(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -108,21 +101,16 @@ class Signature:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            names = ", ".join(self._signature.parameters)
-            raise ArgumentError(f"{self.op}: {error}; allowed: {names}") from None
+            raise ArgumentError(f"{self._op}: {error}; allowed: {', '.join(self._kinds)}") from None
         arrays: dict[str, Array] = {}
-        for name, kinds, _ in self.parameters:
+        for name, kinds in self._kinds.items():
             if name in bound.arguments:
-                value = settled(self.op, name, bound.arguments[name], kinds)
+                value = settled(self._op, name, bound.arguments[name], kinds)
                 bound.arguments[name] = value
                 if kinds & _ARRAYS and hasattr(value, "shape"):
                     arrays[name] = value
-        check_one_library(self.op, arrays)
+        check_one_library(self._op, arrays)
         return bound.args, bound.kwargs
-
-
-def _no_native(args: tuple[Any, ...], kwargs: dict[str, Any], strided: bool) -> bool:
-    return False
 
 
 def _kinds_of(annotation: str) -> int:

@@ -22,19 +22,19 @@ from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays, numbers
 
 
 @functools.cache
-def kernel_module(stem: str) -> ModuleType | None:
-    """The module with the fused sweep of optimizer `stem`, if it has one."""
-    if kernels.native is None or find_spec(f"handgrad.kernels.{stem}") is None:
+def kernel_module(name: str) -> ModuleType | None:
+    """The module with the fused sweep of optimizer `name`, if it has one."""
+    if kernels.native is None or find_spec(f"handgrad.kernels.{name}") is None:
         return None
-    return import_module(f"handgrad.kernels.{stem}")
+    return import_module(f"handgrad.kernels.{name}")
 
 
-def _kernel_for(stem: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | None:
+def _kernel_for(name: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | None:
     """The fused sweep to use for these arrays under the current engine; None for the reference."""
     engine = get_engine()
     if engine == "reference":
         return None
-    module = kernel_module(stem)
+    module = kernel_module(name)
     dtype = arrays[0].dtype
     fits = dtype.char in "fd" and dtype.isnative
     for array in arrays:
@@ -44,7 +44,7 @@ def _kernel_for(stem: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | Non
     if engine == "kernels":
         found = "arrays of other kinds" if module is not None else "no kernel of this optimizer"
         raise EngineError(
-            f"optimizers.{stem}: engine 'kernels' takes C-contiguous arrays of one type, float32 "
+            f"optimizers.{name}: engine 'kernels' takes C-contiguous arrays of one type, float32 "
             f"or float64; found {found}; engine 'auto' would use the reference"
         )
     return None
@@ -126,17 +126,17 @@ def check_changeable(what: str, arrays: Mapping[str, Array]) -> None:
 class Optimizer:
     """Moves parameters against their gradients, in place.
 
-    A subclass names its module (`stem`), its state arrays (`slots`, each shaped like a parameter
+    A subclass names its module (`name`), its state arrays (`slots`, each shaped like a parameter
     and starting at 0), its update rule, and its `hyperparameters`. The rule is a pure function
 
         update(parameter, gradient, *slots, lr=..., <hyperparameters>) -> (parameter, *slots)
 
-    and the fused sweep `handgrad.kernels.<stem>.update` takes the same arguments, as flat arrays,
+    and the fused sweep `handgrad.kernels.<name>.update` takes the same arguments, as flat arrays,
     and writes parameters and slots in place; it also multiplies the gradient by a `scale`. Both get
     `step`, counted from 1, if `counts_steps`.
     """
 
-    stem: ClassVar[str]
+    name: ClassVar[str]
     slots: ClassVar[tuple[str, ...]] = ()
     counts_steps: ClassVar[bool] = False
     update: ClassVar[Callable[..., tuple[Array, ...]]]
@@ -229,7 +229,7 @@ class Optimizer:
         ]
 
     def _sweep_of(self, *arrays: NDArray[Any]) -> _Sweep:
-        kernel = _kernel_for(self.stem, arrays)
+        kernel = _kernel_for(self.name, arrays)
         return kernel, arrays if kernel is None else tuple(array.reshape(-1) for array in arrays)
 
     def _slots_for(self, parameters: Mapping[str, Array]) -> tuple[FlatArrays, ...]:
