@@ -178,19 +178,19 @@ def _dispatched_forward(
             if kernel is not None and refusal is None:
                 if not kernel.capturable:
                     kernels.invalidate_capture(_NOT_CAPTURABLE)
-                adds = residual is not None and kernel.adds_residual_forward
                 try:
-                    if adds:
-                        y, kept = kernel.forward(*args, residual=residual, **kwargs)
-                    else:
+                    if residual is None or not kernel.adds_residual_forward:
                         y, kept = kernel.forward(*args, **kwargs)
+                    else:
+                        y, kept = kernel.forward(*args, residual=residual, **kwargs)
+                        residual = None  # y has it
                 except IndexError:
                     # Kernels look at indices as they use them; the op has the words for it.
                     check("validate_values")(*args, **kwargs)
                     raise
                 like = likeness(y) if type(y) is tuple else (y.shape, y.dtype)
                 cache = new_cache(KernelCache, (kernel, kept, like, seal(y, kept)))
-                return y if residual is None or adds else added(residual, y), cache
+                return y if residual is None else added(residual, y), cache
             _check_kernel(f"ops.{op}", refusal)
         kernels.invalidate_capture(_REFERENCE)
         check("validate_values")(*args, **kwargs)
