@@ -10,7 +10,7 @@ import pytest
 
 import handgrad as hg
 from handgrad import dispatch, kernels
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.training import step as module
 from handgrad.training.step import TrainingStep
 
@@ -325,6 +325,25 @@ def test_a_target_out_of_range_is_named_as_ever() -> None:
     with pytest.raises(ArgumentError) as second:
         step((x,), wrong)
     assert str(first.value) == str(second.value)
+
+
+def test_what_no_step_can_be_made_of_is_one_sentence() -> None:
+    model, step, gradients, example = prepared(dense)
+    x, target = batch(np.random.default_rng(21), 4, example, np.float32)
+    loss = hg.losses.CrossEntropy()
+    with pytest.raises(ArgumentError, match="model is 3; allowed: a layer"):
+        TrainingStep(3, loss, gradients)
+    with pytest.raises(ArgumentError, match=r"gradients: 'linear1\.weight' is missing"):
+        TrainingStep(model, loss, {})
+    wrong = {**gradients, "linear2.bias": np.zeros(4, np.float32)}
+    with pytest.raises(ShapeError, match=r"'linear2\.bias' has shape \(4,\); allowed: \(3,\)"):
+        TrainingStep(model, loss, wrong)
+    with pytest.raises(ArgumentError, match="inputs is an array of float32 and shape"):
+        step(x, target)
+    each = TrainingStep(model, hg.losses.CrossEntropy(reduction="none"), gradients)
+    for _ in range(2):
+        with pytest.raises(ShapeError, match=r"the loss has shape \(4,\); allowed: one number"):
+            each((x,), target)
 
 
 @needs_kernels

@@ -17,7 +17,10 @@ import numpy as np
 
 from handgrad import dispatch, kernels
 from handgrad.arrays import Array
+from handgrad.dispatch.values import shown
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import Layer, walk
+from handgrad.layers.flat import check_same_arrays
 from handgrad.losses import Loss
 
 #: A capture keeps the arrays of its step, which the memory of a larger network is too good for:
@@ -53,9 +56,16 @@ class TrainingStep:
     value of this one. Settings of the layers are those of the first batch of a shape; another array
     that an attribute of a parameter refers to is noticed. Of batches of many shapes those of late
     are kept. Where the loss is not finite, `gradients` are not to be used.
+
+    Raises ArgumentError for a model that is no layer, gradients that are not an array for every
+    parameter (ShapeError for one of another shape), and inputs that are in no tuple; ShapeError for
+    a loss that is more than one number.
     """
 
     def __init__(self, model: Layer, loss: Loss, gradients: Mapping[str, Array]) -> None:
+        if not isinstance(model, Layer):
+            raise ArgumentError(f"TrainingStep: model is {shown(model)}; allowed: a layer")
+        check_same_arrays("TrainingStep: gradients", model.parameters, gradients)
         self.model = model
         self.loss = loss
         self.gradients = gradients
@@ -69,6 +79,10 @@ class TrainingStep:
         self._captured: list[_Captured] = []  # the last one replayed is the first
 
     def __call__(self, inputs: tuple[Array, ...], targets: Array, see: See | None = None) -> Array:
+        if not isinstance(inputs, tuple):
+            raise ArgumentError(
+                f"TrainingStep: inputs is {shown(inputs)}; allowed: the model's inputs in a tuple"
+            )
         if not self._capturable:
             return self._compute(inputs, targets, see)[1]
         outputs, value = self._replay(inputs, targets)
@@ -109,6 +123,11 @@ class TrainingStep:
     ) -> tuple[Array, Array]:
         outputs, cache = self.model.forward(*inputs, training=True)
         value, loss_cache = self.loss.forward(outputs, targets)
+        if getattr(value, "shape", ()) != ():
+            raise ShapeError(
+                f"TrainingStep: the loss has shape {value.shape}; allowed: one number, as by "
+                f"reduction='mean'"
+            )
         if see is not None:
             see(outputs, value)
         if math.isfinite(value):
