@@ -29,16 +29,16 @@ CALLS: Final[dict[str, tuple[Any, ...]]] = {
 
 def measure(*, rounds: int, burst: float) -> dict[str, Any]:
     """Seconds of a call of each op beyond those of its kernel, forward and backward, one thread."""
-    return {stem: _measure(stem, arguments, rounds, burst) for stem, arguments in CALLS.items()}
+    return {op: _measure(op, arguments, rounds, burst) for op, arguments in CALLS.items()}
 
 
-def _measure(stem: str, arguments: tuple[Any, ...], rounds: int, burst: float) -> dict[str, Any]:
-    op = import_module(f"handgrad.ops.{stem}")
-    y, cache = op.forward(*arguments)
+def _measure(op: str, arguments: tuple[Any, ...], rounds: int, burst: float) -> dict[str, Any]:
+    module = import_module(f"handgrad.ops.{op}")
+    y, cache = module.forward(*arguments)
     dy = np.full_like(y, 0.5)
     directions: dict[str, Callable[[], Any]] = {
-        "forward": lambda: op.forward(*arguments),
-        "backward": lambda: op.backward(dy, cache),
+        "forward": lambda: module.forward(*arguments),
+        "backward": lambda: module.backward(dy, cache),
     }
     found = {}
     for name, call in directions.items():
@@ -54,12 +54,12 @@ def _kernel_alone(call: Callable[[], Any]) -> Callable[[], Any]:
 
     assert native is not None
     nothing = (np.zeros(0),)
-    recording = native.Recording(nothing, most_bytes=1 << 20)
-    recording.begin()
+    capture = native.Capture(nothing, most_bytes=1 << 20)
+    capture.begin()
     call()
-    recording.end()
-    assert not recording.why, recording.why
-    return lambda: recording.replay(nothing)
+    capture.end()
+    assert not capture.reason, capture.reason
+    return lambda: capture.replay(nothing)
 
 
 def _seconds(call: Callable[[], Any], count: int) -> float:

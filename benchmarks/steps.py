@@ -137,8 +137,8 @@ def _torch(work: str, sizes: Sizes, *, compiled: bool = False, autocast: bool = 
     target = described.torch_target(inputs, library.from_numpy(classes))
     model = described.torch()
     with library.no_grad():
-        for place, values in zip(model.parameters(), _first_parameters(described), strict=True):
-            place.copy_(library.from_numpy(values))
+        for target, values in zip(model.parameters(), _first_parameters(described), strict=True):
+            target.copy_(library.from_numpy(values))
     optimizer = library.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
 
     def loss_of(*inputs: Any) -> Any:

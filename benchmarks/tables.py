@@ -292,8 +292,8 @@ def _matmul(measured: dict[str, Any]) -> Table:
 
 def _calls(measured: dict[str, Any]) -> Table:
     rows = [
-        (stem, *(_spread(one[name], 1e6) for name in ("forward", "backward")))
-        for stem, one in measured.items()
+        (op, *(_spread(one[name], 1e6) for name in ("forward", "backward")))
+        for op, one in measured.items()
     ]
     return Table("Calling an op, in µs beyond its kernel", ("op", "forward", "backward"), rows)
 

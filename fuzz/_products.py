@@ -78,9 +78,9 @@ def _compare(operands: list[Operand], precision: str | None, way: str, layout: s
     if way == "array":
         out = np.full(exact.shape, 7.0, a.dtype)
     elif way == "layout" and exact.size:
-        place = Operand(np.full(exact.shape, 7.0, a.dtype))
-        place.lay(layout)
-        out = place.array()
+        buffer = Operand(np.full(exact.shape, 7.0, a.dtype))
+        buffer.lay(layout)
+        out = buffer.array()
         if not out.flags.writeable or 0 in out.strides or layout == "overlapping":
             out = None
     elif way == "overlap" and a.shape == exact.shape and operands[0].layout == "C":

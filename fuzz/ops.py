@@ -257,8 +257,8 @@ def _draw_keywords(
             out.append(None)
         else:
             out.append(np.full(operand.values.shape, 7.0, call.dtype))
-    skipped = {i for i, place in enumerate(out) if place is hg.SKIP}
-    told.append(f"# with out= of {[type(place).__name__ for place in out]}\n")
+    skipped = {i for i, entry in enumerate(out) if entry is hg.SKIP}
+    told.append(f"# with out= of {[type(entry).__name__ for entry in out]}\n")
     return {"out": tuple(out)}, skipped
 
 
@@ -363,7 +363,7 @@ def _outcome(function: Callable[[], Any]) -> Any:
 def _malformed(rng: np.random.Generator) -> Case:
     call = draw_call(rng)
     known = parameters(call.op)
-    names = [*known, "plus"]
+    names = [*known, "residual"]
     name = names[int(rng.integers(len(names)))]
     if rng.random() < 0.02:
         name = "unknown"
@@ -401,7 +401,7 @@ def _malformed(rng: np.random.Generator) -> Case:
     def bounds() -> Any:
         arithmetic = arithmetic_of(call.dtype.name)
         entered = {key: bounded(value, arithmetic) for key, value in arguments().items()}
-        if entered.pop("plus", None) is not None:
+        if entered.pop("residual", None) is not None:
             return None
         y, _ = call.module.forward.reference(**entered)
         return bounds_of(y, call.dtype.name)
@@ -470,7 +470,7 @@ def _tampered(rng: np.random.Generator) -> Case:
     call = draw_call(rng)
     engine = "auto" if rng.random() < 0.8 else "reference"
     ways = (_foreign_cache, _changed_cache, _junk_cache, _changed_inputs, _junk_dy, _junk_out)
-    ways = (*ways, _overlapping_out, _with_plus)
+    ways = (*ways, _overlapping_out, _with_residual)
     way = ways[int(rng.integers(len(ways)))]
     later = np.random.default_rng(int(rng.integers(2**63)))
     told: list[str] = []
@@ -641,21 +641,23 @@ def _overlapping_out(
             raise Fault("silent mismatch", "a gradient is another one where out= overlaps")
 
 
-def _with_plus(
+def _with_residual(
     call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
 ) -> None:
-    """`plus=` is added to y and to the first gradient."""
+    """`residual=` is added to y and to the first gradient."""
     if isinstance(y, tuple):
         return
-    plus = Operand(np.asarray(rng.standard_normal(np.shape(y))).astype(call.dtype))
-    plus.lay(random_layout(rng))
-    told.append(f"# plus= in layout {plus.layout}\n")
-    found = _outcome(lambda: call.module.forward(**arrays, **call.settings(), plus=plus.array()))
+    residual = Operand(np.asarray(rng.standard_normal(np.shape(y))).astype(call.dtype))
+    residual.lay(random_layout(rng))
+    told.append(f"# residual= in layout {residual.layout}\n")
+    found = _outcome(
+        lambda: call.module.forward(**arrays, **call.settings(), residual=residual.array())
+    )
     if isinstance(found, Exception):
-        if plus.layout == "big-endian":
+        if residual.layout == "big-endian":
             return
         raise Fault("refused", str(found))
-    _close(found[0], np.asarray(y) + plus.values, "y with plus")
+    _close(found[0], np.asarray(y) + residual.values, "y with residual")
     dy = _plain_dy(rng, y, call.dtype)
     gradients = call.module.backward(dy, cache)
     first = gradients[0] if isinstance(gradients, tuple) else gradients
@@ -663,13 +665,13 @@ def _with_plus(
         return
     more = Operand(np.asarray(rng.standard_normal(np.shape(first))).astype(call.dtype))
     more.lay(random_layout(rng))
-    added = _outcome(lambda: call.module.backward(dy, found[1], plus=more.array()))
+    added = _outcome(lambda: call.module.backward(dy, found[1], residual=more.array()))
     if isinstance(added, Exception):
         if more.layout == "big-endian":
             return
         raise Fault("refused", str(added))
     got = added[0] if isinstance(added, tuple) else added
-    _close(got, np.asarray(first) + more.values, "the first gradient with plus")
+    _close(got, np.asarray(first) + more.values, "the first gradient with residual")
 
 
 def _close(found: Any, right: np.ndarray, what: str) -> None:

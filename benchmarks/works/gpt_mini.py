@@ -1,6 +1,6 @@
 """gpt_mini: 6 blocks of width 384 with 6 heads, 256 steps, vocabulary 256; batches of 8.
 
-GPT-2's form: learned places, pre-norm blocks, GELU by tanh, biases, the head tied to the table.
+GPT-2's form: learned positions, pre-norm blocks, GELU by tanh, biases, the head tied to the table.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def work(
     heads: int = 6,
     context: int | None = None,
 ) -> Work:
-    """context: how many places there are, `steps` unless given."""
-    places = steps if context is None else context
+    """context: how many positions there are, `steps` unless given."""
+    positions = steps if context is None else context
 
     def examples() -> tuple[Inputs, np.ndarray]:
         rng = np.random.default_rng(1)
@@ -35,7 +35,7 @@ def work(
 
         return hg.GPT(
             vocabulary,
-            context=places,
+            context=positions,
             width=width,
             heads=heads,
             blocks=blocks,
@@ -72,7 +72,7 @@ def work(
             def __init__(self) -> None:
                 super().__init__()
                 self.tokens = nn.Embedding(vocabulary, width)
-                self.positions = nn.Embedding(places, width)
+                self.positions = nn.Embedding(positions, width)
                 self.blocks = nn.ModuleList(Block() for _ in range(blocks))
                 self.norm = nn.LayerNorm(width)
 

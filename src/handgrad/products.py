@@ -8,15 +8,8 @@ import numpy as np
 
 from handgrad import dispatch, kernels
 from handgrad.arrays import Array
-from handgrad.dispatch.signature import (
-    FLOATS,
-    NONE,
-    TEXT,
-    as_array,
-    check_one_library,
-    settled,
-    shown,
-)
+from handgrad.dispatch.signature import FLOATS, NONE, TEXT, settled
+from handgrad.dispatch.values import as_array, check_one_library, shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops import matmul as matmul_op
 

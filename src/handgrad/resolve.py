@@ -57,7 +57,7 @@ def resolve(text: str) -> Target:
     Raises ArgumentError where there is none of these, or where importing it fails, with the line of
     the user's code that failed; RecipeError and RunError as `handgrad train` does.
     """
-    place, colon, names = text.partition(":")
+    home, colon, names = text.partition(":")
     if not colon:
         if text in OPS:
             return _op(text)
@@ -68,9 +68,9 @@ def resolve(text: str) -> Target:
         if (Path(text) / "config.toml").is_file():
             return _run_model(Path(text))
     if colon:
-        return Target(text, _objects(_module(place), place, names))
+        return Target(text, _objects(_module(home), home, names))
     try:
-        module = _module(place)
+        module = _module(home)
     except _NoModuleError:
         raise _unknown(text) from None
     if not all(callable(getattr(module, name, None)) for name in ("forward", "backward")):
@@ -111,18 +111,18 @@ def _run_model(folder: Path) -> Target:
 # -- a user's module -------------------------------------------------------------------------------
 
 
-def _module(place: str) -> ModuleType:
-    if place.endswith(".py"):
-        return _file(Path(place))
+def _module(home: str) -> ModuleType:
+    if home.endswith(".py"):
+        return _file(Path(home))
     missing = _NoModuleError(
-        f"{place!r} is no module, here or installed; allowed: module:object or file.py:object"
+        f"{home!r} is no module, here or installed; allowed: module:object or file.py:object"
     )
-    if not all(part.isidentifier() for part in place.split(".")):
+    if not all(part.isidentifier() for part in home.split(".")):
         raise missing
     _look_in(Path.cwd())
     try:
-        with _importing(place):
-            return import_module(place)
+        with _importing(home):
+            return import_module(home)
     except ModuleNotFoundError:
         raise missing from None
 
@@ -162,15 +162,15 @@ def _look_in(folder: Path) -> None:
 
 
 @contextmanager
-def _importing(place: str) -> Iterator[None]:
+def _importing(home: str) -> Iterator[None]:
     """Whatever the module raises, as one sentence; except that there is no such module."""
     try:
         yield
     except (Exception, SystemExit) as error:
         missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None and f"{place}.".startswith(f"{missing}."):
+        if missing is not None and f"{home}.".startswith(f"{missing}."):
             raise
-        raise ArgumentError(f"{place} cannot be imported: {_told(error)}") from None
+        raise ArgumentError(f"{home} cannot be imported: {_told(error)}") from None
 
 
 def _told(error: BaseException) -> str:
@@ -190,14 +190,14 @@ def _shown(file: str) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def _objects(module: ModuleType, place: str, names: str) -> Any:
-    found = tuple(_object(module, place, name.strip()) for name in names.split(","))
+def _objects(module: ModuleType, home: str, names: str) -> Any:
+    found = tuple(_object(module, home, name.strip()) for name in names.split(","))
     if len(found) > 2:
-        raise ArgumentError(f"{place}:{names} has {len(found)} names; allowed: one, or two, a pair")
+        raise ArgumentError(f"{home}:{names} has {len(found)} names; allowed: one, or two, a pair")
     return found if len(found) == 2 else found[0]
 
 
-def _object(module: ModuleType, place: str, path: str) -> Any:
+def _object(module: ModuleType, home: str, path: str) -> Any:
     """`name`, or `name.attribute`, of a module."""
     value: Any = module
     for part in path.split("."):
@@ -205,10 +205,10 @@ def _object(module: ModuleType, place: str, path: str) -> Any:
             known = _public(module)
             near = difflib.get_close_matches(part, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise ArgumentError(f"{place} has no {path!r}; allowed: {_listed(known)}{hint}")
+            raise ArgumentError(f"{home} has no {path!r}; allowed: {_listed(known)}{hint}")
         value = getattr(value, part)
     if isinstance(value, type) and _needs_object(value):
-        raise ArgumentError(f"{place}:{path} is a class; allowed: an object of it, {path}(...)")
+        raise ArgumentError(f"{home}:{path} is a class; allowed: an object of it, {path}(...)")
     return value
 
 

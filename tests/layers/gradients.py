@@ -70,13 +70,13 @@ def check_destinations(layer: Layer, *inputs: np.ndarray, training: bool, **sett
     flat = layer.bind().zeros_like()
     flat.buffer[...] = np.nan
     plain = {name: np.full_like(array, np.nan) for name, array in flat.items()}
-    for places in (flat, plain):
-        found_dinputs, found = layer.backward(dy, cache, gradients=places)
-        assert found is places
+    for buffers in (flat, plain):
+        found_dinputs, found = layer.backward(dy, cache, gradients=buffers)
+        assert found is buffers
         for here, there in zip(_several(found_dinputs), _several(dinputs), strict=True):
             _assert_same_bits(here, there)
         for name in expected:
-            _assert_same_bits(places[name], expected[name])
+            _assert_same_bits(buffers[name], expected[name])
 
     no_dx, found = layer.backward(dy, cache, input_gradient=False)
     assert no_dx is None

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.layers import BatchNorm, Dense, Dropout, FlatArrays, Residual, Sequential, walk
+from handgrad.layers import (
+    AddNorm,
+    BatchNorm,
+    Dense,
+    Dropout,
+    FlatArrays,
+    Layer,
+    Residual,
+    Sequential,
+    walk,
+)
+from tests.tolerances import assert_close
 
 
 def _model() -> Sequential:
@@ -103,3 +116,45 @@ def test_bind_refuses_two_dtypes() -> None:
     model = Sequential(Dense(2, 2, rng=rng), Dense(2, 2, rng=rng, dtype=np.float64))
     with pytest.raises(ArgumentError, match="float32, float64; allowed: one dtype"):
         model.bind()
+
+
+class _Plain(Dense):
+    """A derived layer that overrides forward and knows of no residual."""
+
+    def forward(self, x: np.ndarray, *, training: bool = False) -> tuple[np.ndarray, Any]:
+        return super().forward(x, training=training)
+
+
+class _Repeating(_Plain):
+    capturable = True
+    backward_reads_output = False
+
+
+def test_what_a_class_declares_is_not_inherited() -> None:
+    names = "capturable", "adds_residual_forward", "adds_residual_backward"
+    assert [getattr(Dense, name) for name in names] == [True, True, True]
+    assert [getattr(_Plain, name) for name in names] == [False, False, False]
+    assert [getattr(_Repeating, name) for name in names] == [True, False, False]
+    assert _Plain.backward_reads_output
+    assert not _Repeating.backward_reads_output
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("inner", [Dense, _Plain, Sequential])
+def test_a_residual_is_added_whoever_does_it(inner: type[Layer], norm: str) -> None:
+    rng = np.random.default_rng(0)
+    child = inner() if inner is Sequential else inner(3, 3, rng=rng)
+    layer = AddNorm(child, 3, norm=norm)
+    x, dy = rng.standard_normal((2, 5, 3)).astype(np.float32)
+    y, cache = layer.forward(x)
+    dx, gradients = layer.backward(dy, cache)
+    z, kept_before = layer.norm.forward(x) if norm == "pre" else (x, None)
+    f, kept = child.forward(z)
+    expected, kept_after = (x + f, None) if norm == "pre" else layer.norm.forward(x + f)
+    dsum = dy if norm == "pre" else layer.norm.backward(dy, kept_after)[0]
+    df, dchild = child.backward(dsum, kept)
+    dbranch = layer.norm.backward(df, kept_before)[0] if norm == "pre" else df
+    assert_close(y, expected, "float32", "y")
+    assert_close(dx, dsum + dbranch, "float32", "dx")
+    for name, gradient in dchild.items():
+        assert_close(gradients[f"inner.{name}"], gradient, "float32", name)

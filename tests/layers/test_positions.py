@@ -1,4 +1,4 @@
-"""Positions: an offset for decoding, gradients of learned rows, and places that are not there."""
+"""Positions: an offset for decoding, gradients of learned rows, positions that are not there."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_a_learned_row_gets_the_gradients_of_its_place() -> None:
 
 
 def test_what_does_not_fit_is_named() -> None:
-    with pytest.raises(ShapeError, match="5 steps from place 2 on; allowed: places 0 to 5"):
+    with pytest.raises(ShapeError, match="5 steps from position 2 on; allowed: positions 0 to 5"):
         _learned().forward(np.zeros((1, 5, 3)), offset=2)
     with pytest.raises(ShapeError, match=r"x has shape \(5, 3\); allowed: \(N, T, 3\)"):
         _learned().forward(np.zeros((5, 3)))
-    with pytest.raises(ShapeError, match="7 steps from place 0 on"):
+    with pytest.raises(ShapeError, match="7 steps from position 0 on"):
         _learned().output_shape((7, 3))
     with pytest.raises(ShapeError, match=r"an example has shape \(3,\); allowed: \(T, D\)"):
         PositionalEncoding().output_shape((3,))

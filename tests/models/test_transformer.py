@@ -312,5 +312,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ShapeError, match=r"an example has shape \(4,\); allowed: \(\(S,\), \(T,"):
         transformer.output_shape((4,))
     learned = model(positions="learned")
-    with pytest.raises(ShapeError, match="x has 7 steps from place 0 on; allowed: places 0 to 5"):
+    with pytest.raises(
+        ShapeError, match="x has 7 steps from position 0 on; allowed: positions 0 to 5"
+    ):
         learned.forward(np.ones((1, 7), dtype=np.int64), None, inputs[:1])

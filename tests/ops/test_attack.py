@@ -315,21 +315,28 @@ def test_a_wrong_place_is_one_sentence(case: Case, on_engine: str) -> None:
 
 
 @each(ONE_PER_OP)
-def test_a_wrong_addend_is_one_sentence(case: Case, on_engine: str) -> None:
+def test_a_wrong_residual_is_one_sentence(case: Case, on_engine: str) -> None:
     bound = case.arguments(case.arrays())
     y, cache = case.forward(case.arrays())
     dy = case.random_like(y, "cotangent")
-    for name, plus in WRONG.items():
-        if plus is None:
+    for name, residual in WRONG.items():
+        if residual is None:
             continue
-        shape = getattr(plus, "shape", None)
+        shape = getattr(residual, "shape", None)
         if name in ("0-d", "np.float32") or shape == getattr(y, "shape", 0):
             continue
         assert (
-            outcome(lambda plus=plus: case.module.forward(*bound.args, **bound.kwargs, plus=plus))
+            outcome(
+                lambda residual=residual: case.module.forward(
+                    *bound.args, **bound.kwargs, residual=residual
+                )
+            )
             is None
         ), name
-        assert outcome(lambda plus=plus: case.module.backward(dy, cache, plus=plus)) is None, name
+        assert (
+            outcome(lambda residual=residual: case.module.backward(dy, cache, residual=residual))
+            is None
+        ), name
 
 
 @each(ONE_PER_OP)

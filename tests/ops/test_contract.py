@@ -80,12 +80,12 @@ def test_gradients_go_where_the_caller_wants_them(case: Case, on_engine: str) ->
     for chosen in case.differentiable:
         size, shape = arrays[chosen].size, arrays[chosen].shape
         flat = np.full(size + 4, np.nan, dtype=np.float32)
-        place = flat[3 : 3 + size].reshape(shape)
-        out = tuple(place if name == chosen else SKIP for name in case.gradient_names)
+        buffer = flat[3 : 3 + size].reshape(shape)
+        out = tuple(buffer if name == chosen else SKIP for name in case.gradient_names)
         found = case.backward(dy, cache, out=out)
-        assert found[chosen] is place
-        assert place.tobytes() == expected[chosen].tobytes()
-        assert np.isnan(flat[[0, 1, 2, -1]]).all(), "written beside the place"
+        assert found[chosen] is buffer
+        assert buffer.tobytes() == expected[chosen].tobytes()
+        assert np.isnan(flat[[0, 1, 2, -1]]).all(), "written beside the buffer"
         assert all(found[name] is None for name in case.gradient_names if name != chosen)
 
     allocated = case.backward(dy, cache, out=(None,) * len(case.gradient_names))
@@ -103,22 +103,24 @@ def test_what_is_given_is_added_to_y_and_to_the_first_gradient(
     y, cache = case.forward(case.arrays(dtype))
     if isinstance(y, tuple):
         pytest.skip("several outputs")
-    plus = read_only(case.random_like(y, "plus", dtype))
+    residual = read_only(case.random_like(y, "residual", dtype))
     arguments = case.arguments(case.arrays(dtype))
-    total, total_cache = case.module.forward(*arguments.args, **arguments.kwargs, plus=plus)
-    assert_close(total, plus + y, kind, "y + plus")
+    total, total_cache = case.module.forward(*arguments.args, **arguments.kwargs, residual=residual)
+    assert_close(total, residual + y, kind, "y + residual")
 
     dy = case.random_like(y, "cotangent", dtype)
     expected = case.backward(dy, cache)
-    assert bits(case.backward(dy, total_cache)) == bits(expected), "plus is a constant of forward"
+    assert bits(case.backward(dy, total_cache)) == bits(expected), (
+        "residual is a constant of forward"
+    )
     first, *others = case.gradient_names
-    plus = read_only(case.random_like(expected[first], "plus", dtype))
-    place = np.full_like(plus, np.nan)
-    for out in (None, (place, *(None for _ in others))):
-        found = case.backward(dy, cache, plus=plus, out=out)
-        assert_close(found.pop(first), plus + expected[first], kind, f"d{first} + plus")
+    residual = read_only(case.random_like(expected[first], "residual", dtype))
+    buffer = np.full_like(residual, np.nan)
+    for out in (None, (buffer, *(None for _ in others))):
+        found = case.backward(dy, cache, residual=residual, out=out)
+        assert_close(found.pop(first), residual + expected[first], kind, f"d{first} + residual")
         assert bits(found) == bits({name: expected[name] for name in others})
-    skipped = case.backward(dy, cache, plus=plus, out=(SKIP,) * len(case.gradient_names))
+    skipped = case.backward(dy, cache, residual=residual, out=(SKIP,) * len(case.gradient_names))
     assert set(skipped.values()) == {None}
 
 
@@ -127,10 +129,12 @@ def test_what_is_added_has_the_shape_of_what_it_is_added_to(engine: str) -> None
     x, weight = np.ones((3, 2)), np.ones((4, 2))
     with hg.engine(engine):
         y, cache = dense.forward(x, weight)
-        with pytest.raises(ShapeError, match=r"plus is of float64 and has shape \(4,\); allowed: "):
-            dense.forward(x, weight, plus=np.ones(4))
-        with pytest.raises(ShapeError, match="plus is of float32 and has shape"):
-            dense.backward(y, cache, plus=x.astype(np.float32))
+        with pytest.raises(
+            ShapeError, match=r"residual is of float64 and has shape \(4,\); allowed: "
+        ):
+            dense.forward(x, weight, residual=np.ones(4))
+        with pytest.raises(ShapeError, match="residual is of float32 and has shape"):
+            dense.backward(y, cache, residual=x.astype(np.float32))
 
 
 def column_major(array: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ def test_update_is_pure_and_is_what_step_does(case: Case) -> None:
 def test_the_kernel_gives_the_reference_s_numbers(
     kind: type[Optimizer], dtype: type[np.floating]
 ) -> None:
-    if base.kernel_module(kind.stem) is None:
+    if base.kernel_module(kind.name) is None:
         pytest.skip("this optimizer has no kernel here")
     found = {}
     for engine in ("kernels", "reference"):
@@ -113,7 +113,7 @@ def test_the_kernel_gets_flat_arrays_and_all_settings(monkeypatch: pytest.Monkey
             assert settings == {**adam.hyperparameters, "lr": 0.5, "step": 1, "scale": 1.0}
             arrays[0][...] = 7
 
-    monkeypatch.setattr(base, "kernel_module", lambda stem: Recorder)
+    monkeypatch.setattr(base, "kernel_module", lambda name: Recorder)
     adam = Adam()
     parameter = np.ones((3, 4), np.float32)
     adam.step({"weight": parameter}, {"weight": parameter.copy()}, 0.5)
@@ -121,7 +121,7 @@ def test_the_kernel_gets_flat_arrays_and_all_settings(monkeypatch: pytest.Monkey
 
 
 def test_kernels_asked_for_and_absent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "kernel_module", lambda stem: None)
+    monkeypatch.setattr(base, "kernel_module", lambda name: None)
     monkeypatch.setattr(base, "get_engine", lambda: "kernels")
     with pytest.raises(EngineError, match=r"optimizers\.adam: engine 'kernels' .* found no kernel"):
         Adam().step(_parameters(), _parameters())

@@ -271,7 +271,7 @@ def test_17_a_step_is_captured_while_others_compute() -> None:
         values = {float(step((x,), target)) for _ in range(200)}
         stop.set()
         assert len(values) == 1
-        return len(step._recorded[0].calls)
+        return len(step._captured[0].calls)
 
     def compute() -> None:
         while not stop.is_set():

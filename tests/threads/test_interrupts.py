@@ -52,7 +52,7 @@ def captured():
     step = TrainingStep(model, hg.losses.CrossEntropy(), model.bind().zeros_like())
     x, target = rng.standard_normal((20000, 800), np.float32), rng.integers(0, 10, 20000)
     step((x,), target)
-    assert step.recordings == 1
+    assert step.captures == 1
     return lambda: step((x,), target)
 
 call = {name}()

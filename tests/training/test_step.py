@@ -1,4 +1,4 @@
-"""A step by recorded calls gives the bits of the step that was not recorded, or is not recorded."""
+"""A step by replayed calls gives the bits of the step that was not captured, or is not captured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import handgrad as hg
 from handgrad import dispatch, kernels
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.training import step as module
 from handgrad.training.step import TrainingStep
 
@@ -89,12 +89,12 @@ def check_same_bits(model: Any, step: TrainingStep, gradients: Any, x: Any, targ
 @needs_kernels
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("build", [dense, layers, convolutions, one_axis])
-def test_recorded_steps_have_the_same_bits(build: Build, dtype: Any) -> None:
+def test_replayed_steps_have_the_same_bits(build: Build, dtype: Any) -> None:
     model, step, gradients, example = prepared(build, dtype=dtype)
     rng = np.random.default_rng(5)
     for rows in (5, 5, 3, 5, 3, 1, 5, 1):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, dtype))
-    assert step.recordings == 3
+    assert step.captures == 3
 
 
 @needs_kernels
@@ -113,7 +113,7 @@ def test_every_kind_of_mean_is_taken_over_the_new_targets(options: Any) -> None:
     rng = np.random.default_rng(6)
     for _ in range(4):
         check_same_bits(model, step, gradients, *batch(rng, 6, example, np.float32))
-    assert step.recordings == 1
+    assert step.captures == 1
 
 
 @needs_kernels
@@ -123,7 +123,7 @@ def test_probabilities_as_targets() -> None:
     for _ in range(3):
         x, _ = batch(rng, 4, example, np.float32)
         check_same_bits(model, step, gradients, x, rng.dirichlet(np.ones(3), 4).astype(np.float32))
-    assert step.recordings == 1
+    assert step.captures == 1
 
 
 @needs_kernels
@@ -140,10 +140,76 @@ def test_batches_that_lie_otherwise() -> None:
 
 
 class Doubled(hg.layers.Dense):
-    """What a class derived from a recordable one may do."""
+    """What a class derived from a capturable one may do."""
 
     def forward(self, x: Any, *, training: bool = False) -> Any:
         return super().forward(2 * x, training=training)
+
+
+class Own(hg.layers.Layer):
+    """A user's own layer: tanh(x) weightᵀ, by ops alone."""
+
+    parameter_names = ("weight",)
+
+    def __init__(self, size: int, rng: np.random.Generator, dtype: Any) -> None:
+        self.weight = rng.standard_normal((size, size)).astype(dtype)
+
+    def forward(self, x: Any, *, training: bool = False) -> Any:
+        h, inner = hg.ops.tanh.forward(x)
+        y, outer = hg.ops.linear.forward(h, self.weight)
+        return y, (inner, outer)
+
+    def backward(
+        self, dy: Any, cache: Any, *, gradients: Any = None, input_gradient: bool = True
+    ) -> Any:
+        out = None if gradients is None else gradients["weight"]
+        dh, dweight, _ = hg.ops.linear.backward(dy, cache[1], out=(None, out, hg.SKIP))
+        dx = hg.ops.tanh.backward(dh, cache[0]) if input_gradient else None
+        return dx, {"weight": dweight} if gradients is None else gradients
+
+
+class OwnCapturable(Own):
+    capturable = True
+
+
+class OwnDerived(OwnCapturable):
+    """Does not repeat what it is derived from."""
+
+
+class OwnAgain(OwnDerived):
+    capturable = True
+
+
+class OwnDropping(Own):
+    """Declares what is not so, but computes by an op whose kernel knows."""
+
+    capturable = True
+
+    def forward(self, x: Any, *, training: bool = False) -> Any:
+        y, cache = super().forward(x)
+        return hg.ops.dropout.forward(y, 0.0)[0], cache
+
+
+class OwnSumming(Own):
+    """As well, with a residual that no kernel adds."""
+
+    capturable = True
+
+    def forward(self, x: Any, *, training: bool = False) -> Any:
+        h, inner = hg.ops.tanh.forward(x, residual=np.zeros_like(x))
+        y, outer = hg.ops.linear.forward(h, self.weight)
+        return y, (inner, outer)
+
+
+class OwnLoss(hg.losses.CrossEntropy):
+    """May do anything."""
+
+
+def own(kind: type[Own]) -> Build:
+    def build(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
+        return hg.layers.Sequential(kind(4, rng, dtype), kind(4, rng, dtype)), (4,)
+
+    return build
 
 
 def doubled(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
@@ -155,21 +221,84 @@ def with_dropout(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer,
 
 
 @pytest.mark.parametrize("build", [doubled, with_dropout])
-def test_what_does_more_than_calls_of_kernels_is_not_recorded(build: Build) -> None:
+def test_what_does_more_than_calls_of_kernels_is_not_captured(build: Build) -> None:
     _, step, gradients, example = prepared(build)
     rng = np.random.default_rng(9)
     step((batch(rng, 4, example, np.float32)[0],), np.array([0, 1, 2, 0]))
-    assert step.recordings == 0
+    assert step.captures == 0
     assert np.all(np.isfinite(gradients.buffer))
 
 
 @needs_kernels
-def test_the_reference_is_not_recorded() -> None:
+@pytest.mark.parametrize(
+    ("kind", "captures"),
+    [
+        (Own, 0),
+        (OwnCapturable, 2),
+        (OwnDerived, 0),
+        (OwnAgain, 2),
+        (OwnDropping, 0),
+        (OwnSumming, 0),
+    ],
+)
+def test_an_own_layer_is_captured_where_it_says_so(kind: type[Own], captures: int) -> None:
+    model, step, gradients, example = prepared(own(kind))
+    rng = np.random.default_rng(16)
+    for rows in (5, 5, 3, 5, 3):
+        check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
+    assert step.captures == captures
+
+
+@needs_kernels
+def test_an_own_loss_is_not_captured_unless_it_says_so() -> None:
+    assert hg.losses.CrossEntropy.capturable
+    model, step, gradients, example = prepared(dense, OwnLoss())
+    rng = np.random.default_rng(17)
+    for _ in range(2):
+        check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
+    assert step.captures == 0
+
+
+@needs_kernels
+def test_batches_that_are_no_plain_arrays_are_not_captured() -> None:
+    class Optional(OwnCapturable):
+        """With a second input that may be None."""
+
+        capturable = True
+
+        def forward(self, x: Any, lengths: Any = None, *, training: bool = False) -> Any:
+            assert lengths is None
+            return super().forward(x)
+
+    rng = np.random.default_rng(18)
+    model = Optional(4, rng, np.float32)
+    step = TrainingStep(model, hg.losses.CrossEntropy(), model.bind().zeros_like())
+    x, target = batch(rng, 5, (4,), np.float32)
+    for _ in range(2):
+        assert np.isfinite(step((x, None), target))
+    assert step.captures == 0
+    step((x,), target)
+    assert step.captures == 1
+
+
+@needs_kernels
+def test_a_first_batch_in_another_byte_order() -> None:
+    model, step, gradients, example = prepared(dense)
+    rng = np.random.default_rng(19)
+    for number in range(3):
+        x, target = batch(rng, 4, example, np.float32)
+        if number == 0:
+            x = x.astype(">f4")
+        check_same_bits(model, step, gradients, x, target)
+
+
+@needs_kernels
+def test_the_reference_is_not_captured() -> None:
     _, step, _, example = prepared(dense)
     with hg.engine("reference"):
         x, target = batch(np.random.default_rng(0), 4, example, np.float32)
         step((x,), target)
-    assert step.recordings == 0
+    assert step.captures == 0
 
 
 @needs_kernels
@@ -198,6 +327,25 @@ def test_a_target_out_of_range_is_named_as_ever() -> None:
     assert str(first.value) == str(second.value)
 
 
+def test_what_no_step_can_be_made_of_is_one_sentence() -> None:
+    model, step, gradients, example = prepared(dense)
+    x, target = batch(np.random.default_rng(21), 4, example, np.float32)
+    loss = hg.losses.CrossEntropy()
+    with pytest.raises(ArgumentError, match="model is 3; allowed: a layer"):
+        TrainingStep(3, loss, gradients)
+    with pytest.raises(ArgumentError, match=r"gradients: 'linear1\.weight' is missing"):
+        TrainingStep(model, loss, {})
+    wrong = {**gradients, "linear2.bias": np.zeros(4, np.float32)}
+    with pytest.raises(ShapeError, match=r"'linear2\.bias' has shape \(4,\); allowed: \(3,\)"):
+        TrainingStep(model, loss, wrong)
+    with pytest.raises(ArgumentError, match="inputs is an array of float32 and shape"):
+        step(x, target)
+    each = TrainingStep(model, hg.losses.CrossEntropy(reduction="none"), gradients)
+    for _ in range(2):
+        with pytest.raises(ShapeError, match=r"the loss has shape \(4,\); allowed: one number"):
+            each((x,), target)
+
+
 @needs_kernels
 def test_a_parameter_put_in_place_of_another_is_noticed() -> None:
     model, step, gradients, example = prepared(dense)
@@ -206,51 +354,51 @@ def test_a_parameter_put_in_place_of_another_is_noticed() -> None:
     model.layers["linear1"].weight = rng.standard_normal((5, 7)).astype(np.float32)
     for _ in range(2):
         check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
-    assert step.recordings == 1
+    assert step.captures == 1
 
 
 @needs_kernels
-def test_recordings_of_many_shapes_are_bounded_in_bytes_and_number(
+def test_captures_of_many_shapes_are_bounded_in_bytes_and_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, step, gradients, example = prepared(dense)
     rng = np.random.default_rng(13)
     for rows in range(1, 8):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-    assert step.recordings == 7
-    most = 2 * step.recorded_bytes
+    assert step.captures == 7
+    most = 2 * step.captured_bytes
     monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", most)
     for rows in range(1, 100):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-        assert step.recorded_bytes <= most
-        assert 0 < step.recordings <= module.MOST_RECORDINGS
+        assert step.captured_bytes <= most
+        assert 0 < step.captures <= module.MOST_CAPTURES
     monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", 1 << 30)
     for rows in range(1, 40):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-    assert step.recordings == module.MOST_RECORDINGS
+    assert step.captures == module.MOST_CAPTURES
 
 
 @needs_kernels
-def test_the_recording_that_was_not_repeated_for_longest_makes_room(
+def test_the_capture_that_was_not_replayed_for_longest_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, step, gradients, example = prepared(dense)
     rng = np.random.default_rng(15)
-    monkeypatch.setattr(module, "MOST_RECORDINGS", 2)
+    monkeypatch.setattr(module, "MOST_CAPTURES", 2)
     for rows in (3, 4, 3, 5):
         check_same_bits(model, step, gradients, *batch(rng, rows, example, np.float32))
-    kept = [len(recorded.results[0]) for recorded in step._recorded]
+    kept = [len(captured.results[0]) for captured in step._captured]
     assert kept == [5, 3]
 
 
 @needs_kernels
-def test_large_steps_are_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_steps_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(13)
     monkeypatch.setattr(module, "MOST_BYTES", 100)
     model, step, gradients, example = prepared(dense)
     for _ in range(2):
         check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))
-    assert step.recordings == 0
+    assert step.captures == 0
 
 
 def test_no_backward_where_the_loss_is_not_finite() -> None:
@@ -261,7 +409,7 @@ def test_no_backward_where_the_loss_is_not_finite() -> None:
     value = step((x,), target)
     assert np.isnan(value)
     assert np.all(gradients.buffer == 3)
-    assert step.recordings == 0
+    assert step.captures == 0
 
 
 def gpt(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
@@ -296,3 +444,27 @@ def test_scores_of_a_derived_class_are_left_alone() -> None:
     kept: list[Any] = []
     step((tokens,), tokens, lambda scores, value: kept.extend((scores, scores.copy())))
     np.testing.assert_array_equal(*kept)
+
+
+class OwnFrugal(Own):
+    backward_reads_output = False
+
+
+class OwnFrugalCapturable(Own):
+    capturable = True
+    backward_reads_output = False
+
+
+@pytest.mark.parametrize("kind", [Own, OwnFrugal, OwnFrugalCapturable])
+def test_an_own_model_says_that_its_scores_may_be_overwritten(kind: type[Own]) -> None:
+    rng = np.random.default_rng(20)
+    model = kind(4, rng, np.float32)
+    gradients = model.bind().zeros_like()
+    step = TrainingStep(model, hg.losses.CrossEntropy(), gradients)
+    for rows in (5, 5, 3):
+        x, target = batch(rng, rows, (4,), np.float32)
+        check_same_bits(model, step, gradients, x, target)
+        kept: list[Any] = []
+        step((x,), target, lambda *both, kept=kept: kept.extend((both[0], both[0].copy())))
+        gone = not np.array_equal(*kept)
+        assert gone == (kind is OwnFrugal or (kind is OwnFrugalCapturable and not kernels.native))

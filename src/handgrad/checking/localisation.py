@@ -35,7 +35,7 @@ def _recording(
 ) -> Callable[..., tuple[Any, Any]]:
     def recorded(*inputs: Any, **options: Any) -> Any:
         given = tuple(np.array(x) for x in inputs if x is not None)
-        settings = {k: value for k, value in options.items() if k not in ("training", "plus")}
+        settings = {k: value for k, value in options.items() if k not in ("training", "residual")}
         seen.setdefault(name, (given, settings))
         return forward(*inputs, **options)
 

@@ -137,26 +137,26 @@ def load(
         return _OWN[name](seed)
     expected = EXPECTED.get(name, _ANY) if path is None else _ANY
     folders = _FOLDERS.get(name, ())
-    place = files.find(name, path, expected, folders)
-    form = _form(place)
+    location = files.find(name, path, expected, folders)
+    form = _form(location)
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
-        raise DataError(f"{place} holds no {'data set' if path else name}; expected {expected}")
+        raise DataError(f"{location} holds no {'data set' if path else name}; expected {expected}")
     # The user's own data in the place of a set known by name goes by its own name.
-    title = name if form == own else place.stem
+    title = name if form == own else location.stem
     match form:
         case "idx":
-            return idx.load(title, place)
+            return idx.load(title, location)
         case "cifar":
-            return cifar.load(title, place)
+            return cifar.load(title, location)
         case "folder":
-            return folder.load(title, place, seed)
+            return folder.load(title, location, seed)
         case "ts":
-            return uea.load(place, next(iter(folders), None))
+            return uea.load(location, next(iter(folders), None))
         case "npz":
-            return arrays.load_npz(title, place, seed, maximum)
+            return arrays.load_npz(title, location, seed, maximum)
         case _:
-            return arrays.load_csv(title, place, seed, maximum)
+            return arrays.load_csv(title, location, seed, maximum)
 
 
 def load_pairs(
@@ -184,18 +184,18 @@ def _check_seed(name: str, seed: Any) -> None:
         raise ArgumentError(f"{name}: seed is {seed!r}; allowed: an integer from 0")
 
 
-def _form(place: Path) -> str | None:
+def _form(location: Path) -> str | None:
     """What a file or folder holds, by the names in it; None where that is nothing known."""
-    if os.path.isdir(place):
-        if idx.is_idx_folder(place):
+    if os.path.isdir(location):
+        if idx.is_idx_folder(location):
             return "idx"
-        if cifar.is_cifar_folder(place):
+        if cifar.is_cifar_folder(location):
             return "cifar"
-        if uea.is_ts(place):
+        if uea.is_ts(location):
             return "ts"
-        return "folder" if folder.is_image_folder(place) else None
-    if place.suffix == ".npz":
+        return "folder" if folder.is_image_folder(location) else None
+    if location.suffix == ".npz":
         return "npz"
-    if uea.is_ts(place):
+    if uea.is_ts(location):
         return "ts"
-    return "csv" if place.name.endswith((".csv", ".csv.gz")) else None
+    return "csv" if location.name.endswith((".csv", ".csv.gz")) else None

@@ -57,13 +57,13 @@ def find(name: str, path: StrPath | None, expected: str, folders: Iterable[str] 
             f"{name}: no data given; expected --data PATH or HANDGRAD_DATA=PATH, where PATH is "
             f"{expected}"
         )
-    place = as_path(name, given)
+    location = as_path(name, given)
     try:
-        os.stat(place)
+        os.stat(location)
     except (OSError, ValueError) as error:
-        raise DataError(f"{place} {_reason(error)}; expected {expected}") from None
-    inside = (place / folder for folder in (name, *folders))
-    return next((folder for folder in inside if os.path.isdir(folder)), place)
+        raise DataError(f"{location} {_reason(error)}; expected {expected}") from None
+    inside = (location / folder for folder in (name, *folders))
+    return next((folder for folder in inside if os.path.isdir(folder)), location)
 
 
 def find_file(
@@ -77,18 +77,18 @@ def find_file(
 
     Earlier patterns go before later ones. Raises DataError unless there is exactly one.
     """
-    place = find(name, path, expected, folders)
-    if not os.path.isdir(place):
-        return place
-    entries(place)
+    location = find(name, path, expected, folders)
+    if not os.path.isdir(location):
+        return location
+    entries(location)
     for pattern in patterns:
-        found = sorted(file for file in place.glob(pattern) if os.path.isfile(file))
+        found = sorted(file for file in location.glob(pattern) if os.path.isfile(file))
         if len(found) > 1:
             names = ", ".join(file.name for file in found)
-            raise DataError(f"{place} holds {names}; expected the path of one of them")
+            raise DataError(f"{location} holds {names}; expected the path of one of them")
         if found:
             return found[0]
-    raise DataError(f"{place} is a folder without {name}; expected {expected}")
+    raise DataError(f"{location} is a folder without {name}; expected {expected}")
 
 
 def as_path(name: str, given: Any) -> Path:

@@ -35,20 +35,20 @@ _MISSING: Final = ("?", "nan", "")
 _LONGEST_SERIES: Final = 2**24
 
 
-def is_ts(place: Path) -> bool:
+def is_ts(path: Path) -> bool:
     """Whether it is such a file, or a folder with a training part in it."""
-    return bool(_problems(place)) if os.path.isdir(place) else place.suffix == ".ts"
+    return bool(_problems(path)) if os.path.isdir(path) else path.suffix == ".ts"
 
 
-def load(place: Path, problem: str | None = None) -> Dataset:
+def load(path: Path, problem: str | None = None) -> Dataset:
     """x `Sequences` (N, T, C) float32, y (N,), the parts as the archive divides them.
 
-    place: a folder or one of its two files. In a folder with several sets, it is the one called
+    path: a folder or one of its two files. In a folder with several sets, it is the one called
     `problem`, or else called as the folder.
     Raises DataError where a file is missing, or naming the line that is wrong.
     """
-    name = _problem(place, problem)
-    folder = place if os.path.isdir(place) else place.parent
+    name = _problem(path, problem)
+    folder = path if os.path.isdir(path) else path.parent
     x_train, y_train, classes = read_ts(folder / f"{name}{_PARTS[0]}")
     x_test, y_test, test_classes = read_ts(folder / f"{name}{_PARTS[1]}")
     if classes != test_classes:
@@ -64,19 +64,19 @@ def _problems(folder: Path) -> list[str]:
     return [name.removesuffix(_PARTS[0]) for name in names if name.endswith(_PARTS[0])]
 
 
-def _problem(place: Path, problem: str | None) -> str:
-    if not os.path.isdir(place):
-        part = next((part for part in _PARTS if place.name.endswith(part)), None)
+def _problem(path: Path, problem: str | None) -> str:
+    if not os.path.isdir(path):
+        part = next((part for part in _PARTS if path.name.endswith(part)), None)
         if part is None:
             raise DataError(
-                f"{place} is one file of a set; expected a name that ends in {' or '.join(_PARTS)}"
+                f"{path} is one file of a set; expected a name that ends in {' or '.join(_PARTS)}"
             )
-        return place.name.removesuffix(part)
-    problems = _problems(place)
-    wanted = [name for name in (problem, place.name) if name in problems]
+        return path.name.removesuffix(part)
+    problems = _problems(path)
+    wanted = [name for name in (problem, path.name) if name in problems]
     if not wanted and len(problems) != 1:
         raise DataError(
-            f"{place} holds {', '.join(problems) or 'no .ts files'}; expected one set, or the path "
+            f"{path} holds {', '.join(problems) or 'no .ts files'}; expected one set, or the path "
             "of one of its files"
         )
     return [*wanted, *problems][0]

@@ -1,11 +1,9 @@
 """How an op runs: the settings, and the one place that decides between reference and kernel."""
 
-from handgrad.dispatch.caches import KernelCache, takes_plus
-from handgrad.dispatch.gradients import SKIP, addend, check_place
+from handgrad.dispatch.caches import KernelCache
+from handgrad.dispatch.gradients import SKIP, as_residual, check_buffer
 from handgrad.dispatch.operation import loop_backward, loop_forward, operation, part_of_backward
 from handgrad.dispatch.settings import (
-    ENGINES,
-    PRECISIONS,
     check_precision,
     current_settings,
     engine,
@@ -20,12 +18,10 @@ from handgrad.dispatch.settings import (
 )
 
 __all__ = [
-    "ENGINES",
-    "PRECISIONS",
     "SKIP",
     "KernelCache",
-    "addend",
-    "check_place",
+    "as_residual",
+    "check_buffer",
     "check_precision",
     "current_settings",
     "engine",
@@ -40,6 +36,5 @@ __all__ = [
     "set_engine",
     "set_precision",
     "set_threads",
-    "takes_plus",
     "threads",
 ]

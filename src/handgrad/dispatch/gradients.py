@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad import kernels
-from handgrad.dispatch.signature import as_array, library, shown, spoil_recording
+from handgrad.dispatch.values import as_array, library, shown
 from handgrad.errors import ArgumentError, ShapeError
 
-#: Whether a kernel that takes views can read an array as it lies.
-_has_whole_rows: Final[Any] = getattr(kernels.native, "has_whole_rows", None)
+#: Whether a kernel that accepts strided arrays can read this one as it is.
+_inner_contiguous: Final[Any] = getattr(kernels.native, "inner_contiguous", None)
 #: `overlaps(out, others, same)`: whether arrays to be written may share memory with others.
 _overlaps: Final[Any] = getattr(kernels.native, "overlaps", None)
 
@@ -29,13 +29,15 @@ class _Skip:
 SKIP: Final = _Skip()
 
 
-def readable(value: Any, views: bool) -> Any:
-    """An array as the kernel reads it, copied if need be; anything else as it is."""
+def readable(value: Any, strided: bool) -> Any:
+    """Arrays, in nested tuples too, as the kernel reads them, copied if need be; others as is."""
+    if type(value) is tuple:
+        return tuple(readable(each, strided) for each in value)
     if type(value) is not np.ndarray or (value.flags.c_contiguous and value.flags.aligned):
         return value
-    if views and _has_whole_rows(value):
+    if strided and _inner_contiguous(value):
         return value
-    spoil_recording("an array was copied for a kernel")
+    kernels.invalidate_capture("an array was copied for a kernel")
     return np.require(value, requirements=("C", "A"))
 
 
@@ -78,27 +80,20 @@ def as_gradient(op: str, dy: Any, like: Any, of: str, optional: bool = False) ->
     )
 
 
-def as_readable(dy: Any, views: bool) -> Any:
-    """dy, nested as it is, as a kernel reads it."""
-    if isinstance(dy, tuple):
-        return tuple(as_readable(each, views) for each in dy)
-    return readable(dy, views)
-
-
-def addend(plus: Any, y: Any) -> Any:
-    """`plus` as it can be added to y, or None as it is.
+def as_residual(residual: Any, y: Any) -> Any:
+    """`residual` as it can be added to y, or None as it is.
 
     Raises ArgumentError where it is no array, ShapeError unless it is like y.
     """
-    if plus is None:
+    if residual is None:
         return None
-    array = as_array(plus)
+    array = as_array(residual)
     if array is None or not hasattr(y, "shape") or library(array) != library(y):
         wanted = "an array like the output" if hasattr(y, "shape") else "None, with several outputs"
-        raise ArgumentError(f"plus is {shown(plus)}; allowed: {wanted}")
+        raise ArgumentError(f"residual is {shown(residual)}; allowed: {wanted}")
     if array.shape != y.shape or array.dtype != y.dtype:
         raise ShapeError(
-            f"plus is of {array.dtype} and has shape {tuple(array.shape)}; "
+            f"residual is of {array.dtype} and has shape {tuple(array.shape)}; "
             f"allowed: {y.dtype} and {tuple(y.shape)}, as what it is added to"
         )
     return readable(array, False)
@@ -132,8 +127,8 @@ def check_apart(op: str, out: Any, kept: Any, others: Any, same: bool) -> None:
         )
 
 
-def check_place(wanted: Any, shape: tuple[int, ...], dtype: Any) -> None:
-    """Raise ArgumentError unless `wanted` is an array that can take a gradient of this kind."""
+def check_buffer(wanted: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise ArgumentError unless `wanted` is an output buffer for a gradient of this kind."""
     if type(wanted) is not np.ndarray:
         raise ArgumentError(f"out= has {shown(wanted)}; allowed: an array of NumPy, None or SKIP")
     if wanted.shape != shape or wanted.dtype != dtype or not wanted.flags.carray:
@@ -158,7 +153,7 @@ def written(gradients: Any, out: Any) -> Any:
             written.append(gradient)
         else:
             if isinstance(gradient, np.ndarray | np.generic):
-                check_place(wanted, gradient.shape, gradient.dtype)
+                check_buffer(wanted, gradient.shape, gradient.dtype)
             elif tuple(getattr(wanted, "shape", ())) != tuple(gradient.shape):
                 raise ArgumentError(
                     f"out= has {shown(wanted)}; allowed: an array of shape {tuple(gradient.shape)}"
@@ -168,11 +163,19 @@ def written(gradients: Any, out: Any) -> Any:
     return tuple(written) if several else written[0]
 
 
-def with_plus(plus: Any, gradients: Any) -> Any:
-    """The gradients with `plus`, unless it is None, in the first of them."""
-    if plus is None:
-        return gradients
-    first, *others = gradients if isinstance(gradients, tuple) else (gradients,)
-    if first is not None:
-        first = addend(plus, first) + first
-    return (first, *others) if others else first
+def added(residual: Any, y: Any) -> Any:
+    """residual + y, or y where the residual is None, for what does not add it as it writes.
+
+    Raises as `as_residual`.
+    """
+    if residual is None or y is None:
+        return y
+    kernels.invalidate_capture("a residual was added by NumPy")
+    return as_residual(residual, y) + y
+
+
+def added_to_first(residual: Any, gradients: Any) -> Any:
+    """The gradients with the residual in the first of them."""
+    if not isinstance(gradients, tuple):
+        return added(residual, gradients)
+    return added(residual, gradients[0]), *gradients[1:]

@@ -3,15 +3,15 @@
 An op is a module with `forward` and `backward`, both marked `@operation`, and, where arguments can
 be wrong, `validate` with forward's signature; where that takes looking at values, such as token
 numbers, also `validate_values`, which kernels do on the way. The reference is the marked function
-itself; the kernel is the function of the same name in `handgrad.kernels.<stem>`. Three engines:
+itself; the kernel is what `SPEC` in `handgrad.kernels.<op>` declares. Three engines:
 
 - `auto` (default): the kernel wherever one exists and the arguments are NumPy arrays of one float
   type (float32 or float64); the reference for everything else (PyTorch, JAX, float16, ...).
 - `kernels`: the kernel, or an `EngineError` that says why not. Nothing falls back silently.
 - `reference`: the reference, always.
 
-A cache made by a kernel goes to the kernel's backward whatever the engine says by then: a pair
-belongs together. What users can get wrong is refused here, for every op and on either engine:
+A cache made by a kernel goes to the kernel's backward whatever the engine says by then: the
+two belong together. What users can get wrong is refused here, for every op and on either engine:
 arguments by their kind (`signature`), caches (`caches`), dy and `out` (`gradients`).
 """
 
@@ -36,19 +36,19 @@ from handgrad.dispatch.caches import (
     likeness,
     reference_cache,
     seal,
+    seal_of,
 )
 from handgrad.dispatch.gradients import (
-    addend,
+    added,
+    added_to_first,
     as_gradient,
-    as_readable,
     check_apart,
     check_out,
     readable,
-    with_plus,
     written,
 )
 from handgrad.dispatch.settings import get_engine
-from handgrad.dispatch.signature import Signature, spoil_recording
+from handgrad.dispatch.signature import Signature
 from handgrad.errors import ArgumentError, EngineError, HandgradError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -56,8 +56,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _FLOAT32: Final = np.dtype(np.float32)
 _FLOAT64: Final = np.dtype(np.float64)
 
+#: Reasons why the calls of a step cannot be captured.
+_NOT_CAPTURABLE: Final = "a kernel does more than native calls"
+_REFERENCE: Final = "an op ran as its reference"
+
 _is_like: Final[Any] = getattr(kernels.native, "is_like", None)
-_seal_of: Final[Any] = getattr(kernels.native, "seal_of", None)
 
 
 def _refusal(arguments: Any) -> str | None:
@@ -97,15 +100,18 @@ def loop_forward(reference: ModuleType, deciding: tuple[Any, ...], *args: Any) -
     """y and the cache of what is no op but has a kernel of its name, such as a model's loop.
 
     `deciding` are the arrays that decide between the two as they decide for an op; the last axis of
-    each is in one piece.
+    each is contiguous.
     """
-    stem = reference.__name__.rpartition(".")[2]
-    kernel = None if get_engine() == "reference" else kernel_of(stem)
+    op = reference.__name__.rpartition(".")[2]
+    kernel = None if get_engine() == "reference" else kernel_of(op)
     refusal = None if kernel is None else _refusal(deciding)
     if kernel is not None and refusal is None:
-        y, kept = kernel.module.forward(*args)
+        if not kernel.capturable:
+            kernels.invalidate_capture(_NOT_CAPTURABLE)
+        y, kept = kernel.forward(*args)
         return y, KernelCache(kernel, kept, likeness(y), seal(y, kept))
-    _check_kernel(stem, refusal)
+    _check_kernel(op, refusal)
+    kernels.invalidate_capture(_REFERENCE)
     found: tuple[Any, Any] = reference.forward(*args)
     return found
 
@@ -115,7 +121,7 @@ def loop_backward(reference: ModuleType, dy: Any, cache: Any) -> Any:
     if type(cache) is not KernelCache:
         return reference.backward(dy, cache)
     check_kernel_cache(reference.__name__.rpartition(".")[2], cache)
-    return cache.kernel.module.backward(dy, cache.kept)
+    return cache.kernel.backward(dy, cache.kept)
 
 
 def operation(reference: Function) -> Function:
@@ -123,17 +129,17 @@ def operation(reference: Function) -> Function:
 
     The function itself stays reachable as `.reference`. A dispatched backward also takes
     `out=`: one entry per gradient, an array to write into, None to allocate, SKIP to leave out.
-    Those of an op of one output take `plus=`, an array that is added to y or to the first
-    gradient, as where a skip connection comes back; a kernel whose function has it adds as it
+    Those of an op of one output take `residual=`, an array that is added to y or to the first
+    gradient, as where a skip connection comes back; a kernel that says so in its `SPEC` adds as it
     writes.
 
     Both raise ArgumentError or ShapeError for what they cannot take, whatever it is.
     """
     module_name = reference.__module__
-    stem = module_name.rpartition(".")[2]
+    op = module_name.rpartition(".")[2]
     home = sys.modules[module_name]
     make = _dispatched_forward if reference.__name__ == "forward" else _dispatched_backward
-    dispatched = make(reference, stem, home)
+    dispatched = make(reference, op, home)
     functools.update_wrapper(dispatched, reference)
     dispatched.reference = reference  # type: ignore[attr-defined]
     return dispatched  # type: ignore[return-value]
@@ -144,9 +150,9 @@ def _nothing_to_check(*args: Any, **kwargs: Any) -> None:
 
 
 def _dispatched_forward(
-    reference: Callable[..., Any], stem: str, home: ModuleType
+    reference: Callable[..., Any], op: str, home: ModuleType
 ) -> Callable[..., Any]:
-    signature = Signature(stem, reference)
+    signature = Signature(op, reference)
     fits, settle = signature.fits, signature.settle
     new_cache = tuple.__new__
 
@@ -155,10 +161,10 @@ def _dispatched_forward(
         """The op's own `validate` or `validate_values`, which may stand below its forward."""
         return getattr(home, name, _nothing_to_check)
 
-    def forward(*args: Any, plus: Any = None, **kwargs: Any) -> Any:
-        kernel = kernel_of(stem)
-        views = kernel is not None and kernel.takes_views
-        plain = fits(args, kwargs, views)
+    def forward(*args: Any, residual: Any = None, **kwargs: Any) -> Any:
+        kernel = kernel_of(op)
+        strided = kernel is not None and kernel.accepts_strided
+        plain = fits(args, kwargs, strided)
         if not plain:
             args, kwargs = settle(args, kwargs)
         check("validate")(*args, **kwargs)
@@ -167,29 +173,32 @@ def _dispatched_forward(
             if kernel is not None and not plain:
                 refusal = _refusal((*args, *kwargs.values()))
                 if refusal is None:
-                    args = tuple(readable(value, views) for value in args)
-                    kwargs = {name: readable(value, views) for name, value in kwargs.items()}
+                    args = tuple(readable(value, strided) for value in args)
+                    kwargs = {name: readable(value, strided) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
-                adds = plus is not None and kernel.forward_adds
-                if adds:
-                    kwargs["plus"] = plus
+                if not kernel.capturable:
+                    kernels.invalidate_capture(_NOT_CAPTURABLE)
                 try:
-                    y, kept = kernel.module.forward(*args, **kwargs)
+                    if residual is None or not kernel.adds_residual_forward:
+                        y, kept = kernel.forward(*args, **kwargs)
+                    else:
+                        y, kept = kernel.forward(*args, residual=residual, **kwargs)
+                        residual = None  # y has it
                 except IndexError:
                     # Kernels look at indices as they use them; the op has the words for it.
                     check("validate_values")(*args, **kwargs)
                     raise
                 like = likeness(y) if type(y) is tuple else (y.shape, y.dtype)
                 cache = new_cache(KernelCache, (kernel, kept, like, seal(y, kept)))
-                return y if plus is None or adds else addend(plus, y) + y, cache
-            _check_kernel(f"ops.{stem}", refusal)
-        spoil_recording(f"ops.{stem} ran as its reference")
+                return y if residual is None else added(residual, y), cache
+            _check_kernel(f"ops.{op}", refusal)
+        kernels.invalidate_capture(_REFERENCE)
         check("validate_values")(*args, **kwargs)
         args = tuple(_own_indices(value) for value in args)
         kwargs = {name: _own_indices(value) for name, value in kwargs.items()}
         y, kept = reference(*args, **kwargs)
-        cache = reference_cache(stem, kept, y)
-        return y if plus is None else addend(plus, y) + y, cache
+        cache = reference_cache(op, kept, y)
+        return added(residual, y), cache
 
     return forward
 
@@ -202,69 +211,70 @@ def _gradients_of(backward: Callable[..., Any]) -> int:
 
 
 def _dispatched_backward(
-    reference: Callable[..., Any], stem: str, home: ModuleType
+    reference: Callable[..., Any], op: str, home: ModuleType
 ) -> Callable[..., Any]:
     count = _gradients_of(reference)
-    #: Said by an op whose gradient may be written over the first array that it kept.
-    overwrites = getattr(home, "OVERWRITES", False)
 
-    def reference_backward(dy: Any, cache: Any, out: Any, plus: Any) -> Any:
-        check_reference_cache(stem, home.Cache, cache)
+    def reference_backward(dy: Any, cache: Any, out: Any, residual: Any) -> Any:
+        check_reference_cache(op, home.Cache, cache)
         like = getattr(cache, "like", None)
         if like is not None:
-            dy = as_gradient(stem, dy, like, cache.library)
+            dy = as_gradient(op, dy, like, cache.library)
         if out is not None:
-            check_out(stem, out, count)
-            check_apart(stem, out, tuple(cache), (dy, plus), overwrites)
+            check_out(op, out, count)
+            kernel = kernel_of(op)
+            overwrites = kernel is not None and kernel.overwrites_cache
+            check_apart(op, out, tuple(cache), (dy, residual), overwrites)
         try:
             gradients = reference(dy, cache)
         except Exception as error:
             if like is not None or isinstance(error, HandgradError | MemoryError):
                 raise
             raise ArgumentError(
-                f"{stem}: the fields of the cache and dy do not fit together; "
-                f"allowed: a cache that {stem}.forward returned, and dy like y"
+                f"{op}: the fields of the cache and dy do not fit together; "
+                f"allowed: a cache that {op}.forward returned, and dy like y"
             ) from error
-        return written(with_plus(plus, gradients), out)
+        return written(added_to_first(residual, gradients), out)
 
-    def backward(dy: Any, cache: Any, out: Any = None, plus: Any = None) -> Any:
+    def backward(dy: Any, cache: Any, out: Any = None, residual: Any = None) -> Any:
         if type(cache) is not KernelCache:
-            return reference_backward(dy, cache, out, plus)
+            return reference_backward(dy, cache, out, residual)
         kernel, kept, like, sealed = cache
-        if kernel.stem != stem or _seal_of(kept) != sealed:
-            check_kernel_cache(stem, cache)
-        if not _is_like(dy, like, kernel.takes_views):
-            dy = as_readable(as_gradient(stem, dy, like, "numpy"), kernel.takes_views)
+        if kernel.op != op or seal_of(kept) != sealed:
+            check_kernel_cache(op, cache)
+        if not _is_like(dy, like, kernel.accepts_strided):
+            dy = readable(as_gradient(op, dy, like, "numpy"), kernel.accepts_strided)
         if out is not None:
-            check_out(stem, out, count)
-            check_apart(stem, out, tuple(kept), (dy, plus), overwrites)
+            check_out(op, out, count)
+            check_apart(op, out, tuple(kept), (dy, residual), kernel.overwrites_cache)
         try:
-            if plus is None:
-                return kernel.module.backward(dy, kept, out=out)
-            if kernel.backward_adds:
-                return kernel.module.backward(dy, kept, out=out, plus=plus)
-            gradients = kernel.module.backward(dy, kept, out=out)
+            if residual is None:
+                return kernel.backward(dy, kept, out=out)
+            if kernel.adds_residual_backward:
+                return kernel.backward(dy, kept, out=out, residual=residual)
+            gradients = kernel.backward(dy, kept, out=out)
         except IndexError as error:  # kernels look at indices again before they reach memory
             raise ArgumentError(
-                f"{stem}: the cache was changed since forward: {error}; allowed: the cache as "
-                f"{stem}.forward returned it"
+                f"{op}: the cache was changed since forward: {error}; allowed: the cache as "
+                f"{op}.forward returned it"
             ) from error
-        return written(with_plus(plus, gradients), out)
+        return written(added_to_first(residual, gradients), out)
 
     return backward
 
 
 def part_of_backward(reference: Function) -> Function:
     """Mark a `backward_...` that stands in the reference only: it also takes a kernel's cache."""
-    stem = reference.__module__.rpartition(".")[2]
+    op = reference.__module__.rpartition(".")[2]
     own = sys.modules[reference.__module__].Cache
 
     @functools.wraps(reference)
     def backward_part(doutputs: Any, cache: Any, *rest: Any) -> Any:
         if type(cache) is KernelCache:
-            check_kernel_cache(stem, cache)
+            check_kernel_cache(op, cache)
             cache = cache.kept.as_reference()
-        check_reference_cache(stem, own, cache)
+        kernels.invalidate_capture(_REFERENCE)
+        check_reference_cache(op, own, cache)
         return reference(doutputs, cache, *rest)
 
     return backward_part  # type: ignore[return-value]

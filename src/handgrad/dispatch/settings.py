@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad import kernels
 from handgrad.dispatch.cores import ALLOWED, MOST_THREADS, default_threads
-from handgrad.dispatch.signature import shown
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, EngineError
 
 ENGINES: Final = ("auto", "kernels", "reference")
@@ -132,7 +132,7 @@ def check_precision(name: str, origin: str = "precision") -> None:
 
 def get_precision() -> str:
     """The precision of the kernels' float32 products: `float32` or `bf16`."""
-    return current_settings().precision
+    return _context.get(_process).precision
 
 
 def set_precision(name: str) -> None:
@@ -155,10 +155,7 @@ def precision(name: str) -> Any:
 
 def _check_threads(count: int) -> None:
     if type(count) is not int or not 1 <= count <= MOST_THREADS:
-        # Python refuses to write the digits of a huge number.
-        large = type(count) is int and count.bit_length() > 80
-        found = f"a number of {count.bit_length()} bits" if large else repr(count)
-        raise ArgumentError(f"threads is {found}; {ALLOWED}")
+        raise ArgumentError(f"threads is {shown(count)}; {ALLOWED}")
 
 
 def get_threads() -> int:

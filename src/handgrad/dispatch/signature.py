@@ -14,13 +14,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import array_api_compat
 import numpy as np
 
 from handgrad import kernels
 from handgrad.arrays import Array
+from handgrad.dispatch.values import as_array, check_one_library, shown
 from handgrad.errors import ArgumentError
 
 _takes_complex: Final[ContextVar[bool]] = ContextVar("handgrad.takes_complex", default=False)
@@ -64,44 +65,30 @@ _WORDS: Final = {
 }
 _DATA_TYPES: Final = {FLOATS: "real floating", INTEGERS: "integral", BOOLEANS: "bool"}
 _MOST_INTEGER: Final = 2**63
-_MOST_SHOWN: Final = 60
-
-#: An array, and one that lies in a file.
-_NUMPY_ARRAYS: Final = (np.ndarray, np.memmap)
-
-#: Ends a recording that is being made, and says why; see `handgrad.training.step`.
-spoil_recording: Final[Any] = getattr(kernels.native, "spoil_recording", lambda why: None)
-
-
-class Parameter(NamedTuple):
-    """A parameter's name, the kinds of values it takes, and whether it has to be given."""
-
-    name: str
-    kinds: int
-    required: bool
 
 
 class Signature:
     """The parameters of one op's forward."""
 
     def __init__(self, op: str, forward: Callable[..., Any]) -> None:
-        self.op = op
+        self._op = op
         self._signature = inspect.signature(forward)
         given = self._signature.parameters.values()
-        self.parameters = tuple(
-            Parameter(each.name, _kinds_of(each.annotation), each.default is each.empty)
-            for each in given
-        )
+        self._kinds = {each.name: _kinds_of(each.annotation) for each in given}
+        #: `fits(args, kwargs, strided)`: whether every argument is plain, and where it belongs.
+        self.fits: Callable[[tuple[Any, ...], dict[str, Any], bool], bool]
+        if kernels.native is None:
+            self.fits = lambda args, kwargs, strided: False
+            return
         positional = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in given)
-        required = sum(1 << i for i, each in enumerate(self.parameters) if each.required)
-        #: `fits(args, kwargs, views)`: whether every argument is plain, and where it belongs.
-        self.fits: Callable[[tuple[Any, ...], dict[str, Any], bool], bool] = _no_native
-        if kernels.native is not None:
-            names = tuple(each.name for each in self.parameters)
-            kinds = [each.kinds for each in self.parameters]
-            self.fits = kernels.native.Signature(
-                names, kinds, positional, required, np.random.Generator
-            ).fits
+        required = sum(1 << i for i, each in enumerate(given) if each.default is each.empty)
+        self.fits = kernels.native.Signature(
+            tuple(self._kinds),
+            list(self._kinds.values()),
+            positional,
+            required,
+            np.random.Generator,
+        ).fits
 
     def settle(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -114,21 +101,16 @@ class Signature:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            names = ", ".join(self._signature.parameters)
-            raise ArgumentError(f"{self.op}: {error}; allowed: {names}") from None
+            raise ArgumentError(f"{self._op}: {error}; allowed: {', '.join(self._kinds)}") from None
         arrays: dict[str, Array] = {}
-        for name, kinds, _ in self.parameters:
+        for name, kinds in self._kinds.items():
             if name in bound.arguments:
-                value = settled(self.op, name, bound.arguments[name], kinds)
+                value = settled(self._op, name, bound.arguments[name], kinds)
                 bound.arguments[name] = value
                 if kinds & _ARRAYS and hasattr(value, "shape"):
                     arrays[name] = value
-        check_one_library(self.op, arrays)
+        check_one_library(self._op, arrays)
         return bound.args, bound.kwargs
-
-
-def _no_native(args: tuple[Any, ...], kwargs: dict[str, Any], views: bool) -> bool:
-    return False
 
 
 def _kinds_of(annotation: str) -> int:
@@ -151,30 +133,6 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
 def allowed(kinds: int) -> str:
     """The words for several kinds: "an array of floats, or None"."""
     return ", or ".join(words for kind, words in _WORDS.items() if kinds & kind)
-
-
-def shown(value: Any) -> str:
-    """A value as a message shows it: short, and never by calling what a stranger wrote."""
-    kind = type(value)
-    if kind is tuple and len(value) <= 8:
-        inner = ", ".join(shown(each) for each in value)
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if kind is int and value.bit_length() > 128:
-        return f"an integer of {value.bit_length()} bits"
-    if kind in (int, float, complex, bool, type(None), str, bytes):
-        text = repr(value[:_MOST_SHOWN] if kind in (str, bytes) else value)
-        return text if kind not in (str, bytes) or len(value) <= _MOST_SHOWN else f"{text}..."
-    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
-        return f"{value.dtype}({value.item()!r})"
-    if (
-        hasattr(kind, "shape")
-        and hasattr(kind, "dtype")
-        and array_api_compat.is_array_api_obj(value)
-    ):
-        return f"an array of {value.dtype} and shape {tuple(value.shape)}"
-    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-    article = "an" if not module and kind.__name__[0] in "aeiou" else "a"
-    return f"{article} {module}{kind.__name__}"
 
 
 def settled(op: str, name: str, value: Any, kinds: int) -> Any:
@@ -203,20 +161,6 @@ def taking_complex() -> Iterator[None]:
         _takes_complex.reset(token)
 
 
-def as_array(value: Any) -> Array | None:
-    """The value if it is an array: of NumPy in this machine's byte order, or of another library.
-
-    A number of NumPy is an array without axes. Subclasses of NumPy's array are none, because they
-    compute otherwise (matrix) or hide values (masked arrays); None for these and all else.
-    """
-    if isinstance(value, np.ndarray | np.generic):
-        if type(value) not in _NUMPY_ARRAYS and not isinstance(value, np.generic):
-            return None
-        array = np.asarray(value)
-        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-    return value if array_api_compat.is_array_api_obj(value) else None
-
-
 def _holds(array: Array, kind: int) -> bool:
     if isinstance(array, np.ndarray):
         floats = "fc" if _takes_complex.get() else "f"
@@ -231,7 +175,7 @@ def _as_int64(op: str, name: str, array: Array) -> Array:
         return array
     if array.dtype.kind == "u" and array.size > 0 and int(array.max()) >= _MOST_INTEGER:
         raise ArgumentError(f"{op}: {name} holds {int(array.max())}; allowed: integers below 2**63")
-    spoil_recording("indices were converted for a kernel")
+    kernels.invalidate_capture("indices were converted for a kernel")
     return array.astype(np.int64)
 
 
@@ -260,28 +204,3 @@ def _number(value: int, kinds: int) -> int | float | None:
         return float(value)
     except OverflowError:
         return None
-
-
-def library(array: Array) -> str:
-    """The name of the library that an array is of, such as numpy or torch."""
-    if isinstance(array, np.ndarray | np.generic):
-        return "numpy"
-    return str(array_api_compat.array_namespace(array).__name__.removeprefix("array_api_compat."))
-
-
-#: Libraries whose functions take arrays of NumPy as their own.
-_TAKE_NUMPY: Final = frozenset({"jax.numpy", "handgrad.checking.rounding.bounded"})
-
-
-def check_one_library(op: str, arrays: Mapping[str, Array]) -> None:
-    """Raise ArgumentError unless arrays are of one library.
-
-    JAX takes those of NumPy as its own, and so do numbers with a bound of their rounding errors.
-    """
-    libraries = {name: library(array) for name, array in arrays.items()}
-    several = set(libraries.values())
-    if several & _TAKE_NUMPY:
-        several.discard("numpy")
-    if len(several) > 1:
-        found = ", ".join(f"{name} of {where}" for name, where in libraries.items())
-        raise ArgumentError(f"{op}: arrays are {found}; allowed: arrays of one library")

@@ -1,4 +1,4 @@
-"""The same ops, fused, in C++: `<stem>.cpp` computes, `<stem>.py` allocates and calls it.
+"""The same ops, fused, in C++: `<op>.cpp` computes, `<op>.py` allocates and calls it.
 
 One source is compiled once per instruction set, for those that `HANDGRAD_BUILD` named when handgrad
 was installed; the best one that is there and that this CPU runs is chosen here, at import.
@@ -14,7 +14,7 @@ import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from handgrad.errors import EngineError
 from handgrad.kernels.loading import compiled_module, foreign_modules
@@ -33,13 +33,14 @@ INSTRUCTION_SETS: Final = {
 
 _NO_REASON: Final = "they were not compiled when handgrad was installed"
 
-#: Native functions that a recording passes over: they compute nothing that it would have to repeat.
+#: Native functions that a capture leaves out: they compute nothing that a replay has to repeat.
 _SERVICES: Final = frozenset(
     {
         "empty",
         "empty_like",
         "get_threads",
-        "has_whole_rows",
+        "inner_contiguous",
+        "invalidate_capture",
         "is_like",
         "keep_threads_out",
         "kernel",
@@ -50,7 +51,6 @@ _SERVICES: Final = frozenset(
         "set_context_variable",
         "set_default_precision",
         "set_default_threads",
-        "spoil_recording",
         "watch_signals",
     }
 )
@@ -76,7 +76,7 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
         return None, "", (), f"{reason}; install with HANDGRAD_BUILD=all"
     name = wanted or supported[0]
     module = compiled_module(INSTRUCTION_SETS[name])
-    _make_recordable(module)
+    _make_capturable(module)
     return module, name, supported, ""
 
 
@@ -88,14 +88,17 @@ def _why_not_compiled() -> str:
         return _NO_REASON
 
 
-def _make_recordable(module: ModuleType) -> None:
-    """Reach every native function through a `Kernel`, so that a `Recording` can note its calls."""
+def _make_capturable(module: ModuleType) -> None:
+    """Reach every native function through a `Kernel`, so that a `Capture` can keep its calls."""
     for name, value in list(vars(module).items()):
         if type(value).__name__ == "nb_func" and name not in _SERVICES:
             setattr(module, name, module.kernel(value))
 
 
 native, instruction_set, supported, reason = _load()
+
+#: `invalidate_capture(reason)`: the capture that is active on this thread, if any, is not replayed.
+invalidate_capture: Final[Any] = getattr(native, "invalidate_capture", lambda reason: None)
 
 if native is None and os.environ.get("HANDGRAD_ENGINE") != "reference":
     # Of no line of a user's: names of handgrad are loaded when they are first used.

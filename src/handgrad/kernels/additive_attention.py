@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.matmul import product
-from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.memory import empty, indices, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.additive_attention_forward, native.additive_attention_backward
@@ -57,7 +58,7 @@ def forward(
 def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:
     s, h, weight_s, weight_h, v, u, alpha = cache
     out = out or (None,) * 5
-    ds, dh, dweight_s, dweight_h, dv = map(place, out, cache[:5])
+    ds, dh, dweight_s, dweight_h, dv = map(output_buffer, out, cache[:5])
     size = v.size
     da_s = empty((s.shape[0] * s.shape[1], size), s.dtype)
     da_h = empty((h.shape[0] * h.shape[1], size), s.dtype)
@@ -75,3 +76,6 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, ..
     if dv is not None:
         np.sum(dv_parts, axis=0, out=dv)
     return ds, dh, dweight_s, dweight_h, dv
+
+
+SPEC: Final = KernelSpec("additive_attention", forward, backward)

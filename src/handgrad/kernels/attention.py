@@ -14,16 +14,13 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_as, indices, place
+from handgrad.kernels.memory import empty, empty_as, indices, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops import attention
 from handgrad.ops.matmul import sum_to
 
 assert native is not None
 _forward, _backward = native.attention_forward, native.attention_backward
-_spoil_recording = native.spoil_recording
-
-#: Views are taken as they are, see `handgrad.dispatch`.
-STRIDED: Final = True
 
 
 class Cache(NamedTuple):
@@ -87,7 +84,6 @@ def forward(
         scale = 1.0 / math.sqrt(q.shape[-1])
     lengths = None if lengths is None else indices(lengths)
     if mask is not None:  # the caller may change its own before backward
-        _spoil_recording("a mask was copied for a cache")
         mask = np.array(mask)
     keep, keep_scale = None, 1.0
     if dropout_p > 0.0 and rng is not None:
@@ -108,7 +104,7 @@ def backward(
     q, k, v, bias, mask, lengths, *settings = cache
     *inputs, at_bias = out or (None, None, None, None)
     dq, dk, dv = (
-        empty_as(like, like.shape) if wanted is None else place(wanted, like)
+        empty_as(like, like.shape) if wanted is None else output_buffer(wanted, like)
         for wanted, like in zip(inputs, (q, k, v), strict=True)
     )
     pairs = (*q.shape[:3], k.shape[2])
@@ -135,7 +131,10 @@ def backward(
     dbias = sum_to(dscores, bias)
     if at_bias is None:
         return dq, dk, dv, dbias
-    placed = place(at_bias, bias)
-    assert placed is not None
-    placed[...] = dbias
-    return dq, dk, dv, placed
+    dbias_out = output_buffer(at_bias, bias)
+    assert dbias_out is not None
+    dbias_out[...] = dbias
+    return dq, dk, dv, dbias_out
+
+
+SPEC: Final = KernelSpec("attention", forward, backward, accepts_strided=True)

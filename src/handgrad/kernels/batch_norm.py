@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.batch_norm_forward, native.batch_norm_backward
@@ -73,6 +74,13 @@ def backward(
 ) -> tuple[Array | None, Array | None, Array | None]:
     x, gamma, beta, statistics, training, _, _, code = cache
     at_x, at_gamma, at_beta = out or (None, None, None)
-    dx, dgamma, dbeta = place(at_x, x), place(at_gamma, gamma), place(at_beta, gamma)
+    dx, dgamma, dbeta = (
+        output_buffer(at_x, x),
+        output_buffer(at_gamma, gamma),
+        output_buffer(at_beta, gamma),
+    )
     _backward(dy, x, gamma, beta, statistics, dx, dgamma, dbeta, training, code, 0.01)
     return dx, dgamma, dbeta
+
+
+SPEC: Final = KernelSpec("batch_norm", forward, backward, capturable=True)

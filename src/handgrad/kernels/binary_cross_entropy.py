@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = (
@@ -50,7 +51,7 @@ def forward(
 
 def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     slope, n = cache
-    dx = place(None if out is None else out[0], slope)
+    dx = output_buffer(None if out is None else out[0], slope)
     if dx is None:
         return None
     if n is None:
@@ -58,3 +59,6 @@ def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     else:
         _backward(None, slope, dx, float(dloss) / n)
     return dx
+
+
+SPEC: Final = KernelSpec("binary_cross_entropy", forward, backward)

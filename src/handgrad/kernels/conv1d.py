@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import conv2d
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.windows import Setting, per_axis
 
 
@@ -62,3 +63,6 @@ def backward(
     rows = (_as_row(at_x), _as_row(at_weight), at_bias)
     dx, dweight, dbias = conv2d.backward(_as_row(dy), cache.conv2d, rows)
     return _as_steps(dx, at_x), _as_steps(dweight, at_weight), dbias
+
+
+SPEC: Final = KernelSpec("conv1d", forward, backward, capturable=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.windows import Setting, moves, once_per_shape, per_axis, where_it_counts
 
 assert native is not None
@@ -38,10 +39,10 @@ def _sizes(
     """Rows and columns of y, and all sizes as native code lists them; x and weight are shapes."""
     strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
     kernel = weight[2:]
-    places = moves(x[2:], kernel, strides, paddings, dilations)
-    strides, dilations = where_it_counts(strides, places), where_it_counts(dilations, kernel)
-    sizes = (*x, weight[0], *kernel, *strides, *paddings, *dilations, groups, *places)
-    return places, sizes
+    positions = moves(x[2:], kernel, strides, paddings, dilations)
+    strides, dilations = where_it_counts(strides, positions), where_it_counts(dilations, kernel)
+    sizes = (*x, weight[0], *kernel, *strides, *paddings, *dilations, groups, *positions)
+    return positions, sizes
 
 
 def forward(
@@ -55,9 +56,9 @@ def forward(
     groups: int = 1,
     activation: str = "identity",
 ) -> tuple[Array, Cache]:
-    places, sizes = _sizes(x.shape, weight.shape, stride, padding, dilation, groups)
+    positions, sizes = _sizes(x.shape, weight.shape, stride, padding, dilation, groups)
     code = code_of(activation)
-    y = empty((x.shape[0], weight.shape[0], *places), x.dtype)
+    y = empty((x.shape[0], weight.shape[0], *positions), x.dtype)
     a = empty(y.shape, y.dtype) if keeps_input(code) else None
     _forward(x, weight, bias, y, a, sizes, code, 0.01)
     saved = None if code == code_of("identity") else y if a is None else a
@@ -69,8 +70,11 @@ def backward(
 ) -> tuple[Array | None, Array | None, Array | None]:
     x, weight, bias, saved, sizes, code = cache
     at_x, at_weight, at_bias = out or (None, None, None)
-    dx = place(at_x, x)
-    dweight = place(at_weight, weight)
-    dbias = None if bias is None else place(at_bias, bias)
+    dx = output_buffer(at_x, x)
+    dweight = output_buffer(at_weight, weight)
+    dbias = None if bias is None else output_buffer(at_bias, bias)
     _backward(dy, x, weight, saved, dx, dweight, dbias, sizes, code, 0.01)
     return dx, dweight, dbias
+
+
+SPEC: Final = KernelSpec("conv2d", forward, backward, capturable=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.conv_transpose2d import unpadded_places
 from handgrad.ops.windows import Setting, per_axis, where_it_counts
 
@@ -39,8 +40,8 @@ def forward(
     kernel = weight.shape[2:]
     channels = weight.shape[1] * groups
     unpadded = unpadded_places(size, kernel, strides, per_axis(output_padding, 2), dilations)
-    places = tuple(n - 2 * p for n, p in zip(unpadded, paddings, strict=True))
-    image = (batch, channels, *places)
+    positions = tuple(n - 2 * p for n, p in zip(unpadded, paddings, strict=True))
+    image = (batch, channels, *positions)
     strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
     sizes = (*image, filters, *kernel, *strides, *paddings, *dilations, groups, *size)
     y = empty(image, x.dtype)
@@ -53,8 +54,11 @@ def backward(
 ) -> tuple[Array | None, Array | None, Array | None]:
     x, weight, bias, sizes = cache
     at_x, at_weight, at_bias = out or (None, None, None)
-    dx = place(at_x, x)
-    dweight = place(at_weight, weight)
-    dbias = None if bias is None else place(at_bias, bias)
+    dx = output_buffer(at_x, x)
+    dweight = output_buffer(at_weight, weight)
+    dbias = None if bias is None else output_buffer(at_bias, bias)
     _backward(dy, x, weight, dx, dweight, dbias, sizes)
     return dx, dweight, dbias
+
+
+SPEC: Final = KernelSpec("conv_transpose2d", forward, backward, capturable=True)

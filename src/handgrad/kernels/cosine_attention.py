@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, indices, place
+from handgrad.kernels.memory import empty, empty_like, indices, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.cosine_attention_forward, native.cosine_attention_backward
@@ -52,7 +53,7 @@ def forward(
 
 def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Array | None]:
     at_s, at_h = out or (None, None)
-    ds, dh = place(at_s, cache.s_hat), place(at_h, cache.h)
+    ds, dh = output_buffer(at_s, cache.s_hat), output_buffer(at_h, cache.h)
     if ds is not None or dh is not None:
         # Each is a by-product of the other: what is not wanted goes to memory for the call.
         _backward(
@@ -62,3 +63,6 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Ar
             empty(cache.h.shape, dc.dtype) if dh is None else dh,
         )
     return ds, dh
+
+
+SPEC: Final = KernelSpec("cosine_attention", forward, backward)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.memory import empty, indices, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward_indices, _backward_indices = (
@@ -72,10 +73,14 @@ def forward(
 
 def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     x, target, weight, kept, sizes, options, divisor = cache
-    dx = place(None if out is None else out[0], x)
+    dx = output_buffer(None if out is None else out[0], x)
     if dx is None:
         return None
     native_backward = _backward_indices if len(options) == 2 else _backward_probabilities
     dloss = np.asarray(dloss, dtype=x.dtype)
     native_backward(dloss, divisor, x, target, weight, kept, dx, *sizes, *options)
     return dx
+
+
+# The scores are the largest array of some models, so that their gradient may take their memory.
+SPEC: Final = KernelSpec("cross_entropy", forward, backward, overwrites_cache=True, capturable=True)

@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.kernels import dense, native
 from handgrad.kernels.memory import empty, indices
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.decoder_loop_forward, native.decoder_loop_backward
@@ -86,3 +87,6 @@ def backward(dy: Array, cache: Cache) -> tuple[Array, Array, Array, dict[str, Ar
     if dv is not None:
         found |= {"score.weight_s": dweight[:-size], "score.v": dv}
     return da, dmemory, ds0, found
+
+
+SPEC: Final = KernelSpec("decoder_loop", forward, backward)

@@ -18,7 +18,7 @@ long rows_of(const In<T>& x) {
 }
 
 template <class T>
-void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::optional<In<T>> plus,
+void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::optional<In<T>> residual,
                    Out<T> y, std::optional<Out<T>> saved, int activation, double slope) {
     const long outputs = static_cast<long>(weight.shape(0));
     const long inputs = static_cast<long>(weight.shape(1));
@@ -27,7 +27,7 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::option
     multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
                              StridedPack<T>{weight.data(), inputs, 1},
                              ActivateTile<T>{activation, slope, y.data(), data_or_null(saved),
-                                             outputs, data_or_null(bias), data_or_null(plus),
+                                             outputs, data_or_null(bias), data_or_null(residual),
                                              outgrows_caches<T>(rows * outputs)});
 }
 
@@ -66,7 +66,7 @@ void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T*
 
 template <class T>
 void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
-                    std::optional<In<T>> plus, std::optional<Out<T>> dx,
+                    std::optional<In<T>> residual, std::optional<Out<T>> dx,
                     std::optional<Out<T>> dweight, std::optional<Out<T>> dbias, int activation,
                     double slope) {
     const long outputs = static_cast<long>(weight.shape(0));
@@ -88,8 +88,8 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
         multiply_at_precision<T>(
             rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
             StridedPack<T>{weight.data(), 1, inputs},
-            ActivateTile<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr, data_or_null(plus),
-                            outgrows_caches<T>(rows * inputs)});
+            ActivateTile<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr,
+                            data_or_null(residual), outgrows_caches<T>(rows * inputs)});
     if (dweight)
         multiply_at_precision<T>(
             outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
@@ -100,10 +100,10 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
 template <class T>
 void bind(nb::module_& m) {
     m.def("dense_forward", &dense_forward<T>, "x"_a.noconvert(), "weight"_a.noconvert(),
-          "bias"_a.noconvert().none(), "plus"_a.noconvert().none(), "y"_a.noconvert(),
+          "bias"_a.noconvert().none(), "residual"_a.noconvert().none(), "y"_a.noconvert(),
           "saved"_a.noconvert().none(), "activation"_a, "slope"_a);
     m.def("dense_backward", &dense_backward<T>, "dh"_a.noconvert(), "x"_a.noconvert(),
-          "weight"_a.noconvert(), "saved"_a.noconvert().none(), "plus"_a.noconvert().none(),
+          "weight"_a.noconvert(), "saved"_a.noconvert().none(), "residual"_a.noconvert().none(),
           "dx"_a.noconvert().none(), "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(),
           "activation"_a, "slope"_a);
 }

@@ -1,5 +1,5 @@
-// Dropout: y = x mask/(1 − p), the mask decided by one drawn number per value; `plus`, where given,
-// is added.
+// Dropout: y = x mask/(1 − p), the mask decided by one drawn number per value; `residual`, where
+// given, is added.
 #include "core/binding.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
@@ -9,13 +9,13 @@ namespace {
 
 // `__restrict`: these never overlap, and only so does the compiler make vectors of the loops.
 template <class T>
-void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> plus, Out<bool> mask, Out<T> y,
-                     float p, double scale) {
+void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> residual, Out<bool> mask,
+                     Out<T> y, float p, double scale) {
     const KernelScope scope(x.size());
     parallel_for(x.size(), kChunk, [&](long begin, long end) {
         const T* __restrict source = x.data();
         const float* __restrict number = drawn.data();
-        const T* __restrict added = data_or_null(plus);
+        const T* __restrict added = data_or_null(residual);
         bool* __restrict stays = mask.data();
         T* __restrict target = y.data();
         const T factor = T(scale);

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import addend
+from handgrad.dispatch import as_residual
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.kernels.sums import add
 
 assert native is not None
@@ -29,17 +30,17 @@ def forward(
     rng: np.random.Generator | None = None,
     *,
     training: bool = True,
-    plus: Array | None = None,
+    residual: Array | None = None,
 ) -> tuple[Array, Cache]:
-    plus = addend(plus, x)
+    residual = as_residual(residual, x)
     if not training or p == 0.0 or rng is None:
-        return x if plus is None else add(plus, x), Cache(None, 1.0)
+        return x if residual is None else add(residual, x), Cache(None, 1.0)
     drawn = empty(x.shape, np.float32)
     rng.random(dtype=np.float32, out=drawn)
     mask = empty(x.shape, np.bool_)
     y = empty_like(x)
     scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
-    _forward(x, drawn, plus, mask, y, p, scale)
+    _forward(x, drawn, residual, mask, y, p, scale)
     return y, Cache(mask, scale)
 
 
@@ -48,7 +49,7 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     mask, scale = cache
     if mask is None and at_x is None:
         return dy
-    dx = place(at_x, dy)
+    dx = output_buffer(at_x, dy)
     if dx is None:
         return None
     if mask is None:
@@ -56,3 +57,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     else:
         _backward(dy, mask, dx, scale)
     return dx
+
+
+SPEC: Final = KernelSpec("dropout", forward, backward, adds_residual_forward=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, indices, place
+from handgrad.kernels.memory import empty, indices, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.embedding_forward, native.embedding_backward
@@ -30,7 +31,7 @@ def forward(tokens: Array, weight: Array, *, padding_idx: int | None = None) -> 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     tokens, shape, padding = cache
-    dweight = place(None if out is None else out[0], dy, shape)
+    dweight = output_buffer(None if out is None else out[0], dy, shape)
     if dweight is not None:
         _backward(dy, tokens, dweight, padding, False)
     return dweight
@@ -39,3 +40,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
 def add_gradient(dy: Array, cache: Cache, dweight: Array) -> None:
     """Add the gradient to `dweight`; only the rows of tokens that occur are touched."""
     _backward(dy, cache.tokens, dweight, cache.padding, True)
+
+
+SPEC: Final = KernelSpec("embedding", forward, backward, capturable=True)

@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _PAIRS: Final = {
@@ -29,7 +30,10 @@ def forward(x: Array, *, approximate: str = "none") -> tuple[Array, Cache]:
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
-    dx = place(None if out is None else out[0], dy)
+    dx = output_buffer(None if out is None else out[0], dy)
     if dx is not None:
         _PAIRS[cache.approximate][1](dy, cache.x, dx)
     return dx
+
+
+SPEC: Final = KernelSpec("gelu", forward, backward, capturable=True)

@@ -14,11 +14,11 @@ void bind(nb::module_& m) {
           });
     m.def(
         "layer_norm_backward",
-        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<In<T>> plus,
+        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<In<T>> residual,
            std::optional<Out<T>> dx, std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta) {
             const long width = gamma.size();
             normalize_rows_backward<T, true>(dy.data(), x.data(), gamma.data(), statistics.data(),
-                                             data_or_null(plus), data_or_null(dx),
+                                             data_or_null(residual), data_or_null(dx),
                                              data_or_null(dgamma), data_or_null(dbeta),
                                              dy.size() / width, width);
         },

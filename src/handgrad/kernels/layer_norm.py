@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
-from handgrad.dispatch import addend
+from handgrad.dispatch import as_residual
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.layer_norm_forward, native.layer_norm_backward
@@ -29,10 +30,19 @@ def forward(x: Array, gamma: Array, beta: Array, *, eps: float = 1e-5) -> tuple[
 
 
 def backward(
-    dy: Array, cache: Cache, out: Any = None, plus: Array | None = None
+    dy: Array, cache: Cache, out: Any = None, residual: Array | None = None
 ) -> tuple[Array | None, Array | None, Array | None]:
     x, gamma, statistics = cache
     at_x, at_gamma, at_beta = out or (None, None, None)
-    dx, dgamma, dbeta = place(at_x, x), place(at_gamma, gamma), place(at_beta, gamma)
-    _backward(dy, x, gamma, statistics, addend(plus, x), dx, dgamma, dbeta)
+    dx, dgamma, dbeta = (
+        output_buffer(at_x, x),
+        output_buffer(at_gamma, gamma),
+        output_buffer(at_beta, gamma),
+    )
+    _backward(dy, x, gamma, statistics, as_residual(residual, x), dx, dgamma, dbeta)
     return dx, dgamma, dbeta
+
+
+SPEC: Final = KernelSpec(
+    "layer_norm", forward, backward, adds_residual_backward=True, capturable=True
+)

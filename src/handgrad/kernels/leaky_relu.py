@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.leaky_relu_forward, native.leaky_relu_backward
@@ -26,7 +27,10 @@ def forward(x: Array, *, negative_slope: float = 0.01) -> tuple[Array, Cache]:
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
-    dx = place(None if out is None else out[0], dy)
+    dx = output_buffer(None if out is None else out[0], dy)
     if dx is not None:
         _backward(dy, cache.x, dx, cache.negative_slope)
     return dx
+
+
+SPEC: Final = KernelSpec("leaky_relu", forward, backward, capturable=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.recurrence import Run, checked_lengths
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.leaky_rnn_forward, native.leaky_rnn_backward
@@ -65,10 +66,13 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
     x, weight_ih, rates, h0, lengths, g, has_bias, reverse = cache
     at = out or (None,) * 4
     gradients = (
-        place(at[0], x),
-        place(at[1], weight_ih),
-        place(at[2], x, (weight_ih.shape[0],)) if has_bias else None,
-        None if h0 is None else place(at[3], h0),
+        output_buffer(at[0], x),
+        output_buffer(at[1], weight_ih),
+        output_buffer(at[2], x, (weight_ih.shape[0],)) if has_bias else None,
+        None if h0 is None else output_buffer(at[3], h0),
     )
     _backward(dy, dh_n, x, weight_ih, rates, lengths, reverse, g, *gradients)
     return gradients
+
+
+SPEC: Final = KernelSpec("leaky_rnn", forward, backward)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty
-from handgrad.kernels.recurrence import Run, checked_lengths, places
+from handgrad.kernels.recurrence import Run, checked_lengths, output_buffers
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops import lstm as reference
 
 assert native is not None
@@ -111,7 +112,10 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
     x, weight_ih, weight_hh, weight_hr, h0, c0, lengths, y, gates, c, has_ih, has_hh, reverse = (
         cache
     )
-    gradients = places(out, x, weight_ih, weight_hh, has_ih, has_hh, weight_hr, h0, c0)
+    gradients = output_buffers(out, x, weight_ih, weight_hh, has_ih, has_hh, weight_hr, h0, c0)
     inputs = (x, weight_ih, weight_hh, weight_hr, h0, c0, lengths, reverse, y, gates, c)
     _backward(dy, dh_n, dc_n, *inputs, *gradients)
     return gradients
+
+
+SPEC: Final = KernelSpec("lstm", forward, backward)

@@ -9,14 +9,12 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.matmul import sum_to
 
 assert native is not None
 _matmul = native.matmul
-
-#: Views are taken as they lie.
-STRIDED: Final = True
 
 
 class Cache(NamedTuple):
@@ -68,7 +66,10 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Ar
         dc = dc[..., None]
     if a.ndim == 1:
         dc = dc[..., None, :]
-    da, db = (place(wanted, like) for wanted, like in zip(out or (None, None), (a, b), strict=True))
+    da, db = (
+        output_buffer(wanted, like)
+        for wanted, like in zip(out or (None, None), (a, b), strict=True)
+    )
     if da is not None:
         _product_to(dc, matrix_b.swapaxes(-1, -2), da.reshape(matrix_a.shape))
     if db is not None:
@@ -82,3 +83,6 @@ def _product_to(a: Array, b: Array, c: Array) -> None:
         product(a, b, c)
     else:
         c[...] = sum_to(product(a, b), c)
+
+
+SPEC: Final = KernelSpec("matmul", forward, backward, accepts_strided=True)

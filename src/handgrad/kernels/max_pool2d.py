@@ -1,4 +1,4 @@
-"""Kernel of `ops.max_pool2d`: winners are kept as places in the image; backward adds there."""
+"""Kernel of `ops.max_pool2d`: winners are kept as indices into the image; backward adds there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, place
+from handgrad.kernels.memory import empty, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.windows import (
     Setting,
     met_window,
@@ -22,7 +23,7 @@ assert native is not None
 _forward, _backward = native.max_pool2d_forward, native.max_pool2d_backward
 
 #: Places are integers as wide as the values.
-_PLACES: Final = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_INDEX_TYPES: Final = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
 class Cache(NamedTuple):
@@ -45,11 +46,11 @@ def _sizes(
     kernel = per_axis(kernel_size, 2)
     strides = kernel if stride is None else per_axis(stride, 2)
     paddings, dilations = per_axis(padding, 2), per_axis(dilation, 2)
-    batch, channels, *places = x
-    size = moves(places, kernel, strides, paddings, dilations)
-    kernel, paddings = met_window(places, kernel, strides, paddings, dilations)
+    batch, channels, *positions = x
+    size = moves(positions, kernel, strides, paddings, dilations)
+    kernel, paddings = met_window(positions, kernel, strides, paddings, dilations)
     strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
-    sizes = (batch * channels, *places, *kernel, *strides, *paddings, *dilations, *size)
+    sizes = (batch * channels, *positions, *kernel, *strides, *paddings, *dilations, *size)
     return size, sizes
 
 
@@ -62,13 +63,16 @@ def forward(
 ) -> tuple[Array, Cache]:
     size, sizes = _sizes(x.shape, kernel_size, stride, padding, dilation)
     y = empty((*x.shape[:2], *size), x.dtype)
-    winner = empty(y.shape, _PLACES[x.dtype.itemsize])
+    winner = empty(y.shape, _INDEX_TYPES[x.dtype.itemsize])
     _forward(x, y, winner, sizes)
     return y, Cache(winner, x.shape, sizes)
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
-    dx = place(None, dy, cache.shape) if out is None else place(out[0], dy, cache.shape)
+    dx = output_buffer(None if out is None else out[0], dy, cache.shape)
     if dx is not None:
         _backward(dy, cache.winner, dx, cache.sizes)
     return dx
+
+
+SPEC: Final = KernelSpec("max_pool2d", forward, backward, capturable=True)

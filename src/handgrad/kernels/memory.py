@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import SKIP, check_place
+from handgrad.dispatch import SKIP, check_buffer
 from handgrad.kernels import native
 
 assert native is not None
@@ -22,7 +22,7 @@ _copy_indices = native.copy_indices
 def empty_as(like: Array, shape: tuple[int, ...]) -> Array:
     """An uninitialised array of the type of `like`, its leading axes in the same order in memory.
 
-    The last axis is in one piece. A broadcast axis has no place in memory; then the order is C's.
+    The last axis is contiguous. A broadcast axis has no position in memory; then the order is C's.
     """
     strides = like.strides
     if like.flags.c_contiguous or 0 in strides:
@@ -33,8 +33,8 @@ def empty_as(like: Array, shape: tuple[int, ...]) -> Array:
     return memory.transpose(np.argsort(order))
 
 
-def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Array | None:
-    """Where a gradient goes: None for SKIP, a new array for None, else `wanted` itself.
+def output_buffer(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Array | None:
+    """The array that a gradient is written to: None for SKIP, a new one for None, else `wanted`.
 
     It has the type of `like`, and its shape unless another is given. Raises ArgumentError where
     `wanted` cannot take it.
@@ -43,7 +43,7 @@ def place(wanted: Any, like: Array, shape: tuple[int, ...] | None = None) -> Arr
         return empty_like(like) if shape is None else empty(shape, like.dtype)
     if wanted is SKIP:
         return None
-    check_place(wanted, like.shape if shape is None else shape, like.dtype)
+    check_buffer(wanted, like.shape if shape is None else shape, like.dtype)
     return wanted
 
 

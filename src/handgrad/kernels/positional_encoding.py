@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.positional_encoding import table
 
 assert native is not None
@@ -35,7 +36,10 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     wanted = None if out is None else out[0]
     if wanted is None:
         return dy
-    dx = place(wanted, dy)
+    dx = output_buffer(wanted, dy)
     if dx is not None:
         dx[...] = dy
     return dx
+
+
+SPEC: Final = KernelSpec("positional_encoding", forward, backward)

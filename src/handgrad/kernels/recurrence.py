@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.kernels.memory import indices, place
+from handgrad.kernels.memory import indices, output_buffer
 from handgrad.ops.recurrence import active_steps, in_running_order
 
 
@@ -24,7 +24,7 @@ def checked_lengths(lengths: Array | None, batch: int, steps: int) -> tuple[Arra
     return indices(lengths), int(lengths.sum())
 
 
-def places(
+def output_buffers(
     out: Any,
     x: Array,
     weight_ih: Array,
@@ -33,18 +33,18 @@ def places(
     has_bias_hh: bool,
     *optional: Array | None,
 ) -> tuple[Array | None, ...]:
-    """Where backward writes its gradients, in forward's order; `optional` inputs come last."""
+    """The output buffers of backward, in forward's order; `optional` inputs come last."""
     at = out or (None,) * (5 + len(optional))
     bias = (weight_hh.shape[0],)
     return (
-        place(at[0], x),
-        place(at[1], weight_ih),
-        place(at[2], weight_hh),
-        place(at[3], x, bias) if has_bias_ih else None,
-        place(at[4], x, bias) if has_bias_hh else None,
+        output_buffer(at[0], x),
+        output_buffer(at[1], weight_ih),
+        output_buffer(at[2], weight_hh),
+        output_buffer(at[3], x, bias) if has_bias_ih else None,
+        output_buffer(at[4], x, bias) if has_bias_hh else None,
         *(
-            None if like is None else place(spot, like)
-            for spot, like in zip(at[5:], optional, strict=True)
+            None if like is None else output_buffer(buffer, like)
+            for buffer, like in zip(at[5:], optional, strict=True)
         ),
     )
 
@@ -65,15 +65,15 @@ class Run:
         """What a kernel kept, as (N, T, ...): 0 where a sequence has no step."""
         batch, steps = self.batch, self.steps
         lengths = np.full(batch, steps) if self.lengths is None else self.lengths
-        place = np.full((batch, steps), -1)
+        index = np.full((batch, steps), -1)
         order = np.argsort(-lengths, kind="stable")
         start = 0
         for t in range(steps):
             count = int(np.sum(lengths > t))
-            place[order[:count], t] = np.arange(start, start + count)
+            index[order[:count], t] = np.arange(start, start + count)
             start += count
         values = np.zeros((batch, steps, rows.shape[1]), rows.dtype)
-        values[place >= 0] = rows[place[place >= 0]]
+        values[index >= 0] = rows[index[index >= 0]]
         return values[:, ::-1] if self.reverse else values
 
     def states_of(self, y: Array, initial: Array | None) -> Array:

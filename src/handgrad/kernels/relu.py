@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.relu_forward, native.relu_backward
@@ -25,7 +26,10 @@ def forward(x: Array) -> tuple[Array, Cache]:
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
-    dx = place(None if out is None else out[0], dy)
+    dx = output_buffer(None if out is None else out[0], dy)
     if dx is not None:
         _backward(dy, cache.y, dx)
     return dx
+
+
+SPEC: Final = KernelSpec("relu", forward, backward, capturable=True)

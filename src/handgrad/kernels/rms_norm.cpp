@@ -13,11 +13,11 @@ void bind(nb::module_& m) {
     });
     m.def(
         "rms_norm_backward",
-        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<In<T>> plus,
+        [](In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<In<T>> residual,
            std::optional<Out<T>> dx, std::optional<Out<T>> dgamma) {
             const long width = gamma.size();
             normalize_rows_backward<T, false>(
-                dy.data(), x.data(), gamma.data(), statistics.data(), data_or_null(plus),
+                dy.data(), x.data(), gamma.data(), statistics.data(), data_or_null(residual),
                 data_or_null(dx), data_or_null(dgamma), nullptr, dy.size() / width, width);
         },
         nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),

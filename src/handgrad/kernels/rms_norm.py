@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
-from handgrad.dispatch import addend
+from handgrad.dispatch import as_residual
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.rms_norm_forward, native.rms_norm_backward
@@ -29,10 +30,15 @@ def forward(x: Array, gamma: Array, *, eps: float = 1e-5) -> tuple[Array, Cache]
 
 
 def backward(
-    dy: Array, cache: Cache, out: Any = None, plus: Array | None = None
+    dy: Array, cache: Cache, out: Any = None, residual: Array | None = None
 ) -> tuple[Array | None, Array | None]:
     x, gamma, statistics = cache
     at_x, at_gamma = out or (None, None)
-    dx, dgamma = place(at_x, x), place(at_gamma, gamma)
-    _backward(dy, x, gamma, statistics, addend(plus, x), dx, dgamma)
+    dx, dgamma = output_buffer(at_x, x), output_buffer(at_gamma, gamma)
+    _backward(dy, x, gamma, statistics, as_residual(residual, x), dx, dgamma)
     return dx, dgamma
+
+
+SPEC: Final = KernelSpec(
+    "rms_norm", forward, backward, adds_residual_backward=True, capturable=True
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty
-from handgrad.kernels.recurrence import Run, checked_lengths, places
+from handgrad.kernels.recurrence import Run, checked_lengths, output_buffers
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.rnn_forward, native.rnn_backward
@@ -63,6 +64,9 @@ def forward(
 def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None, ...]:
     dy, dh_n = doutputs
     x, weight_ih, weight_hh, h0, lengths, y, has_ih, has_hh, is_relu, reverse = cache
-    gradients = places(out, x, weight_ih, weight_hh, has_ih, has_hh, h0)
+    gradients = output_buffers(out, x, weight_ih, weight_hh, has_ih, has_hh, h0)
     _backward(dy, dh_n, x, weight_ih, weight_hh, h0, lengths, is_relu, reverse, y, *gradients)
     return gradients
+
+
+SPEC: Final = KernelSpec("rnn", forward, backward)

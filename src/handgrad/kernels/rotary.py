@@ -9,14 +9,12 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_as, place
+from handgrad.kernels.memory import empty_as, output_buffer
+from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.rotary import angles
 
 assert native is not None
 _rotary = native.rotary
-
-#: Views are taken as they are, see `handgrad.dispatch`.
-STRIDED: Final = True
 
 
 class Cache(NamedTuple):
@@ -47,16 +45,19 @@ def _turned(x: Array, cache: Cache, y: Array, back: bool) -> Array:
     return y
 
 
-def _place(x: Array) -> Array:
+def _empty(x: Array) -> Array:
     return empty_as(x if x.ndim == 4 else np.empty(0, x.dtype), x.shape)
 
 
 def forward(x: Array, *, offset: int = 0, base: float = 10000.0) -> tuple[Array, Cache]:
     cache = _tables(*x.shape[-2:], offset, base, x.dtype)
-    return _turned(x, cache, _place(x), False), cache
+    return _turned(x, cache, _empty(x), False), cache
 
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     wanted = None if out is None else out[0]
-    dx = _place(dy) if wanted is None else place(wanted, dy)
+    dx = _empty(dy) if wanted is None else output_buffer(wanted, dy)
     return None if dx is None else _turned(dy, cache, dx, True)
+
+
+SPEC: Final = KernelSpec("rotary", forward, backward, accepts_strided=True)

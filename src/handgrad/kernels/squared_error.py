@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, place
+from handgrad.kernels.memory import empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _sum, _values, _backward = (
@@ -40,7 +41,7 @@ def forward(x: Array, target: Array, *, reduction: str = "mean") -> tuple[Array,
 
 def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     x, target, factor, each = cache
-    dx = place(None if out is None else out[0], x)
+    dx = output_buffer(None if out is None else out[0], x)
     if dx is None:
         return None
     if each:
@@ -48,3 +49,7 @@ def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
     else:
         _backward(None, x, target, dx, factor * float(dloss))
     return dx
+
+
+# The scores are the largest array of some models, so that their gradient may take their memory.
+SPEC: Final = KernelSpec("squared_error", forward, backward, overwrites_cache=True)

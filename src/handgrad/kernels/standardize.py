@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels import native
-from handgrad.kernels.memory import empty, empty_like, place
+from handgrad.kernels.memory import empty, empty_like, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.standardize_forward, native.standardize_backward
@@ -54,7 +55,7 @@ def forward(
 
 def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     x, statistics, width, order = cache
-    dx = place(None if out is None else out[0], dy)
+    dx = output_buffer(None if out is None else out[0], dy)
     if dx is None:
         return None
     if order is None:
@@ -64,3 +65,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
         _backward(np.ascontiguousarray(dy.transpose(order)), x, statistics, moved, width)
         dx[...] = moved.transpose(np.argsort(order))
     return dx
+
+
+SPEC: Final = KernelSpec("standardize", forward, backward)

@@ -29,6 +29,8 @@ class Activation(OpLayer):
     `Dense(..., activation="relu")`, which is faster than a layer of its own.
     """
 
+    capturable = True
+
     def __init__(self, name: str, **options: Any) -> None:
         if name not in _OPS:
             raise ArgumentError(f"Activation: name is {name!r}; allowed: {', '.join(_OPS)}")

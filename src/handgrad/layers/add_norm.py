@@ -9,11 +9,11 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.kernels.sums import add
-from handgrad.layers.base import Layer, Row, Shape, backward_plus, forward_plus, merge, part
+from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.normalization import LayerNorm
 from handgrad.ops.arguments import check_choice
 
-PLACES: Final = ("pre", "post")
+NORMS: Final = ("pre", "post")
 
 
 class Cache(NamedTuple):
@@ -42,8 +42,8 @@ class AddNorm(Layer):
         bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
-        check_choice("AddNorm", "norm", norm, PLACES)
-        self.place = norm
+        check_choice("AddNorm", "norm", norm, NORMS)
+        self.norm_position = norm
         self.norm = LayerNorm(features, eps=eps, bias=bias, dtype=dtype)
         self.inner = inner
         self.layers = {"norm": self.norm, "inner": inner}
@@ -52,19 +52,19 @@ class AddNorm(Layer):
         self, x: Array, *others: Array, training: bool = False, **settings: Any
     ) -> tuple[Array, Cache]:
         z, norm = self.before(x)
-        y, inner = forward_plus(self.inner, x, z, *others, training=training, **settings)
-        if self.place == "post":
+        y, inner = forward_residual(self.inner, x, z, *others, training=training, **settings)
+        if self.norm_position == "post":
             y, norm = self.norm.forward(y)
         return y, Cache(norm, inner)
 
     def before(self, x: Array) -> tuple[Array, Any]:
         """What the inner layer gets for x, and the cache of the norm if it stands there."""
-        return self.norm.forward(x) if self.place == "pre" else (x, None)
+        return self.norm.forward(x) if self.norm_position == "pre" else (x, None)
 
     def after(self, x: Array, f: Array) -> Array:
         """y for x and what the inner layer made of it."""
         y = add(x, f)
-        return y if self.place == "pre" else self.norm.forward(y)[0]
+        return y if self.norm_position == "pre" else self.norm.forward(y)[0]
 
     def backward(
         self,
@@ -75,27 +75,27 @@ class AddNorm(Layer):
         input_gradient: bool = True,
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {"norm": {}, "inner": {}}
-        norm_places, inner_places = part(gradients, "norm"), part(gradients, "inner")
-        pre = self.place == "pre"
+        norm_out, inner_out = part(gradients, "norm"), part(gradients, "inner")
+        pre = self.norm_position == "pre"
         if not pre:
-            dy, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_places)
+            dy, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_out)
         dskip = dy if input_gradient else None
-        dinputs, found["inner"] = backward_plus(
+        dinputs, found["inner"] = backward_residual(
             self.inner,
             None if pre else dskip,
             dy,
             cache.inner,
-            gradients=inner_places,
+            gradients=inner_out,
             input_gradient=input_gradient or pre,
         )
         dx, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
         if pre:
-            dx, found["norm"] = backward_plus(
+            dx, found["norm"] = backward_residual(
                 self.norm,
                 dskip,
                 dx,
                 cache.norm,
-                gradients=norm_places,
+                gradients=norm_out,
                 input_gradient=input_gradient,
             )
         if gradients is None:

@@ -10,7 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.sums import add
-from handgrad.layers.base import Layer, Shape, backward_plus, forward_plus, merge, part
+from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.dense import Dense
 from handgrad.ops import attention, dropout, rotary
 
@@ -65,7 +65,7 @@ class MultiHeadAttention(Layer):
     unless given, as in PyTorch), `o_proj_size` of y (q_size unless given). A projection size of 0
     means no projection: every head gets the whole input, and y is the heads side by side.
     `kv_heads` heads of keys and values serve heads/kv_heads heads each. `scale` is 1/√(size of a
-    key) unless given, `rotary` turns queries and keys by their places. `dropout` is of the
+    key) unless given, `rotary` turns queries and keys by their positions. `dropout` is of the
     attention weights, `post_dropout` of y; both draw from `rng` in training.
 
     Parameters: `q_proj.weight` (heads·q_proj_size, q_size), `q_proj.bias`, the same for `k_proj`,
@@ -75,6 +75,8 @@ class MultiHeadAttention(Layer):
     """
 
     generator_names = ("rng",)
+    adds_residual_forward = True
+    adds_residual_backward = True
 
     def __init__(
         self,
@@ -165,7 +167,7 @@ class MultiHeadAttention(Layer):
         lengths: Array | None = None,
         causal: bool = False,
         training: bool = False,
-        plus: Array | None = None,
+        residual: Array | None = None,
     ) -> tuple[Array, Cache]:
         """y (N, T, out) of a query (N, T, q_size), a key (N, S, k_size), a value (N, S, v_size).
 
@@ -203,10 +205,10 @@ class MultiHeadAttention(Layer):
         y = merge_heads(o)
         if "o_proj" in self.layers:
             drops = training and self.post_dropout > 0
-            plus_here, plus = (None, plus) if drops else (plus, None)
-            y, projections["o_proj"] = forward_plus(self.layers["o_proj"], plus_here, y)
+            residual_here, residual = (None, residual) if drops else (residual, None)
+            y, projections["o_proj"] = forward_residual(self.layers["o_proj"], residual_here, y)
         y, post = dropout.forward(  # type: ignore[call-arg]
-            y, self.post_dropout, self.rng, training=training, plus=plus
+            y, self.post_dropout, self.rng, training=training, residual=residual
         )
         return y, Cache(inputs, projections, turned, attended, post)
 
@@ -217,7 +219,7 @@ class MultiHeadAttention(Layer):
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-        plus: Array | None = None,
+        residual: Array | None = None,
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
         do = dropout.backward(dy, cache.post_dropout)
@@ -230,12 +232,12 @@ class MultiHeadAttention(Layer):
             dq = rotary.backward(dq, cache.turned["q"])
             dk = rotary.backward(dk, cache.turned["k"])
         # Key and value may be inputs of their own or not; then their gradients add to another's.
-        dinputs: list[Any] = [plus, None, None]
+        dinputs: list[Any] = [residual, None, None]
         owners = {1: (0, 0, 0), 2: (0, 1, 1), 3: (0, 1, 2)}[cache.inputs]
         names = ("q_proj", "k_proj", "v_proj")
         for name, i, dheads in zip(names, owners, (dq, dk, dv), strict=True):
             if name in self.layers:
-                dinputs[i], found[name] = backward_plus(
+                dinputs[i], found[name] = backward_residual(
                     self.layers[name],
                     dinputs[i],
                     merge_heads(dheads),

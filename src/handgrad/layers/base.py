@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import SKIP, takes_plus
+from handgrad.dispatch import SKIP
 from handgrad.kernels.sums import add
 from handgrad.layers.flat import FlatArrays, written_into
 from handgrad.ops.activation import own_options
@@ -28,6 +28,15 @@ class Row(NamedTuple):
     flops: int
 
 
+#: Properties of a class that those derived from it do not inherit.
+_PROMISES: Final = (
+    "capturable",
+    "backward_reads_output",
+    "adds_residual_forward",
+    "adds_residual_backward",
+)
+
+
 class Layer:
     """Parameters, forward and backward.
 
@@ -39,6 +48,21 @@ class Layer:
 
     Forward does not change the layer, with two exceptions that say so: BatchNorm's running
     statistics and Dropout's generator, both only in training.
+
+    A class can declare four properties that make training faster. Each is a promise about the code
+    of that very class, so it is not inherited: a derived class that does not repeat it has the
+    default again, because what it overrides may break the promise.
+
+    - capturable (False): forward and backward compute by ops, losses and layers of handgrad alone:
+      nothing by NumPy or another library, no random numbers, no branch on values, no attribute
+      changed. Only then can `hg.training.TrainingStep` replay the calls of kernels that one batch
+      made on the next batch without running the layer's Python. Shapes, settings and views of
+      arrays, such as x.reshape(...) or x.transpose(...), may be used freely. All layers of a model,
+      and the loss, have to be capturable.
+    - backward_reads_output (True): backward reads the y that forward returned, which may be through
+      a cache that keeps it. Where a model declares False, the training step writes the gradient of
+      y over y. y then has to be an array that forward made, and no other array a view of it.
+    - adds_residual_forward, adds_residual_backward (False): see forward and backward.
     """
 
     parameter_names: tuple[str, ...] = ()
@@ -49,11 +73,23 @@ class Layer:
     #: Whether the first input is tokens, which have no gradient.
     takes_tokens: bool = False
 
+    capturable: bool = False
+    backward_reads_output: bool = True
+    adds_residual_forward: bool = False
+    adds_residual_backward: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in _PROMISES:
+            setattr(cls, name, vars(cls).get(name, getattr(Layer, name)))
+
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         """y and what backward needs.
 
         A layer of several inputs, such as attention to a memory, takes the others as further
-        positional arrays, and what has no gradient, such as masks, by keyword.
+        positional arrays, and what has no gradient, such as masks, by keyword. One that declares
+        `adds_residual_forward` also takes `residual`, an array that it adds to y as it writes it;
+        `forward_residual` calls any layer so.
         """
         raise NotImplementedError
 
@@ -75,9 +111,8 @@ class Layer:
         `gradients` gives arrays to write into, one for every parameter, and is what comes back.
         With `input_gradient=False`, dx is None and not computed.
 
-        A layer whose last step can add to what it writes takes `plus` in forward, which returns
-        y + plus; one whose first step can, in backward. `forward_plus` and `backward_plus` call
-        any layer so.
+        A layer that declares `adds_residual_backward` also takes `residual`, an array that it adds
+        to dx as it writes it; `backward_residual` calls any layer so.
         """
         raise NotImplementedError
 
@@ -194,45 +229,45 @@ class OpLayer(Layer):
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-        plus: Array | None = None,
+        residual: Array | None = None,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         names = self.parameter_names
-        added = {} if plus is None else {"plus": plus}
+        added = {} if residual is None else {"residual": residual}
         if not names:
             dx = self.op.backward(dy, cache, **added) if input_gradient else None
             return dx, {} if gradients is None else gradients
-        place = None if input_gradient else SKIP
+        out_dx = None if input_gradient else SKIP
         if gradients is None:
-            places = [SKIP if getattr(self, name) is None else None for name in names]
-            dx, *found = self.op.backward(dy, cache, out=(place, *places), **added)
+            out = [SKIP if getattr(self, name) is None else None for name in names]
+            dx, *found = self.op.backward(dy, cache, out=(out_dx, *out), **added)
             pairs = zip(names, found, strict=True)
             return dx, {name: gradient for name, gradient in pairs if gradient is not None}
-        places = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
-        dx = self.op.backward(dy, cache, out=(place, *places), **added)[0]
+        out = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
+        dx = self.op.backward(dy, cache, out=(out_dx, *out), **added)[0]
         return dx, gradients
 
 
-def forward_plus(
-    layer: Layer, plus: Array | None, *inputs: Array, **settings: Any
+def forward_residual(
+    layer: Layer, residual: Array | None, *inputs: Array, **settings: Any
 ) -> tuple[Array, Any]:
-    """y + plus and the cache; y alone where plus is None."""
-    if plus is not None and takes_plus(type(layer).forward):
-        return layer.forward(*inputs, plus=plus, **settings)  # type: ignore[call-arg]
+    """y + residual and the cache; y alone where residual is None."""
+    if residual is not None and layer.adds_residual_forward:
+        return layer.forward(*inputs, residual=residual, **settings)  # type: ignore[call-arg]
     y, cache = layer.forward_y(*inputs, **settings)
-    return (y if plus is None else add(plus, y)), cache
+    return (y if residual is None else add(residual, y)), cache
 
 
-def backward_plus(
-    layer: Layer, plus: Array | None, dy: Array, cache: Any, **settings: Any
+def backward_residual(
+    layer: Layer, residual: Array | None, dy: Array, cache: Any, **settings: Any
 ) -> tuple[Any, Mapping[str, Array]]:
-    """dx + plus, of several inputs the first one's, and the gradients of the parameters."""
-    if plus is not None and takes_plus(type(layer).backward):
-        return layer.backward(dy, cache, plus=plus, **settings)  # type: ignore[call-arg]
+    """dx + residual, of several inputs the first one's, and the gradients of the parameters."""
+    if residual is not None and layer.adds_residual_backward:
+        return layer.backward(dy, cache, residual=residual, **settings)  # type: ignore[call-arg]
     dinputs, gradients = layer.backward_y(dy, cache, **settings)
-    if plus is None:
+    if residual is None:
         return dinputs, gradients
     dx, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
-    dx = add(plus, dx)
+    dx = add(residual, dx)
     return (dx, *dothers) if dothers else dx, gradients
 
 

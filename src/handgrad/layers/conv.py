@@ -34,8 +34,10 @@ def _check_groups(layer: str, in_channels: int, out_channels: int, groups: int) 
 
 def _check_example(layer: str, shape: Shape, channels: int, axes: int) -> None:
     if len(shape) != axes + 1 or shape[0] != channels:
-        places = "T" if axes == 1 else "H, W"
-        raise ShapeError(f"{layer}: an example has shape {shape}; allowed: ({channels}, {places})")
+        axes_after = "T" if axes == 1 else "H, W"
+        raise ShapeError(
+            f"{layer}: an example has shape {shape}; allowed: ({channels}, {axes_after})"
+        )
 
 
 class _Convolution(OpLayer):
@@ -91,13 +93,15 @@ class _Convolution(OpLayer):
 
     def output_shape(self, input_shape: Shape) -> Shape:
         _check_example(type(self).__name__, input_shape, self.in_channels, self.axes)
-        places = moves(input_shape[1:], self.kernel_size, self.stride, self.padding, self.dilation)
-        if min(places) < 1:
+        positions = moves(
+            input_shape[1:], self.kernel_size, self.stride, self.padding, self.dilation
+        )
+        if min(positions) < 1:
             raise ShapeError(
                 f"{type(self).__name__}: an example has shape {input_shape}; allowed: with padding "
                 f"{self.padding}, no smaller than the kernel {self.kernel_size}"
             )
-        return (self.out_channels, *places)
+        return (self.out_channels, *positions)
 
     def flops(self, input_shape: Shape) -> int:
         outputs = math.prod(self.output_shape(input_shape))
@@ -113,6 +117,7 @@ class Conv1d(_Convolution):
 
     op = conv1d
     axes = 1
+    capturable = True
 
 
 class Conv2d(_Convolution):
@@ -124,6 +129,7 @@ class Conv2d(_Convolution):
 
     op = conv2d
     axes = 2
+    capturable = True
 
 
 class ConvTranspose2d(OpLayer):
@@ -185,13 +191,13 @@ class ConvTranspose2d(OpLayer):
         unpadded = conv_transpose2d.unpadded_places(
             input_shape[1:], list(self.kernel_size), self.stride, self.output_padding, self.dilation
         )
-        places = [size - 2 * p for size, p in zip(unpadded, self.padding, strict=True)]
-        if min(places) < 1:
+        positions = [size - 2 * p for size, p in zip(unpadded, self.padding, strict=True)]
+        if min(positions) < 1:
             raise ShapeError(
-                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {places} "
-                f"places of output without the padding {self.padding}; allowed: at least 1"
+                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {positions} "
+                f"positions of output without the padding {self.padding}; allowed: at least 1"
             )
-        return (self.out_channels, *places)
+        return (self.out_channels, *positions)
 
     def flops(self, input_shape: Shape) -> int:
         outputs = math.prod(self.output_shape(input_shape))

@@ -26,6 +26,9 @@ class Dense(OpLayer):
 
     parameter_names = ("weight", "bias")
     op = dense
+    capturable = True
+    adds_residual_forward = True
+    adds_residual_backward = True
 
     def __init__(
         self,
@@ -49,10 +52,10 @@ class Dense(OpLayer):
         self.bias = np.zeros(out_features, dtype=dtype) if bias else None
 
     def forward(
-        self, x: Array, *, training: bool = False, plus: Array | None = None
+        self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, Any]:
         return dense.forward(  # type: ignore[call-arg]
-            x, self.weight, self.bias, **self.options, plus=plus
+            x, self.weight, self.bias, **self.options, residual=residual
         )
 
     def output_shape(self, input_shape: Shape) -> Shape:

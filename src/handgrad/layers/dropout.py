@@ -20,6 +20,7 @@ class Dropout(OpLayer):
 
     generator_names = ("rng",)
     op = dropout
+    adds_residual_forward = True
 
     def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
         if not 0 <= p <= 1:
@@ -28,10 +29,10 @@ class Dropout(OpLayer):
         self.rng = rng
 
     def forward(
-        self, x: Array, *, training: bool = False, plus: Array | None = None
+        self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, Any]:
         return dropout.forward(  # type: ignore[call-arg]
-            x, self.p, self.rng, training=training, plus=plus
+            x, self.p, self.rng, training=training, residual=residual
         )
 
     def output_shape(self, input_shape: Shape) -> Shape:

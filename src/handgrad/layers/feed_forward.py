@@ -19,6 +19,9 @@ class FeedForward(Sequential):
     Source: Transformer Layer notes, sections 3 and 4.
     """
 
+    adds_residual_forward = True
+    adds_residual_backward = True
+
     def __init__(
         self,
         features: int,

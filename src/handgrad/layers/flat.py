@@ -141,19 +141,19 @@ def written_into(known: Mapping[str, Array], given: Mapping[str, Array], what: s
     """
     converted: dict[str, NDArray[Any]] = {}
     check_same_arrays(what, known, given)
-    for name, place in known.items():
+    for name, target in known.items():
         values = numbers(what, name, given[name])
         with np.errstate(over="ignore"):
-            fitting = values.astype(place.dtype, copy=False)
+            fitting = values.astype(target.dtype, copy=False)
         if fitting is not values and np.any(np.isinf(fitting) & np.isfinite(values)):
             raise ArgumentError(
                 f"{what}: {name!r} has a value of {np.abs(values[np.isfinite(values)]).max():.3g}; "
-                f"allowed: what {place.dtype} can hold"
+                f"allowed: what {target.dtype} can hold"
             )
         shared = any(np.may_share_memory(fitting, other) for other in known.values())
         converted[name] = fitting.copy() if shared else fitting
-    for name, place in known.items():
-        place[...] = converted[name]
+    for name, target in known.items():
+        target[...] = converted[name]
 
 
 def check_same_arrays(what: str, known: Mapping[str, Array], given: Mapping[str, Array]) -> None:

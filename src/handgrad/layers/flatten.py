@@ -14,6 +14,8 @@ from handgrad.layers.base import Layer, Shape
 class Flatten(Layer):
     """(N, …) to (N, D) in row-major order; the cache is the shape of x."""
 
+    capturable = True
+
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Shape]:
         shape = tuple(x.shape)
         return array_namespace(x).reshape(x, (shape[0], math.prod(shape[1:]))), shape

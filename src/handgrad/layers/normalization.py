@@ -45,6 +45,8 @@ class LayerNorm(_RowNorm):
     parameter_names = ("gamma", "beta")
     op = layer_norm
     flops_per_value = 7
+    capturable = True
+    adds_residual_backward = True
 
     def __init__(
         self, features: int, *, eps: float = 1e-5, bias: bool = True, dtype: Any = np.float32
@@ -63,6 +65,8 @@ class RMSNorm(_RowNorm):
     parameter_names = ("gamma",)
     op = rms_norm
     flops_per_value = 4
+    capturable = True
+    adds_residual_backward = True
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         return rms_norm.forward(x, self.gamma, eps=self.eps)

@@ -25,19 +25,20 @@ def _pooled_shape(
     if len(input_shape) != 3:
         raise ShapeError(f"{layer}: an example has shape {input_shape}; allowed: (C, H, W)")
     settings = [per_axis(value, 2) for value in (kernel_size, stride, padding, dilation)]
-    places = moves(input_shape[1:], *settings)
-    if min(places) < 1:
+    positions = moves(input_shape[1:], *settings)
+    if min(positions) < 1:
         raise ShapeError(
             f"{layer}: an example has shape {input_shape}; allowed: with padding {padding}, "
             f"no smaller than the window {kernel_size}"
         )
-    return (input_shape[0], *places)
+    return (input_shape[0], *positions)
 
 
 class MaxPool2d(OpLayer):
     """The largest value of every window of (N, C, H, W); settings are PyTorch's."""
 
     op = max_pool2d
+    capturable = True
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class AvgPool2d(OpLayer):
     which gives (N, C, 1, 1); settings are PyTorch's."""
 
     op = avg_pool2d
+    capturable = True
 
     def __init__(
         self,

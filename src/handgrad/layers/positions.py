@@ -30,7 +30,7 @@ class PositionalEncoding(OpLayer):
         self.base = base
 
     def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:
-        """`offset` is the place of the first step, for decoding step by step."""
+        """`offset` is the position of the first step, for decoding step by step."""
         return positional_encoding.forward(x, offset=offset, base=self.base)
 
     def output_shape(self, input_shape: Shape) -> Shape:
@@ -45,7 +45,7 @@ class PositionalEncoding(OpLayer):
 
 
 class LearnedPositions(Layer):
-    """y_t = x_t + P_t with a learned row of `weight` (length, features) for every place t."""
+    """y_t = x_t + P_t with a learned row of `weight` (length, features) for every position t."""
 
     parameter_names = ("weight",)
     op: ModuleType = embedding
@@ -64,9 +64,9 @@ class LearnedPositions(Layer):
         self.weight = initializer((length, features), rng, dtype=dtype)
 
     def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:
-        """y (N, T, features) of such an x; `offset` is the place of the first step, in decoding.
+        """y (N, T, features) of such an x; `offset` is the position of the first step, in decoding.
 
-        Raises ShapeError for another x, ArgumentError for places beyond the table.
+        Raises ShapeError for another x, ArgumentError for positions beyond the table.
         """
         if len(x.shape) != 3 or x.shape[2] != self.features:
             raise ShapeError(
@@ -94,8 +94,8 @@ class LearnedPositions(Layer):
     def _check_places(self, offset: int, steps: int) -> None:
         if not 0 <= offset <= self.length - steps:
             raise ShapeError(
-                f"LearnedPositions: x has {steps} steps from place {offset} on; "
-                f"allowed: places 0 to {self.length - 1}"
+                f"LearnedPositions: x has {steps} steps from position {offset} on; "
+                f"allowed: positions 0 to {self.length - 1}"
             )
 
     def output_shape(self, input_shape: Shape) -> Shape:

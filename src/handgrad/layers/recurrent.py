@@ -14,7 +14,7 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.kernels.columns import columns, side_by_side
+from handgrad.kernels.concatenate import concatenate, slice_features
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape
 from handgrad.ops import dropout as dropout_op
@@ -154,7 +154,7 @@ class Recurrent(Layer):
                 outputs.append(y)
                 finals.append(final if isinstance(final, tuple) else (final,))
                 caches_of_layer.append(cache)
-            x = outputs[0] if self.directions == 1 else side_by_side(outputs)
+            x = outputs[0] if self.directions == 1 else concatenate(outputs)
             caches.append(tuple(caches_of_layer))
         stacked = tuple(xp.stack(parts, axis=0) for parts in zip(*finals, strict=True))
         return (x, self._as_state(stacked)), Cache(tuple(caches), tuple(dropouts))
@@ -185,12 +185,12 @@ class Recurrent(Layer):
                 number = layer * self.directions + direction
                 names = self._names(layer, direction)
                 start = direction * size
-                dy_here = dx if self.directions == 1 else columns(dx, start, start + size)
-                places = [None if gradients is None else gradients.get(name) for name in names]
+                dy_here = dx if self.directions == 1 else slice_features(dx, start, start + size)
+                buffers = [None if gradients is None else gradients.get(name) for name in names]
                 dx_here, *rest = self.op.backward(
                     (dy_here, self._as_state(dfinals[number])),
                     cache.layers[layer][direction],
-                    out=(None if wants_dx else SKIP, *places, *(None for _ in self.states)),
+                    out=(None if wants_dx else SKIP, *buffers, *(None for _ in self.states)),
                 )
                 dxs.append(dx_here)
                 dinitial[number] = rest[len(names) :]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from handgrad.arrays import Array
-from handgrad.layers.base import Layer, Row, Shape, backward_plus, forward_plus, merge, part
+from handgrad.kernels.sums import add
+from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
 
 
 class Sequential(Layer):
@@ -18,6 +19,10 @@ class Sequential(Layer):
     only y goes on.
     """
 
+    capturable = True
+    adds_residual_forward = True
+    adds_residual_backward = True
+
     def __init__(self, *layers: Layer, **named: Layer) -> None:
         self.layers = {**{str(i): layer for i, layer in enumerate(layers)}, **named}
         self._names = tuple(self.layers)
@@ -27,12 +32,14 @@ class Sequential(Layer):
         self._first_trained = trained[0] if trained else len(self._children)
 
     def forward(
-        self, x: Array, *, training: bool = False, plus: Array | None = None
+        self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, tuple[Any, ...]]:
+        if not self._children and residual is not None:
+            x = add(residual, x)
         caches = []
         for i, layer in enumerate(self._children, start=1):
             is_last = i == len(self._children)
-            x, cache = forward_plus(layer, plus if is_last else None, x, training=training)
+            x, cache = forward_residual(layer, residual if is_last else None, x, training=training)
             caches.append(cache)
         return x, tuple(caches)
 
@@ -43,20 +50,22 @@ class Sequential(Layer):
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-        plus: Array | None = None,
+        residual: Array | None = None,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         last_needed = 0 if input_gradient else self._first_trained
         found: dict[str, Mapping[str, Array]] = {}
         for i in range(len(self._children) - 1, last_needed - 1, -1):
             name = self._names[i]
-            dy, found[name] = backward_plus(
+            dy, found[name] = backward_residual(
                 self._children[i],
-                plus if i == 0 else None,
+                residual if i == 0 else None,
                 dy,
                 cache[i],
                 gradients=part(gradients, name),
                 input_gradient=input_gradient or i > last_needed,
             )
+        if not self._children and residual is not None:
+            dy = add(residual, dy)
         if gradients is None:
             gradients = merge({name: found[name] for name in self._names if name in found})
         return dy if input_gradient else None, gradients

@@ -34,9 +34,17 @@ class Loss:
     """L(y, target) by an op of the same name; `options` are that op's keyword arguments.
 
     The op's `validate` checks them with every call.
+
+    `capturable` is declared as by a layer, see `handgrad.layers.Layer`: a derived class is not,
+    unless it says so itself.
     """
 
     op: ModuleType
+    capturable: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.capturable = vars(cls).get("capturable", False)
 
     def __init__(self, **options: Any) -> None:
         self.options = options

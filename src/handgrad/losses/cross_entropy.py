@@ -20,6 +20,7 @@ class CrossEntropy(Loss):
     """
 
     op = cross_entropy
+    capturable = True
 
     def __init__(
         self,

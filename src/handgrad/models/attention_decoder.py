@@ -15,7 +15,8 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP, loop_backward, loop_forward
 from handgrad.dispatch.gradients import as_gradient
-from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, INTEGERS, NONE, settled, shown
+from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, INTEGERS, NONE, settled
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Shape
 from handgrad.models import decoder_loop

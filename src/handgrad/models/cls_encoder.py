@@ -194,13 +194,13 @@ class ClsEncoder(Layer):
         found: dict[str, Array] = {}
         of_x = None if input_gradient else SKIP
 
-        def place(name: str) -> Array | None:
+        def buffer(name: str) -> Array | None:
             return None if gradients is None else gradients[name]
 
         def through(dh: Array, name: str) -> Array:
             """The gradient of h in h W; that of W is noted."""
             dx, found[name] = self.op.backward(
-                _rows(dh), cache.products[name], out=(None, place(name))
+                _rows(dh), cache.products[name], out=(None, buffer(name))
             )
             return dx.reshape(*dh.shape[:-1], dx.shape[-1])
 
@@ -223,7 +223,7 @@ class ClsEncoder(Layer):
         du += dqk_cls * cls
         found["weight1"] += dweight1_of_key
         found["weight_k"], dq = self.op.backward(
-            du, cache.products["weight_k"], out=(place("weight_k"), None)
+            du, cache.products["weight_k"], out=(buffer("weight_k"), None)
         )
         dcls = through(dq[None] * self._scale, "weight_q")[0] + through(dt, "weight_t")[0]
         dcls += s_cls @ dcontext[:, 0] + dqk_cls * cache.u

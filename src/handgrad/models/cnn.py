@@ -39,6 +39,10 @@ class CNN(Sequential):
     Source: Yamanishi, section 3.
     """
 
+    capturable = True
+    adds_residual_forward = True
+    adds_residual_backward = True
+
     def __init__(
         self,
         input_shape: tuple[int, int, int],

@@ -118,9 +118,9 @@ def beam(
         log_p_token = _without_marks(log_softmax(logits.astype(np.float64)))
         candidates = log_p[:, :, None] + log_p_token.reshape(len(rows), width, vocabulary)
         candidates = candidates.reshape(len(rows), width * vocabulary)
-        places = _highest(candidates, 2 * width)  # at most `width` of them end
-        log_p = np.take_along_axis(candidates, places, axis=1)
-        parents, tokens = np.divmod(places, vocabulary)
+        positions = _highest(candidates, 2 * width)  # at most `width` of them end
+        log_p = np.take_along_axis(candidates, positions, axis=1)
+        parents, tokens = np.divmod(positions, vocabulary)
         ends = tokens == END
 
         scores = log_p / _penalty(length, length_penalty)
@@ -209,8 +209,8 @@ def _draw(
         p = np.where(p_of_better < top_p, p, 0.0)
     cumulative = np.cumsum(p, axis=1)
     drawn = rng.random((len(logits), 1)) * cumulative[:, -1:]
-    place = np.argmax(cumulative > drawn, axis=1)
-    return np.take_along_axis(falling, place[:, None], axis=1)[:, 0]
+    position = np.argmax(cumulative > drawn, axis=1)
+    return np.take_along_axis(falling, position[:, None], axis=1)[:, 0]
 
 
 def log_softmax(x: Float[Array, "*batch V"]) -> Float[Array, "*batch V"]:
@@ -227,13 +227,13 @@ def _without_marks(scores: Float[Array, "B V"]) -> Float[Array, "B V"]:
 
 
 def _highest(scores: Float[Array, "N M"], count: int) -> Int[Array, "N count"]:
-    """The places of the `count` highest scores of each row, the highest first."""
+    """The positions of the `count` highest scores of each row, the highest first."""
     if count < scores.shape[1]:
-        places = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
+        positions = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
     else:
-        places = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    falling = np.argsort(-np.take_along_axis(scores, places, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(places, falling, axis=1)
+        positions = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    falling = np.argsort(-np.take_along_axis(scores, positions, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(positions, falling, axis=1)
 
 
 def _penalty(length: int, power: float) -> float:

@@ -63,6 +63,7 @@ class GPT(Layer):
     generator_names = ("rng",)
     takes_tokens = True
     head_op: ModuleType = dense
+    backward_reads_output = False
 
     def __init__(
         self,
@@ -158,8 +159,8 @@ class GPT(Layer):
         """None, because tokens have no gradient, and the gradients of the parameters."""
         found: dict[str, Mapping[str, Array]] = {}
         user = "tokens" if self.head is None else "head"
-        place = None if gradients is None else gradients[f"{user}.weight"]
-        dx, dweight, _ = self.head_op.backward(dlogits, cache.head, out=(None, place, None))
+        out = None if gradients is None else gradients[f"{user}.weight"]
+        dx, dweight, _ = self.head_op.backward(dlogits, cache.head, out=(None, out, None))
         found[user] = {"weight": dweight}
         dx, found["blocks"] = self.blocks.backward(
             dx, cache.blocks, gradients=part(gradients, "blocks")
@@ -196,7 +197,7 @@ class GPT(Layer):
     def step(self, tokens: Array, state: State) -> tuple[Array, State]:
         """logits (B, vocabulary) for what follows the state's tokens and then tokens (B,).
 
-        Where the context is full, places move, so its last `context` tokens are computed anew; a
+        Where the context is full, positions move, so its last `context` tokens are computed anew; a
         step then costs as much as `start`.
         """
         so_far = np.concatenate([state.tokens, np.asarray(tokens)[:, None]], axis=1)

@@ -26,6 +26,10 @@ class MLP(Sequential):
     Source: Yamanishi, section 2, with outer products in (3) and (4) and W⁽ⁱ⁺¹⁾ᵀ in (5).
     """
 
+    capturable = True
+    adds_residual_forward = True
+    adds_residual_backward = True
+
     def __init__(
         self,
         sizes: Sequence[int],

@@ -161,7 +161,7 @@ class SequenceClassifier(Layer):
 def step_weights(y: Array, lengths: Array | None, pooling: str) -> Array:
     """w with r = Σ w_t ⊙ y_t for y (N, T, D): (N, T, 1), for "max" (N, T, D).
 
-    0 for steps that do not count. As a max is constant while its place is, w counts as one in
+    0 for steps that do not count. As a max is constant while its position is, w counts as one in
     backward.
     """
     batch, steps, _ = y.shape
@@ -172,5 +172,5 @@ def step_weights(y: Array, lengths: Array | None, pooling: str) -> Array:
         return real.astype(y.dtype) / np.maximum(ends, 1).astype(y.dtype)
     if pooling == "last":
         return (time == ends - 1).astype(y.dtype)
-    places = np.argmax(np.where(real, y, -np.inf), axis=1, keepdims=True)
-    return (real & (time == places)).astype(y.dtype)
+    positions = np.argmax(np.where(real, y, -np.inf), axis=1, keepdims=True)
+    return (real & (time == positions)).astype(y.dtype)

@@ -66,7 +66,7 @@ class Transformer(Layer):
     - `shared`: one table E_s = E_t, called `target.weight`, for one vocabulary.
     - `tied`: W is E_t and there is no b; otherwise they are `head.weight` and `head.bias`. The
       gradient of an array that is used more than once is the sum over its uses.
-    - `positions`: "sinusoidal" P, or "learned" rows for places 0 to `longest` − 1.
+    - `positions`: "sinusoidal" P, or "learned" rows for positions 0 to `longest` − 1.
     - `dropout` also acts on the sums with P. The rest are settings of TransformerBlock; behind
       blocks with norm="pre" stands a normalisation.
 
@@ -77,6 +77,7 @@ class Transformer(Layer):
     generator_names = ("rng",)
     takes_tokens = True
     head_op: ModuleType = dense
+    backward_reads_output = False
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class Transformer(Layer):
             initializer = partial(initializers.normal, std=d_model**-0.5)
             return Embedding(vocabulary, d_model, rng=rng, initializer=initializer, dtype=dtype)
 
-        def places() -> Positions:
+        def make_positions() -> Positions:
             if positions == "learned":
                 return LearnedPositions(longest, d_model, rng=rng, dtype=dtype)
             return PositionalEncoding()
@@ -138,7 +139,7 @@ class Transformer(Layer):
         tables = {} if shared else {"source": table(source_vocabulary)}
         tables["target"] = table(target_vocabulary)
         self.tables = {"source": tables.get("source", tables["target"]), "target": tables["target"]}
-        self.positions = {"source": places(), "target": places()}
+        self.positions = {"source": make_positions(), "target": make_positions()}
         self.encoder = TransformerEncoder(
             encoder_blocks, d_model, heads, hidden, rng=rng, **settings
         )
@@ -203,8 +204,8 @@ class Transformer(Layer):
                 dlogits, cache.head, gradients=part(gradients, "head")
             )
         else:
-            place = None if gradients is None else gradients["target.weight"]
-            dz, dtable, _ = self.head_op.backward(dlogits, cache.head, out=(None, place, None))
+            out = None if gradients is None else gradients["target.weight"]
+            dz, dtable, _ = self.head_op.backward(dlogits, cache.head, out=(None, out, None))
             found["target"] = {"weight": dtable}
         (dz, dmemory), found["decoder"] = self.decoder.backward(
             dz, cache.decoder, gradients=part(gradients, "decoder")
@@ -229,11 +230,11 @@ class Transformer(Layer):
     def _embed(
         self, side: str, tokens: Array, *, offset: int = 0, training: bool = False
     ) -> tuple[Array, Embedded]:
-        """dropout(√d E[tokens] + P), the first token standing at the place `offset`."""
+        """dropout(√d E[tokens] + P), the first token standing at the position `offset`."""
         x, table = self.tables[side].forward(tokens)
-        x, places = self.positions[side].forward(math.sqrt(self.features) * x, offset=offset)
+        x, placed = self.positions[side].forward(math.sqrt(self.features) * x, offset=offset)
         x, dropped = dropout.forward(x, self.dropout, self.rng, training=training)
-        return x, Embedded(table, places, dropped)
+        return x, Embedded(table, placed, dropped)
 
     def _backward_embed(
         self,
@@ -245,9 +246,9 @@ class Transformer(Layer):
     ) -> None:
         """Put the gradients of positions and table into `found`, added to what the table has."""
         dx = dropout.backward(dx, cache.dropout)
-        places = f"{side}_positions"
-        dx, found[places] = self.positions[side].backward(
-            dx, cache.positions, gradients=part(gradients, places)
+        name = f"{side}_positions"
+        dx, found[name] = self.positions[side].backward(
+            dx, cache.positions, gradients=part(gradients, name)
         )
         dx = math.sqrt(self.features) * dx
         table = "target" if self.shared else side

@@ -119,18 +119,18 @@ class TwoLayerNet(Layer):
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         names = self.parameter_names
-        places = {name: None if gradients is None else gradients[name] for name in names}
+        out = {name: None if gradients is None else gradients[name] for name in names}
         dpre_a2, dweight2, dbias2 = self.op.backward(  # (3) and (6): δᵀpre_a₂, δ
-            dy, cache.linear2, out=(None, places["weight2"], places["bias2"])
+            dy, cache.linear2, out=(None, out["weight2"], out["bias2"])
         )
         # (7) with its bracket: (δW₂ as d × n) ⊙ ReLU′(a₁), as one term.
         da1 = relu.backward(dpre_a2.reshape(cache.a1.shape), cache.relu)
-        dbias1 = np.sum(da1, axis=0, out=places["bias1"])
+        dbias1 = np.sum(da1, axis=0, out=out["bias1"])
         # (5) with its bracket: that term times x̂; without it, ⊙ has a d × n and a d × m operand.
         dx, dweight1, _ = self.op.backward(
             da1.swapaxes(1, 2),
             cache.product,
-            out=(None if input_gradient else SKIP, places["weight1"], SKIP),
+            out=(None if input_gradient else SKIP, out["weight1"], SKIP),
         )
         if input_gradient and cache.standardize is not None:
             dx = standardize_op.backward(dx, cache.standardize)

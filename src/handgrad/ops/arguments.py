@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch.signature import shown
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 
 #: The most values an array may have: as many float64 as an address space can hold.

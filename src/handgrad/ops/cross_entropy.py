@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 REDUCTIONS: Final = ("mean", "sum", "none")
-#: The gradient may be written over the scores, which are the largest array of some models.
-OVERWRITES: Final = True
 
 
 class Cache(NamedTuple):

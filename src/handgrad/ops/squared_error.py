@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 REDUCTIONS: Final = ("mean", "sum", "none", "half_sum")
-#: The gradient may be written over the scores, which are the largest array of some models.
-OVERWRITES: Final = True
 
 
 class Cache(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
-from handgrad.dispatch.signature import shown
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops.activation import check_activation
 from handgrad.ops.arguments import check_size, check_vector

@@ -39,7 +39,7 @@ def update(
 class Adam(Optimizer):
     """Adam as PyTorch has it: `weight_decay` λ is added to the gradient (AdamW decays apart)."""
 
-    stem = "adam"
+    name = "adam"
     slots = ("m", "v")
     counts_steps = True
     update = staticmethod(update)

@@ -39,7 +39,7 @@ def update(
 class AdamW(Optimizer):
     """AdamW as PyTorch has it: the weights shrink by the factor 1 − lr · `weight_decay`."""
 
-    stem = "adamw"
+    name = "adamw"
     slots = ("m", "v")
     counts_steps = True
     update = staticmethod(update)

@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import get_engine
-from handgrad.dispatch.signature import shown
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, EngineError
 from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays, numbers
 
 
 @functools.cache
-def kernel_module(stem: str) -> ModuleType | None:
-    """The module with the fused sweep of optimizer `stem`, if it has one."""
-    if kernels.native is None or find_spec(f"handgrad.kernels.{stem}") is None:
+def kernel_module(name: str) -> ModuleType | None:
+    """The module with the fused sweep of optimizer `name`, if it has one."""
+    if kernels.native is None or find_spec(f"handgrad.kernels.{name}") is None:
         return None
-    return import_module(f"handgrad.kernels.{stem}")
+    return import_module(f"handgrad.kernels.{name}")
 
 
-def _kernel_for(stem: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | None:
+def _kernel_for(name: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | None:
     """The fused sweep to use for these arrays under the current engine; None for the reference."""
     engine = get_engine()
     if engine == "reference":
         return None
-    module = kernel_module(stem)
+    module = kernel_module(name)
     dtype = arrays[0].dtype
     fits = dtype.char in "fd" and dtype.isnative
     for array in arrays:
@@ -44,7 +44,7 @@ def _kernel_for(stem: str, arrays: tuple[NDArray[Any], ...]) -> ModuleType | Non
     if engine == "kernels":
         found = "arrays of other kinds" if module is not None else "no kernel of this optimizer"
         raise EngineError(
-            f"optimizers.{stem}: engine 'kernels' takes C-contiguous arrays of one type, float32 "
+            f"optimizers.{name}: engine 'kernels' takes C-contiguous arrays of one type, float32 "
             f"or float64; found {found}; engine 'auto' would use the reference"
         )
     return None
@@ -126,17 +126,17 @@ def check_changeable(what: str, arrays: Mapping[str, Array]) -> None:
 class Optimizer:
     """Moves parameters against their gradients, in place.
 
-    A subclass names its module (`stem`), its state arrays (`slots`, each shaped like a parameter
+    A subclass names its module (`name`), its state arrays (`slots`, each shaped like a parameter
     and starting at 0), its update rule, and its `hyperparameters`. The rule is a pure function
 
         update(parameter, gradient, *slots, lr=..., <hyperparameters>) -> (parameter, *slots)
 
-    and the fused sweep `handgrad.kernels.<stem>.update` takes the same arguments, as flat arrays,
+    and the fused sweep `handgrad.kernels.<name>.update` takes the same arguments, as flat arrays,
     and writes parameters and slots in place; it also multiplies the gradient by a `scale`. Both get
     `step`, counted from 1, if `counts_steps`.
     """
 
-    stem: ClassVar[str]
+    name: ClassVar[str]
     slots: ClassVar[tuple[str, ...]] = ()
     counts_steps: ClassVar[bool] = False
     update: ClassVar[Callable[..., tuple[Array, ...]]]
@@ -193,8 +193,8 @@ class Optimizer:
             parameter, gradient, *slots = arrays
             scaled = gradient if scale == 1 else gradient * scale
             updated = type(self).update(parameter, scaled, *slots, **settings)
-            for place, values in zip((parameter, *slots), updated, strict=True):
-                place[...] = _flushed(values)
+            for target, values in zip((parameter, *slots), updated, strict=True):
+                target[...] = _flushed(values)
 
     def _sweeps_over(
         self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
@@ -229,7 +229,7 @@ class Optimizer:
         ]
 
     def _sweep_of(self, *arrays: NDArray[Any]) -> _Sweep:
-        kernel = _kernel_for(self.stem, arrays)
+        kernel = _kernel_for(self.name, arrays)
         return kernel, arrays if kernel is None else tuple(array.reshape(-1) for array in arrays)
 
     def _slots_for(self, parameters: Mapping[str, Array]) -> tuple[FlatArrays, ...]:

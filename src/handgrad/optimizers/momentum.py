@@ -37,7 +37,7 @@ class Momentum(Optimizer):
     differs in its first step, which takes μ = g.
     """
 
-    stem = "momentum"
+    name = "momentum"
     slots = ("velocity",)
     update = staticmethod(update)
 

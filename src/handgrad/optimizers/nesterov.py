@@ -30,7 +30,7 @@ def update(
 class Nesterov(Optimizer):
     """PyTorch's `SGD(momentum=β, nesterov=True)`."""
 
-    stem = "nesterov"
+    name = "nesterov"
     slots = ("velocity",)
     update = staticmethod(update)
 

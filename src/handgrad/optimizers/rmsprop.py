@@ -29,7 +29,7 @@ def update(
 class RMSProp(Optimizer):
     """PyTorch's `RMSprop` without its options for momentum and centring."""
 
-    stem = "rmsprop"
+    name = "rmsprop"
     slots = ("v",)
     update = staticmethod(update)
 

@@ -16,7 +16,7 @@ def update(parameter: Array, gradient: Array, *, lr: float, weight_decay: float)
 class SGD(Optimizer):
     """Stochastic gradient descent; Momentum and Nesterov are optimizers of their own."""
 
-    stem = "sgd"
+    name = "sgd"
     update = staticmethod(update)
 
     def __init__(self, lr: float = 1e-3, *, weight_decay: float = 0.0) -> None:

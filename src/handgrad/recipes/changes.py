@@ -25,18 +25,18 @@ def apply_change(tables: dict[str, Any], change: str) -> None:
         raise RecipeError(
             f"--set {change}: found no key and value; allowed: key=value, such as optimizer.lr=0.01"
         )
-    place: Any = tables
+    node: Any = tables
     for depth, step in enumerate(steps[:-1]):
-        if isinstance(place, dict) and isinstance(step, str) and depth == 0:
-            place = place.setdefault(step, {})
+        if isinstance(node, dict) and isinstance(step, str) and depth == 0:
+            node = node.setdefault(step, {})
         else:
-            place = _entry(change, place, step)
+            node = _entry(change, node, step)
     last = steps[-1]
     if isinstance(last, int):
-        _entry(change, place, last)
-    elif not isinstance(place, dict):
-        raise RecipeError(f"--set {change}: {last} is inside {shown(place)}; allowed: a table")
-    place[last] = read_value(text, f"--set {change}")
+        _entry(change, node, last)
+    elif not isinstance(node, dict):
+        raise RecipeError(f"--set {change}: {last} is inside {shown(node)}; allowed: a table")
+    node[last] = read_value(text, f"--set {change}")
 
 
 def read_value(text: str, source: str) -> Any:
@@ -53,15 +53,15 @@ def read_value(text: str, source: str) -> Any:
     return tables["value"]
 
 
-def _entry(change: str, place: Any, step: str | int) -> Any:
+def _entry(change: str, node: Any, step: str | int) -> Any:
     if isinstance(step, int):
-        if isinstance(place, list) and step < len(place):
-            return place[step]
-        count = len(place) if isinstance(place, list) else 0
+        if isinstance(node, list) and step < len(node):
+            return node[step]
+        count = len(node) if isinstance(node, list) else 0
         raise RecipeError(f"--set {change}: there is no [{step}]; allowed: below {count}")
-    if isinstance(place, dict) and step in place:
-        return place[step]
-    known = cut(", ".join(place)) if isinstance(place, dict) else "nothing"
+    if isinstance(node, dict) and step in node:
+        return node[step]
+    known = cut(", ".join(node)) if isinstance(node, dict) else "nothing"
     raise RecipeError(f"--set {change}: there is no {step}; allowed: {known}")
 
 

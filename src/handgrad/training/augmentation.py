@@ -54,7 +54,7 @@ class Compose:
 class Shift:
     """Move each image by whole pixels, up to `pixels` each way; what comes in is `fill`.
 
-    The same as padding by `pixels` and cropping at a random place.
+    The same as padding by `pixels` and cropping at a random position.
     """
 
     def __init__(self, pixels: int, *, fill: float = 0.0) -> None:

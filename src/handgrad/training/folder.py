@@ -285,9 +285,9 @@ class Run:
 
         Raises RunError where a file of that name holds something else, as after other data.
         """
-        with self.reporting(self.folder), tempfile.TemporaryDirectory() as place:
-            write(Path(place))
-            for file in sorted(Path(place).iterdir()):
+        with self.reporting(self.folder), tempfile.TemporaryDirectory() as scratch:
+            write(Path(scratch))
+            for file in sorted(Path(scratch).iterdir()):
                 kept, content = self.folder / file.name, file.read_bytes()
                 if not os.path.lexists(kept):
                     write_atomically(kept, content)

@@ -52,9 +52,9 @@ bool view_strided(PyObject* object, char kind, int item_size, bool writeable, Ar
 
 namespace {
 
-// Whether an aligned array has its last axis, of more than one value, in one piece; the others may
-// lie any way.
-bool has_whole_rows(PyArrayObject* array) {
+// Whether the last axis of more than one value is contiguous in an aligned array; the others may
+// have any strides.
+bool inner_contiguous(PyArrayObject* array) {
     const Py_ssize_t item_size = PyArray_ITEMSIZE(array);
     if (!PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) return false;
     int last = PyArray_NDIM(array) - 1;
@@ -94,10 +94,10 @@ bool are_small_integers(PyObject* value) {
     return true;
 }
 
-// Whether an array can be read as it lies: C-contiguous or, where `views` are taken, with its last
-// axis in one piece.
-bool is_readable(PyArrayObject* array, bool views) {
-    return PyArray_ISCARRAY_RO(array) || (views && has_whole_rows(array));
+// Whether a kernel can read an array in place: C-contiguous or, where it accepts strided arrays,
+// inner contiguous.
+bool is_readable(PyArrayObject* array, bool strided) {
+    return PyArray_ISCARRAY_RO(array) || (strided && inner_contiguous(array));
 }
 
 // An op's parameters. Every call of an op asks first whether its arguments are plain: readable
@@ -113,14 +113,14 @@ class Signature {
           required_(required),
           generator_(std::move(generator)) {}
 
-    bool fits(nb::tuple arguments, nb::dict named, bool views) const {
+    bool fits(nb::tuple arguments, nb::dict named, bool strided) const {
         std::uint32_t seen = 0;
         int floats = NPY_NOTYPE;
         const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(arguments.ptr()));
         if (count > positional_) return false;
         for (std::size_t i = 0; i < count; i++) {
             PyObject* value = PyTuple_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i));
-            if (!takes(kinds_[i], value, views, floats)) return false;
+            if (!takes(kinds_[i], value, strided, floats)) return false;
             seen |= 1u << i;
         }
         PyObject *name, *value;
@@ -128,7 +128,7 @@ class Signature {
         while (PyDict_Next(named.ptr(), &position, &name, &value)) {
             const std::size_t i = index_of(name);
             if (i == kinds_.size() || (seen & 1u << i) != 0) return false;
-            if (!takes(kinds_[i], value, views, floats)) return false;
+            if (!takes(kinds_[i], value, strided, floats)) return false;
             seen |= 1u << i;
         }
         return floats != NPY_NOTYPE && (seen & required_) == required_;
@@ -142,10 +142,10 @@ class Signature {
         return kinds_.size();
     }
 
-    bool takes(unsigned kinds, PyObject* value, bool views, int& floats) const {
+    bool takes(unsigned kinds, PyObject* value, bool strided, int& floats) const {
         if (PyArray_CheckExact(value)) {
             auto* array = reinterpret_cast<PyArrayObject*>(value);
-            if (!is_readable(array, views)) return false;
+            if (!is_readable(array, strided)) return false;
             const int type = PyArray_TYPE(array);
             if (type == NPY_FLOAT || type == NPY_DOUBLE) {
                 if (floats == NPY_NOTYPE) floats = type;
@@ -268,14 +268,14 @@ std::uint64_t seal(nb::handle outputs, nb::handle kept) {
 
 // Whether a readable array, or nested tuples of such, are what `like` says: (shape, dtype), or a
 // list of these for nested outputs, of which all but the first may be None.
-bool is_like(PyObject* given, PyObject* like, bool views, bool optional) {
+bool is_like(PyObject* given, PyObject* like, bool strided, bool optional) {
     if (PyTuple_CheckExact(like)) {
         if (given == Py_None) return optional;
         if (!PyArray_CheckExact(given)) return false;
         auto* array = reinterpret_cast<PyArrayObject*>(given);
         PyObject* shape = PyTuple_GET_ITEM(like, 0);
         auto* type = reinterpret_cast<PyArray_Descr*>(PyTuple_GET_ITEM(like, 1));
-        if (PyArray_TYPE(array) != type->type_num || !is_readable(array, views)) return false;
+        if (PyArray_TYPE(array) != type->type_num || !is_readable(array, strided)) return false;
         if (PyArray_NDIM(array) != PyTuple_GET_SIZE(shape)) return false;
         for (int i = 0; i < PyArray_NDIM(array); i++)
             if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM(array, i)) return false;
@@ -284,7 +284,7 @@ bool is_like(PyObject* given, PyObject* like, bool views, bool optional) {
     if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != PyList_GET_SIZE(like))
         return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); i++)
-        if (!is_like(PyTuple_GET_ITEM(given, i), PyList_GET_ITEM(like, i), views,
+        if (!is_like(PyTuple_GET_ITEM(given, i), PyList_GET_ITEM(like, i), strided,
                      optional || i > 0))
             return false;
     return true;
@@ -295,19 +295,19 @@ const Registrar registrar([](nb::module_& m) {
     nb::class_<Signature>(m, "Signature")
         .def(nb::init<nb::tuple, std::vector<unsigned>, std::size_t, std::uint32_t, nb::object>(),
              "names"_a, "kinds"_a, "positional"_a, "required"_a, "generator"_a)
-        .def("fits", &Signature::fits, "arguments"_a, "named"_a, "views"_a);
-    m.def("has_whole_rows", [](nb::handle array) {
-        return has_whole_rows(reinterpret_cast<PyArrayObject*>(array.ptr()));
+        .def("fits", &Signature::fits, "arguments"_a, "named"_a, "strided"_a);
+    m.def("inner_contiguous", [](nb::handle array) {
+        return inner_contiguous(reinterpret_cast<PyArrayObject*>(array.ptr()));
     });
     m.def("overlaps", &overlaps, "out"_a, "others"_a, "same"_a);
     m.def("seal", &seal, "outputs"_a, "kept"_a);
     m.def("seal_of", &seal_of, "kept"_a);
     m.def(
         "is_like",
-        [](nb::handle given, nb::handle like, bool views) {
-            return is_like(given.ptr(), like.ptr(), views, false);
+        [](nb::handle given, nb::handle like, bool strided) {
+            return is_like(given.ptr(), like.ptr(), strided, false);
         },
-        "given"_a.none(), "like"_a, "views"_a);
+        "given"_a.none(), "like"_a, "strided"_a);
 });
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace handgrad {
 
-// y = f(tile + bias) + plus; `saved` receives what f's gradient is computed from. All but y may be
-// null. Of plus, what the next tile needs is sent for while it is being multiplied.
+// y = f(tile + bias) + residual; `saved` receives what f's gradient is computed from. All but y may
+// be null. The next tile's values of the residual are prefetched while that tile is multiplied.
 template <class T>
 struct ActivateTile {
     int activation;
@@ -16,7 +16,7 @@ struct ActivateTile {
     T* saved;
     long stride;
     const T* bias;
-    const T* plus;
+    const T* residual;
     bool large = false;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
@@ -48,8 +48,9 @@ struct ActivateTile {
                     const Vec<T> a = load(tile + place) + b;
                     const long at = (row + i) * stride + column + c;
                     const Vec<T> h = f.value(a);
-                    write(at, plus == nullptr ? h : Vec<T>(get(plus + at, have) + h), have, place);
-                    if (plus != nullptr) __builtin_prefetch(plus + at + width);
+                    write(at, residual == nullptr ? h : Vec<T>(get(residual + at, have) + h), have,
+                          place);
+                    if (residual != nullptr) __builtin_prefetch(residual + at + width);
                     if (saved != nullptr) put(saved + at, f.kFromOutput ? h : a, have, large);
                 }
             }

@@ -1,5 +1,5 @@
 // A copy of indices, so that what a cache keeps is its own. It is a kernel as others are, so that a
-// recording repeats it.
+// replay repeats it.
 #include <algorithm>
 
 #include "core/binding.h"

@@ -43,11 +43,11 @@ void normalize_rows(const T* x, const T* gamma, const T* beta, T* y, T* statisti
     });
 }
 
-// Any of dx, dgamma and dbeta may be null and is then not computed. `plus`, where given, is added
-// to dx.
+// Any of dx, dgamma and dbeta may be null and is then not computed. `residual`, where given, is
+// added to dx.
 template <class T, bool kCentred>
 void normalize_rows_backward(const T* dy, const T* x, const T* gamma, const T* statistics,
-                             const T* plus, T* dx, T* dgamma, T* dbeta, long rows, long width) {
+                             const T* residual, T* dx, T* dgamma, T* dbeta, long rows, long width) {
     const KernelScope scope(rows * width);
     const bool parameters = dgamma != nullptr || dbeta != nullptr;
     const T one_over_width = T(1) / static_cast<T>(width);
@@ -73,11 +73,12 @@ void normalize_rows_backward(const T* dy, const T* x, const T* gamma, const T* s
         if (dx == nullptr) return;
         const T mean_g = kCentred ? sum_g * one_over_width : T(0);
         const T mean_g_x_hat = sum_g_x_hat * one_over_width;
-        const T* plus_row = plus == nullptr ? nullptr : plus + row * width;
+        const T* residual_row = residual == nullptr ? nullptr : residual + row * width;
         T* dx_row = dx + row * width;
         for_lanes<T>(0, width, [=](auto lanes) {
             const Vec<T> found = (g(lanes) - mean_g - x_hat(lanes) * mean_g_x_hat) * inv_std;
-            lanes.store(dx_row, plus == nullptr ? found : Vec<T>(lanes.load(plus_row) + found));
+            lanes.store(dx_row,
+                        residual == nullptr ? found : Vec<T>(lanes.load(residual_row) + found));
         });
     });
     if (dgamma != nullptr) parts.write(dgamma, 0, width);

@@ -89,7 +89,7 @@ def line_chart(
         low = low - room if y_low is None else low
         high = high + room if y_high is None else high
         ticks = plain_ticks(low, high)
-    place = math.log if log else float
+    scale = math.log if log else float
     longest = min(max(len(s.name) for s in series), LABEL_LENGTH)
     right = LEFT + PLOT_WIDTH
     width = right + max(92, round(14 + LETTER * longest))
@@ -98,7 +98,7 @@ def line_chart(
         return LEFT + (x - x_min) / (x_max - x_min) * PLOT_WIDTH
 
     def down(y: float) -> float:
-        share = (place(y) - place(low)) / (place(high) - place(low))
+        share = (scale(y) - scale(low)) / (scale(high) - scale(low))
         return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 
     frame = "frame-" + "-".join(label.lower().split())

@@ -46,11 +46,9 @@ def _condensed(values: Array, axis: int) -> Array:
 
 
 def placed(picture: str, x: float, y: float, width: float, height: float) -> str:
-    """A picture inside of a drawing, stretched to this place and with an edge around it."""
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    return (
-        f'<image {place} preserveAspectRatio="none" href="{picture}"/><rect class="edge" {place}/>'
-    )
+    """A picture inside of a drawing, stretched to this box and with an edge around it."""
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<image {box} preserveAspectRatio="none" href="{picture}"/><rect class="edge" {box}/>'
 
 
 def drawing(width: float, height: float, label: str, parts: Sequence[str]) -> str:

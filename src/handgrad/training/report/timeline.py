@@ -35,30 +35,32 @@ def along_time(panels: Sequence[Panel], *, cell: float, label: str, down: bool =
     length = cell * steps
     before = 22 if down else _NAMES
     parts = []
-    place = float(_AXIS if down else 2)
+    position = float(_AXIS if down else 2)
     for panel in panels:
         colours = {"above": ORANGE, "below": BLUE} if panel.signed else {"above": GREY}
         name = escape(panel.name)
         if down:
             picture = shades(panel.values.T, **colours)
-            parts.append(f'<text x="{place + panel.size / 2:.1f}" y="14" class="mid">{name}</text>')
-            parts.append(placed(picture, place, before, panel.size, length))
+            parts.append(
+                f'<text x="{position + panel.size / 2:.1f}" y="14" class="mid">{name}</text>'
+            )
+            parts.append(placed(picture, position, before, panel.size, length))
         else:
             picture = shades(panel.values, **colours)
-            middle = place + panel.size / 2 + 4
+            middle = position + panel.size / 2 + 4
             parts.append(f'<text x="{before - 8}" y="{middle:.1f}" class="end">{name}</text>')
-            parts.append(placed(picture, before, place, length, panel.size))
-        place += panel.size + _BETWEEN
+            parts.append(placed(picture, before, position, length, panel.size))
+        position += panel.size + _BETWEEN
     for step in _ticks(steps):
         at = before + cell * (step - 0.5)
         if down:
             parts.append(f'<text x="{_AXIS - 8}" y="{at + 4:.1f}" class="end">{step}</text>')
         else:
-            parts.append(f'<text x="{at:.1f}" y="{place + 8:.1f}" class="mid">{step}</text>')
+            parts.append(f'<text x="{at:.1f}" y="{position + 8:.1f}" class="mid">{step}</text>')
     if down:
-        return drawing(place, before + length + 2, label, parts)
-    parts.append(f'<text x="{before - 8}" y="{place + 8:.1f}" class="end">step</text>')
-    return drawing(before + length + 10, place + 14, label, parts)
+        return drawing(position, before + length + 2, label, parts)
+    parts.append(f'<text x="{before - 8}" y="{position + 8:.1f}" class="end">step</text>')
+    return drawing(before + length + 10, position + 14, label, parts)
 
 
 def _ticks(steps: int) -> list[int]:

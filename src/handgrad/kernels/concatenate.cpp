@@ -1,4 +1,4 @@
-// Columns of a matrix, copied from one to another whose rows lie elsewhere.
+// Features of sequences, copied between arrays of other strides: a part of a concatenation.
 #include "core/binding.h"
 #include "core/gil.h"
 #include "core/rows.h"
@@ -6,9 +6,9 @@
 namespace handgrad {
 namespace {
 
-// y = x, both (N, T, D) with a last axis in one piece.
+// y = x, both (N, T, D) with a contiguous last axis.
 template <class T>
-void copy_columns(StridedIn<T> x, StridedOut<T> y) {
+void copy_features(StridedIn<T> x, StridedOut<T> y) {
     const long steps = x.shape(1), width = x.shape(2), rows = x.shape(0) * steps;
     const WithoutGil unlocked(rows * width);
     parallel_for(rows, rows_per_chunk(width), [&](long begin, long end) {
@@ -22,7 +22,7 @@ void copy_columns(StridedIn<T> x, StridedOut<T> y) {
 
 template <class T>
 void bind(nb::module_& m) {
-    m.def("copy_columns", &copy_columns<T>);
+    m.def("copy_features", &copy_features<T>);
 }
 
 const Registrar registrar([](nb::module_& m) {

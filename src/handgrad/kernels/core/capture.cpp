@@ -1,11 +1,11 @@
-// Recording: the calls of kernels that a piece of Python makes, kept with their arguments, to be
-// made again without Python.
+// Capture and replay: the calls of kernels that a piece of Python makes are kept with their
+// arguments, and made again without Python, as CUDA graphs do on a GPU.
 //
 // Every kernel is reached through a `Kernel`, a callable that makes the settings of the caller's
-// context those of the call, passes its arguments on and, while a recording is being made on this
-// thread, notes them there. A replayed call reads and writes the same arrays each time, so a new
-// batch is copied to where the first one was. A call that answers with a value has told Python
-// something that a replay could not: it ends the recording. Passing a call on costs some 60 ns.
+// context those of the call, passes its arguments on and, while a capture is active on this thread,
+// appends them to it. A replayed call reads and writes the same arrays each time, so a new batch is
+// copied to where the first one was. A call that returns a value has given Python something that a
+// replay could not: it invalidates the capture. Passing a call on costs some 60 ns.
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
 #include <numpy/arrayobject.h>
@@ -23,36 +23,37 @@
 namespace handgrad {
 namespace {
 
-class Recording;
-HANDGRAD_THREAD_LOCAL Recording* being_made = nullptr;
+class Capture;
+HANDGRAD_THREAD_LOCAL Capture* active = nullptr;
 
-class Recording {
+class Capture {
   public:
-    Recording(nb::tuple batch, long most_bytes)
-        : batch_(std::move(batch)), most_bytes_(most_bytes) {}
-    Recording(const Recording&) = delete;
-    Recording& operator=(const Recording&) = delete;
-    ~Recording() { end(); }
+    Capture(nb::tuple batch, long most_bytes) : batch_(std::move(batch)), most_bytes_(most_bytes) {}
+    Capture(const Capture&) = delete;
+    Capture& operator=(const Capture&) = delete;
+    ~Capture() { end(); }
 
     void begin() {
         settings_ = current_settings();
-        being_made = this;
+        if (active != nullptr) active->invalidate("another capture began");
+        active = this;
     }
     void end() {
-        if (being_made == this) being_made = nullptr;
+        if (active == this) active = nullptr;
     }
 
-    // Nothing is replayed any more, and `why` says why not.
-    void spoil(const char* why) {
-        if (why_.empty()) why_ = why;
+    // Nothing is replayed any more; the first reason is kept.
+    void invalidate(const char* reason) {
+        if (reason_.empty()) reason_ = reason;
         calls_.clear();
     }
-    const char* why() const { return why_.c_str(); }
+    const char* reason() const { return reason_.c_str(); }
     long bytes() const { return bytes_; }
     std::size_t size() const { return calls_.size(); }
 
-    void note(PyObject* function, PyObject* const* arguments, std::size_t count, PyObject* names) {
-        if (!why_.empty()) return;
+    void append(PyObject* function, PyObject* const* arguments, std::size_t count,
+                PyObject* names) {
+        if (!reason_.empty()) return;
         Call call{nb::borrow(function), {}, nb::borrow(names)};
         const std::size_t named =
             names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names));
@@ -61,21 +62,22 @@ class Recording {
             call.arguments.push_back(nb::borrow(arguments[i]));
         }
         calls_.push_back(std::move(call));
-        if (bytes_ > most_bytes_) spoil("its arrays take more memory than a recording may");
+        if (bytes_ > most_bytes_) invalidate("its arrays take more memory than a capture may");
     }
 
-    // Every call once more, in order, on another batch, at the precision it was recorded with;
-    // false, and nothing done, if its arrays have other shapes or types or do not lie in one piece.
+    // Makes every call once more, in order, on another batch, at the precision of the capture.
+    // Returns false, and does nothing, if its arrays have other shapes or types or are not
+    // C-contiguous.
     bool replay(nb::tuple batch) const {
         const Py_ssize_t count = PyTuple_GET_SIZE(batch_.ptr());
         if (PyTuple_GET_SIZE(batch.ptr()) != count) return false;
         for (Py_ssize_t i = 0; i < count; i++)
-            if (!are_alike(PyTuple_GET_ITEM(batch.ptr(), i), place(i))) return false;
+            if (!are_alike(PyTuple_GET_ITEM(batch.ptr(), i), input(i))) return false;
         for (Py_ssize_t i = 0; i < count; i++)
             std::memcpy(
-                PyArray_DATA(place(i)),
+                PyArray_DATA(input(i)),
                 PyArray_DATA(reinterpret_cast<PyArrayObject*>(PyTuple_GET_ITEM(batch.ptr(), i))),
-                static_cast<std::size_t>(PyArray_NBYTES(place(i))));
+                static_cast<std::size_t>(PyArray_NBYTES(input(i))));
         struct Replaying {
             Replaying() { replaying = true; }
             ~Replaying() { replaying = false; }
@@ -105,15 +107,15 @@ class Recording {
         }
     };
 
-    PyArrayObject* place(Py_ssize_t i) const {
+    PyArrayObject* input(Py_ssize_t i) const {
         return reinterpret_cast<PyArrayObject*>(PyTuple_GET_ITEM(batch_.ptr(), i));
     }
 
-    static bool are_alike(PyObject* given, PyArrayObject* place) {
+    static bool are_alike(PyObject* given, PyArrayObject* input) {
         if (!PyArray_CheckExact(given)) return false;
         auto* array = reinterpret_cast<PyArrayObject*>(given);
-        return PyArray_TYPE(array) == PyArray_TYPE(place) && PyArray_ISCARRAY_RO(array) &&
-               PyArray_SAMESHAPE(array, place);
+        return PyArray_TYPE(array) == PyArray_TYPE(input) && PyArray_ISCARRAY_RO(array) &&
+               PyArray_SAMESHAPE(array, input);
     }
 
     // A view keeps all of the array whose memory it shows.
@@ -132,10 +134,10 @@ class Recording {
     long bytes_ = 0;
     long most_bytes_;
     CallSettings settings_;
-    std::string why_;
+    std::string reason_;
 };
 
-// What is in the module under a kernel's name.
+// A module has one of these under every kernel's name.
 struct Kernel {
     PyObject_HEAD vectorcallfunc call;
     PyObject* function;
@@ -146,15 +148,15 @@ PyObject* call_kernel(PyObject* self, PyObject* const* arguments, std::size_t co
     PyObject* function = reinterpret_cast<Kernel*>(self)->function;
     try {
         const CallScope scope(current_settings());
-        nb::object answer = nb::steal(PyObject_Vectorcall(function, arguments, count, names));
-        if (being_made != nullptr && answer.is_valid()) {
-            if (answer.is_none())
-                being_made->note(function, arguments,
-                                 static_cast<std::size_t>(PyVectorcall_NARGS(count)), names);
+        nb::object result = nb::steal(PyObject_Vectorcall(function, arguments, count, names));
+        if (active != nullptr && result.is_valid()) {
+            if (result.is_none())
+                active->append(function, arguments,
+                               static_cast<std::size_t>(PyVectorcall_NARGS(count)), names);
             else
-                being_made->spoil("a kernel answered with a value");
+                active->invalidate("a kernel returned a value");
         }
-        return answer.release().ptr();
+        return result.release().ptr();
     } catch (nb::python_error& error) {
         error.restore();
     } catch (const std::bad_alloc&) {
@@ -196,18 +198,18 @@ nb::object kernel(nb::handle function) {
 
 const Registrar registrar([](nb::module_& m) {
     if (_import_array() < 0) throw nb::python_error();
-    nb::class_<Recording>(m, "Recording")
+    nb::class_<Capture>(m, "Capture")
         .def(nb::init<nb::tuple, long>(), "batch"_a, "most_bytes"_a)
-        .def("begin", &Recording::begin)
-        .def("end", &Recording::end)
-        .def("spoil", &Recording::spoil, "why"_a)
-        .def_prop_ro("why", &Recording::why)
-        .def_prop_ro("bytes", &Recording::bytes)
-        .def("__len__", &Recording::size)
-        .def("replay", &Recording::replay, "batch"_a);
+        .def("begin", &Capture::begin)
+        .def("end", &Capture::end)
+        .def("invalidate", &Capture::invalidate, "reason"_a)
+        .def_prop_ro("reason", &Capture::reason)
+        .def_prop_ro("bytes", &Capture::bytes)
+        .def("__len__", &Capture::size)
+        .def("replay", &Capture::replay, "batch"_a);
     m.def("kernel", &kernel, "function"_a);
-    m.def("spoil_recording", [](const char* why) {
-        if (being_made != nullptr) being_made->spoil(why);
+    m.def("invalidate_capture", [](const char* reason) {
+        if (active != nullptr) active->invalidate(reason);
     });
 });
 

@@ -1,4 +1,4 @@
-"""Sequences side by side and apart again: the bits of NumPy's own copies, at any size."""
+"""Features concatenated and sliced: the bits of NumPy's own copies, at any size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from handgrad.dispatch import engine
-from handgrad.kernels.columns import columns, side_by_side
+from handgrad.kernels.concatenate import concatenate, slice_features
 
 #: Sequences, steps and features of two parts; the last ones are large enough for the kernel.
 SIZES = ((0, 3, 4, 5), (2, 3, 1, 1), (3, 5, 7, 3), (13, 41, 67, 67), (31, 29, 33, 70))
@@ -30,11 +30,13 @@ def test_they_come_apart_as_they_went_together(
 ) -> None:
     parts = parts_of(sizes, dtype)
     with engine(name):
-        joined = side_by_side(parts)
+        joined = concatenate(parts)
         np.testing.assert_array_equal(joined, np.concatenate(parts, axis=2))
         width = sizes[2]
         for part, some in zip(
-            parts, (columns(joined, 0, width), columns(joined, width, sum(sizes[2:]))), strict=True
+            parts,
+            (slice_features(joined, 0, width), slice_features(joined, width, sum(sizes[2:]))),
+            strict=True,
         ):
             assert some.dtype == part.dtype
             np.testing.assert_array_equal(some, part)
@@ -43,5 +45,5 @@ def test_they_come_apart_as_they_went_together(
 def test_any_view_will_do() -> None:
     one, other = parts_of(SIZES[-1], np.float32)
     views = [one.transpose(1, 0, 2), other[:, ::-1, ::2].transpose(1, 0, 2)]
-    np.testing.assert_array_equal(side_by_side(views), np.concatenate(views, axis=2))
-    np.testing.assert_array_equal(columns(views[0], 3, 30), views[0][:, :, 3:30])
+    np.testing.assert_array_equal(concatenate(views), np.concatenate(views, axis=2))
+    np.testing.assert_array_equal(slice_features(views[0], 3, 30), views[0][:, :, 3:30])

@@ -1,0 +1,33 @@
+"""A kernel's specification: all that calls of an op have to know of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """One op's kernel, declared as `SPEC` at the end of `handgrad/kernels/<op>.py`.
+
+    `forward` takes the op's arguments and returns y and a cache of its own; `backward(dy, cache,
+    out)` returns the gradients, written into the arrays of `out`, if that is not None. Both get
+    C-contiguous NumPy arrays of one float type, checked by the op's `validate`.
+
+    - accepts_strided: arrays come as they are as long as their last axis is contiguous.
+    - adds_residual_forward: `forward` also takes `residual` and adds it to y as it writes.
+    - adds_residual_backward: `backward` does, and adds it to the first gradient.
+    - overwrites_cache: backward may write its gradient over the first array of the cache.
+    - capturable: forward and backward compute by native calls alone, on no random numbers and by
+      no branch on values, so that these calls can be replayed on other values.
+    """
+
+    op: str
+    forward: Callable[..., tuple[Any, Any]]
+    backward: Callable[..., Any]
+    accepts_strided: bool = False
+    adds_residual_forward: bool = False
+    adds_residual_backward: bool = False
+    overwrites_cache: bool = False
+    capturable: bool = False
