@@ -117,6 +117,18 @@ class Program:
     def inputs(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.op == "input")
 
+    def named_before(self, node: Node) -> dict[str, Node]:
+        """What the names of the node's function stand for just before it, where that is a node."""
+        found = {name: each for name, each in self.arguments.items() if isinstance(each, Node)}
+        if node.frame is not self.frame:
+            found = {}
+        for each in self.assignments:
+            if each.frame is node.frame and isinstance(each.value, Node):
+                if each.value.number >= node.number:
+                    break
+                found[each.name] = each.value
+        return found
+
 
 def leaves(nested: Any) -> Iterator[Node]:
     """The nodes in a structure, in order."""
