@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,20 +36,38 @@ class Edit:
     swapped: tuple[int, int] | None = None
 
 
+class Variant(NamedTuple):
+    """One change of one node."""
+
+    kind: str
+    part: str
+    change: Change
+
+
 def edits(program: Program) -> list[Edit]:
     """Every edit of an operation that the program made."""
-    found: list[Edit] = []
-    for group in _by_site(program):
-        variants = [list(_variants(program, node)) for node in group]
-        # The same edits, in the same order, at every node of the site.
-        for each in zip(*variants, strict=False):
-            (kind, part, _), *_ = each
-            changes = {node: change for node, (_, _, change) in zip(group, each, strict=True)}
-            found.append(Edit(kind, part, group[0].line, changes))
+    found = [
+        edit
+        for group in by_site(program)
+        for edit in merged(group, [list(_variants(program, node)) for node in group])
+    ]
     return [*found, *_swapped(program)]
 
 
-def _by_site(program: Program) -> list[list[Node]]:
+def merged(group: list[Node], variants: list[list[Variant]]) -> list[Edit]:
+    """One edit of all nodes of a site for every variant, which come in the same order at each."""
+    return [
+        Edit(
+            each[0].kind,
+            each[0].part,
+            group[0].line,
+            {node: variant.change for node, variant in zip(group, each, strict=True)},
+        )
+        for each in zip(*variants, strict=False)
+    ]
+
+
+def by_site(program: Program) -> list[list[Node]]:
     """The nodes that come from one position of the source and are of one kind."""
     groups: dict[Any, list[Node]] = {}
     for node in program.nodes:
@@ -58,7 +76,7 @@ def _by_site(program: Program) -> list[list[Node]]:
     return list(groups.values())
 
 
-def _variants(program: Program, node: Node) -> Iterator[tuple[str, str, Change]]:
+def _variants(program: Program, node: Node) -> Iterator[Variant]:
     args = node.args
     match node.op:
         case "add" | "subtract" if is_floats(node.value):
@@ -66,74 +84,80 @@ def _variants(program: Program, node: Node) -> Iterator[tuple[str, str, Change]]
         case "multiply" | "divide" if is_floats(node.value):
             yield from _of_product(node)
         case "negative":
-            yield "wrong sign", words(node), lambda own, of: of(args[0])
+            yield Variant("wrong sign", words(node), lambda own, of: of(args[0]))
         case "matmul":
-            yield "operands swapped", words(node), lambda own, of: of(args[1]) @ of(args[0])
-            yield "transposed", words(args[0]), lambda own, of: of(args[0]).mT @ of(args[1])
-            yield "transposed", words(args[1]), lambda own, of: of(args[0]) @ of(args[1]).mT
+            yield Variant(
+                "operands swapped", words(node), lambda own, of: of(args[1]) @ of(args[0])
+            )
+            yield Variant(
+                "transposed", words(args[0]), lambda own, of: of(args[0]).mT @ of(args[1])
+            )
+            yield Variant(
+                "transposed", words(args[1]), lambda own, of: of(args[0]) @ of(args[1]).mT
+            )
         case "matrix_transpose":
-            yield "transpose missing", words(node), lambda own, of: of(args[0])
+            yield Variant("transpose missing", words(node), lambda own, of: of(args[0]))
         case "where" if len(args) == 3:
-            yield "mask forgotten", words(args[0]), lambda own, of: of(args[1])
-            yield (
+            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
+            yield Variant(
                 "wrong branch",
                 words(args[0]),
                 lambda own, of: node.function(of(args[0]), of(args[2]), of(args[1])),  # type: ignore[misc]
             )
         case "bitwise_and":
-            yield "mask forgotten", words(args[0]), lambda own, of: of(args[1])
-            yield "mask forgotten", words(args[1]), lambda own, of: of(args[0])
+            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
+            yield Variant("mask forgotten", words(args[1]), lambda own, of: of(args[0]))
         case _:
             yield from _of_call(node)
     yield from _stale(program, node)
 
 
-def _of_sum(node: Node) -> Iterator[tuple[str, str, Change]]:
+def _of_sum(node: Node) -> Iterator[Variant]:
     left, right = node.args
     plus = node.op == "add"
     sign = "" if plus else "−"
-    yield "term missing", words(left), lambda own, of: of(right) if plus else -of(right)
-    yield "term missing", sign + words(right), lambda own, of: of(left)
-    yield (
+    yield Variant("term missing", words(left), lambda own, of: of(right) if plus else -of(right))
+    yield Variant("term missing", sign + words(right), lambda own, of: of(left))
+    yield Variant(
         "wrong sign",
         words(left),
         lambda own, of: of(right) - of(left) if plus else -of(left) - of(right),
     )
-    yield (
+    yield Variant(
         "wrong sign",
         sign + words(right),
         lambda own, of: of(left) - of(right) if plus else of(left) + of(right),
     )
 
 
-def _of_product(node: Node) -> Iterator[tuple[str, str, Change]]:
+def _of_product(node: Node) -> Iterator[Variant]:
     left, right = node.args
     times = node.op == "multiply"
     first = "scale missing" if _is_scalar(left) else "factor missing"
     second = "scale missing" if _is_scalar(right) else "factor missing"
-    yield first, words(left), lambda own, of: of(right) if times else 1.0 / of(right)
-    yield second, ("" if times else "1/") + words(right), lambda own, of: of(left)
+    yield Variant(first, words(left), lambda own, of: of(right) if times else 1.0 / of(right))
+    yield Variant(second, ("" if times else "1/") + words(right), lambda own, of: of(left))
     if times and not _is_scalar(right):
         return
-    yield (
+    yield Variant(
         "scale inverted",
         ("" if times else "1/") + words(right),
         lambda own, of: of(left) / of(right) if times else of(left) * of(right),
     )
 
 
-def _of_call(node: Node) -> Iterator[tuple[str, str, Change]]:
+def _of_call(node: Node) -> Iterator[Variant]:
     first = node.args[0] if node.args else None
     if not isinstance(first, Node) or node.op in SHAPING or node.op in ("getitem", "store"):
         return
     if node.op in _REDUCTIONS:
         other = _REDUCTIONS[node.op]
-        yield f"{other} for {node.op}", words(node), _times(_ratio(node))
+        yield Variant(f"{other} for {node.op}", words(node), _times(_ratio(node)))
     if is_floats(first.value) and is_floats(node.value):
         if node.op in ("sum", "mean", "max", "min"):
-            yield "not reduced", words(node), lambda own, of: of(first)
+            yield Variant("not reduced", words(node), lambda own, of: of(first))
         elif np.ndim(first.value) == np.ndim(node.value):
-            yield "function missing", words(node), lambda own, of: of(first)
+            yield Variant("function missing", words(node), lambda own, of: of(first))
     yield from _other_axes(node, first)
 
 
@@ -147,15 +171,15 @@ def _times(factor: float) -> Change:
     return lambda own, of: own * factor
 
 
-def _other_axes(node: Node, first: Node) -> Iterator[tuple[str, str, Change]]:
+def _other_axes(node: Node, first: Node) -> Iterator[Variant]:
     """The operation along another axis, or along axes moved on by one."""
     dimensions = np.ndim(first.value)
     for name in ("axis", "dim"):
         for other in _axes(node.kwargs.get(name), dimensions):
-            yield "wrong axis", words(node), _with_keyword(node, name, other)
+            yield Variant("wrong axis", words(node), _with_keyword(node, name, other))
     if node.op in ("sum", "mean", "max", "min", "softmax") and len(node.args) > 1:
         for other in _axes(node.args[1], dimensions):
-            yield "wrong axis", words(node), _with_axis(node, other)
+            yield Variant("wrong axis", words(node), _with_axis(node, other))
 
 
 def _with_keyword(node: Node, name: str, axis: Any) -> Change:
@@ -180,7 +204,7 @@ def _axes(now: Any, dimensions: int) -> list[Any]:
     return []
 
 
-def _stale(program: Program, node: Node) -> Iterator[tuple[str, str, Change]]:
+def _stale(program: Program, node: Node) -> Iterator[Variant]:
     """Another variable of the same shape in the place of an operand."""
     known = program.named_before(node)
     for operand in dict.fromkeys(node.operands):
@@ -190,7 +214,7 @@ def _stale(program: Program, node: Node) -> Iterator[tuple[str, str, Change]]:
             alike = is_floats(other.value) and np.shape(other.value) == np.shape(operand.value)
             if alike and other is not operand and name != operand.name:
                 part = f"{words(other)} for {words(operand)}"
-                yield "stale variable", part, _with_operand(node, operand, other)
+                yield Variant("stale variable", part, _with_operand(node, operand, other))
 
 
 def _with_operand(node: Node, old: Node, new: Node) -> Change:

@@ -179,7 +179,8 @@ class Recorder:
         for name, value in zip(names, values, strict=True):
             lifted = self.lift(value)
             self._assignments.append(Assignment(self._frame, name, lifted, site, self._rounds))
-            if isinstance(lifted, Node) and not lifted.name:
+            # A path such as cache.x_hat gives way to the name that the function has for it.
+            if isinstance(lifted, Node) and not lifted.name.isidentifier():
                 lifted.name = name
 
     # Values and nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -25,15 +26,18 @@ def rerun(
     values: Mapping[Node, Any] = MappingProxyType({}),
     changes: Mapping[Node, Change] = MappingProxyType({}),
     domain: Domain = numbers,
+    run: Mapping[Node, Any] = MappingProxyType({}),
 ) -> dict[Node, Any]:
     """The values of nodes, in order, that change where some have the given values or changes.
 
-    A node none of whose operands changed keeps the value of the run, and is not in the result.
+    A node none of whose operands changed keeps the value that it has in `run`, an earlier result,
+    or else in the program, and is not in the result.
     """
     found: dict[Node, Any] = dict(values)
+    before = ChainMap(found, dict(run))
 
     def value(each: Any) -> Any:
-        return found.get(each, each.value) if isinstance(each, Node) else each
+        return before.get(each, each.value) if isinstance(each, Node) else each
 
     def of(nested: Any) -> Any:
         return mapped(value, nested)
