@@ -390,15 +390,24 @@ class Recorder:
     ) -> None:
         """Write into an array: from then on it and all views of its memory have new nodes."""
         lifted = self.lift(args), self.lift(kwargs)
-        self._node(array)
+        written = self._node(array)
         sharing = list(self._sharing_with(array))
         before = [self._of[id(each)] for each, _, _ in sharing]
-        for node in (self._of[id(array)], *before):
+        for node in (written, *before):
             node.value = copied(node.value)
         do(*args[1:])
         new = self._new(op, pure, *lifted, array, site)
+        self._keep_name(written, new)
         for old, (view, at, by) in zip(before, sharing, strict=True):
-            self._new("replaced", replaced, (old, new, at, by), {}, view, site)
+            changed = self._new("replaced", replaced, (old, new, at, by), {}, view, site)
+            self._keep_name(old, changed)
+
+    def _keep_name(self, old: Node, new: Node) -> None:
+        """What was called by this name is now another node."""
+        if old.name:
+            new.name = old.name
+            entry = Assignment(self._frame, old.name, new, new.site, self._rounds)
+            self._assignments.append(entry)
 
     def _sharing_with(self, array: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Other arrays with nodes, and which of their elements are which elements of this one."""
