@@ -1,0 +1,248 @@
+"""Every single wrong step that a program allows: the right one with one thing changed.
+
+The same list serves twice. The benchmark plants each edit and asks the checker to find it; the
+checker compares a wrong gradient with what each edit of the right backward would have given. An
+edit concerns a position in the source, and so all nodes from there, as in the rounds of a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from handgrad.program.nodes import Node, Program, mapped
+from handgrad.program.running import Change
+from handgrad.program.words import SHAPING, words
+
+Of = Callable[[Any], Any]
+_REDUCTIONS: Final = {"sum": "mean", "mean": "sum"}
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The kind of change, the part it concerns, the line of the source, and the changed nodes.
+
+    `swapped` are positions of the result that come back in each other's place.
+    """
+
+    kind: str
+    part: str
+    line: int
+    changes: Mapping[Node, Change]
+    swapped: tuple[int, int] | None = None
+
+
+class Variant(NamedTuple):
+    """One change of one node."""
+
+    kind: str
+    part: str
+    change: Change
+
+
+def edits(program: Program) -> list[Edit]:
+    """Every edit of an operation that the program made."""
+    found = [
+        edit
+        for group in by_site(program)
+        for edit in merged(group, [list(_variants(program, node)) for node in group])
+    ]
+    return [*found, *_swapped(program)]
+
+
+def merged(group: list[Node], variants: list[list[Variant]]) -> list[Edit]:
+    """One edit of all nodes of a site for every variant, which come in the same order at each."""
+    return [
+        Edit(
+            each[0].kind,
+            each[0].part,
+            group[0].line,
+            {node: variant.change for node, variant in zip(group, each, strict=True)},
+        )
+        for each in zip(*variants, strict=False)
+    ]
+
+
+def by_site(program: Program) -> list[list[Node]]:
+    """The nodes that come from one position of the source and are of one kind."""
+    groups: dict[Any, list[Node]] = {}
+    for node in program.nodes:
+        if node.function is not None and node.site is not None:
+            groups.setdefault((node.frame.function, node.site, node.op), []).append(node)
+    return list(groups.values())
+
+
+def _variants(program: Program, node: Node) -> Iterator[Variant]:
+    args = node.args
+    match node.op:
+        case "add" | "subtract" if is_floats(node.value):
+            yield from _of_sum(node)
+        case "multiply" | "divide" if is_floats(node.value):
+            yield from _of_product(node)
+        case "negative":
+            yield Variant("wrong sign", words(node), lambda own, of: of(args[0]))
+        case "matmul":
+            yield Variant(
+                "operands swapped", words(node), lambda own, of: of(args[1]) @ of(args[0])
+            )
+            yield Variant(
+                "transposed", words(args[0]), lambda own, of: of(args[0]).mT @ of(args[1])
+            )
+            yield Variant(
+                "transposed", words(args[1]), lambda own, of: of(args[0]) @ of(args[1]).mT
+            )
+        case "matrix_transpose":
+            yield Variant("transpose missing", words(node), lambda own, of: of(args[0]))
+        case "where" if len(args) == 3:
+            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
+            yield Variant(
+                "wrong branch",
+                words(args[0]),
+                lambda own, of: node.function(of(args[0]), of(args[2]), of(args[1])),  # type: ignore[misc]
+            )
+        case "bitwise_and":
+            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
+            yield Variant("mask forgotten", words(args[1]), lambda own, of: of(args[0]))
+        case _:
+            yield from _of_call(node)
+    yield from _stale(program, node)
+
+
+def _of_sum(node: Node) -> Iterator[Variant]:
+    left, right = node.args
+    plus = node.op == "add"
+    sign = "" if plus else "−"
+    yield Variant("term missing", words(left), lambda own, of: of(right) if plus else -of(right))
+    yield Variant("term missing", sign + words(right), lambda own, of: of(left))
+    yield Variant(
+        "wrong sign",
+        words(left),
+        lambda own, of: of(right) - of(left) if plus else -of(left) - of(right),
+    )
+    yield Variant(
+        "wrong sign",
+        sign + words(right),
+        lambda own, of: of(left) - of(right) if plus else of(left) + of(right),
+    )
+
+
+def _of_product(node: Node) -> Iterator[Variant]:
+    left, right = node.args
+    times = node.op == "multiply"
+    first = "scale missing" if _is_scalar(left) else "factor missing"
+    second = "scale missing" if _is_scalar(right) else "factor missing"
+    yield Variant(first, words(left), lambda own, of: of(right) if times else 1.0 / of(right))
+    yield Variant(second, ("" if times else "1/") + words(right), lambda own, of: of(left))
+    if times and not _is_scalar(right):
+        return
+    yield Variant(
+        "scale inverted",
+        ("" if times else "1/") + words(right),
+        lambda own, of: of(left) / of(right) if times else of(left) * of(right),
+    )
+
+
+def _of_call(node: Node) -> Iterator[Variant]:
+    first = node.args[0] if node.args else None
+    if not isinstance(first, Node) or node.op in SHAPING or node.op in ("getitem", "store"):
+        return
+    if node.op in _REDUCTIONS:
+        other = _REDUCTIONS[node.op]
+        yield Variant(f"{other} for {node.op}", words(node), _times(_ratio(node)))
+    if is_floats(first.value) and is_floats(node.value):
+        if node.op in ("sum", "mean", "max", "min"):
+            yield Variant("not reduced", words(node), lambda own, of: of(first))
+        elif np.ndim(first.value) == np.ndim(node.value):
+            yield Variant("function missing", words(node), lambda own, of: of(first))
+    yield from _other_axes(node, first)
+
+
+def _ratio(node: Node) -> float:
+    """By how much the mean is smaller than the sum, or the sum larger."""
+    count = max(np.size(node.args[0].value), 1) / max(np.size(node.value), 1)
+    return 1.0 / count if node.op == "sum" else count
+
+
+def _times(factor: float) -> Change:
+    return lambda own, of: own * factor
+
+
+def _other_axes(node: Node, first: Node) -> Iterator[Variant]:
+    """The operation along another axis, or along axes moved on by one."""
+    dimensions = np.ndim(first.value)
+    for name in ("axis", "dim"):
+        for other in _axes(node.kwargs.get(name), dimensions):
+            yield Variant("wrong axis", words(node), _with_keyword(node, name, other))
+    if node.op in ("sum", "mean", "max", "min", "softmax") and len(node.args) > 1:
+        for other in _axes(node.args[1], dimensions):
+            yield Variant("wrong axis", words(node), _with_axis(node, other))
+
+
+def _with_keyword(node: Node, name: str, axis: Any) -> Change:
+    return lambda own, of: node.function(*of(node.args), **{**of(dict(node.kwargs)), name: axis})  # type: ignore[misc]
+
+
+def _with_axis(node: Node, axis: Any) -> Change:
+    return (
+        lambda own, of: node.function(  # type: ignore[misc]
+            of(node.args[0]), axis, *of(node.args[2:]), **of(dict(node.kwargs))
+        )
+    )
+
+
+def _axes(now: Any, dimensions: int) -> list[Any]:
+    if dimensions < 2 or isinstance(now, bool):
+        return []
+    if isinstance(now, int):
+        return [other for other in range(dimensions) if other != now % dimensions]
+    if isinstance(now, tuple) and len(now) < dimensions:
+        return [tuple((each + 1) % dimensions for each in now)]
+    return []
+
+
+def _stale(program: Program, node: Node) -> Iterator[Variant]:
+    """Another variable of the same shape in the place of an operand."""
+    known = program.named_before(node)
+    for operand in dict.fromkeys(node.operands):
+        if not operand.name or not is_floats(operand.value):
+            continue
+        for name, other in sorted(known.items()):
+            alike = is_floats(other.value) and np.shape(other.value) == np.shape(operand.value)
+            if alike and other is not operand and name != operand.name:
+                part = f"{words(other)} for {words(operand)}"
+                yield Variant("stale variable", part, _with_operand(node, operand, other))
+
+
+def _with_operand(node: Node, old: Node, new: Node) -> Change:
+    def change(own: Any, of: Of) -> Any:
+        def value(each: Any) -> Any:
+            return of(new) if each is old else of(each)
+
+        assert node.function is not None
+        return node.function(*mapped(value, node.args), **mapped(value, dict(node.kwargs)))
+
+    return change
+
+
+def _swapped(program: Program) -> Iterator[Edit]:
+    """Two gradients of one shape, each returned in the other's place."""
+    if not isinstance(program.result, tuple):
+        return
+    nodes = [(i, each) for i, each in enumerate(program.result) if isinstance(each, Node)]
+    for (i, one), (j, other) in combinations(nodes, 2):
+        if np.shape(one.value) == np.shape(other.value):
+            part = f"{words(one)} and {words(other)}"
+            yield Edit("gradients swapped", part, one.line, {}, (i, j))
+
+
+def is_floats(value: Any) -> bool:
+    """Whether the value is an array of floats, of any library."""
+    return hasattr(value, "shape") and "float" in str(getattr(value, "dtype", ""))
+
+
+def _is_scalar(value: Any) -> bool:
+    return np.ndim(value.value if isinstance(value, Node) else value) == 0

@@ -1,0 +1,216 @@
+"""Functions on arrays as programs know them: their names in the array API, and pure versions.
+
+A program is run again on other values, so each of its functions must leave its arguments alone:
+one that writes into an array gets a copy of it, and returns the copy.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import BuiltinFunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+#: Packages whose functions are operations and are not followed into their source.
+LIBRARIES: Final = frozenset(
+    {"numpy", "array_api_compat", "scipy", "torch", "jax", "jaxlib", "cupy", "math", "builtins"}
+)
+OPERATORS: Final[dict[str, Callable[..., Any]]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "matmul": operator.matmul,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "bitwise_invert": operator.invert,
+}
+IN_PLACE: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "add": operator.iadd,
+    "subtract": operator.isub,
+    "multiply": operator.imul,
+    "divide": operator.itruediv,
+    "floor_divide": operator.ifloordiv,
+    "remainder": operator.imod,
+    "pow": operator.ipow,
+    "matmul": operator.imatmul,
+    "bitwise_and": operator.iand,
+    "bitwise_or": operator.ior,
+    "bitwise_xor": operator.ixor,
+    "bitwise_left_shift": operator.ilshift,
+    "bitwise_right_shift": operator.irshift,
+}
+#: Names in the array API of what NumPy and others call otherwise.
+_STANDARD: Final = {
+    "absolute": "abs",
+    "amax": "max",
+    "amin": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "array": "asarray",
+    "ascontiguousarray": "asarray",
+    "cat": "concat",
+    "concatenate": "concat",
+    "conjugate": "conj",
+    "cumsum": "cumulative_sum",
+    "float_power": "pow",
+    "fmax": "maximum",
+    "fmin": "minimum",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "mul": "multiply",
+    "neg": "negative",
+    "permute": "permute_dims",
+    "power": "pow",
+    "right_shift": "bitwise_right_shift",
+    "sub": "subtract",
+    "transpose": "permute_dims",
+    "true_divide": "divide",
+    "truediv": "divide",
+}
+#: Functions, and methods of a ufunc or a generator, that write into their first argument.
+_WRITES_FIRST: Final = frozenset(
+    {
+        *("add.at", "subtract.at", "multiply.at", "divide.at", "maximum.at", "minimum.at"),
+        *("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle"),
+    }
+)
+#: Methods that write into the array they belong to.
+_WRITES_ITSELF: Final = frozenset({"fill", "sort", "partition", "put", "itemset"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as a function of the object that has it."""
+
+    name: str
+
+    def __call__(self, owner: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return getattr(owner, self.name)(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute, such as T, as a function of the object that has it."""
+
+    name: str
+
+    def __call__(self, owner: Any) -> Any:
+        return getattr(owner, self.name)
+
+
+@dataclass(frozen=True)
+class OnCopy:
+    """A function that writes into one of its arguments: it gets a copy, which is the result.
+
+    `written` is a position or the name of an argument.
+    """
+
+    function: Callable[..., Any]
+    written: int | str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self.written, str):
+            copy = kwargs[self.written] = copied(kwargs[self.written])
+        else:
+            copy = copied(args[self.written])
+            args = (*args[: self.written], copy, *args[self.written + 1 :])
+        self.function(*args, **kwargs)
+        return copy
+
+
+def copied(array: Any) -> Any:
+    return array.clone() if hasattr(array, "clone") else np.array(array, copy=True, order="K")
+
+
+def getitem(array: Any, index: Any) -> Any:
+    return array[index]
+
+
+def store(array: Any, index: Any, value: Any) -> Any:
+    """The array with the elements at `index` replaced."""
+    changed = copied(array)
+    changed[index] = value
+    return changed
+
+
+def replaced(array: Any, other: Any, at: Any, by: Any) -> Any:
+    """The array with its elements at flat positions `at` replaced by those of `other` at `by`.
+
+    This is what becomes of a view whose memory was written through another one.
+    """
+    changed = copied(array)
+    changed.flat[at] = other.reshape(-1)[by]
+    return changed
+
+
+def element(values: Any, number: int) -> Any:
+    """One of several results."""
+    return values[number]
+
+
+def is_library(function: Any) -> bool:
+    """Whether it is an operation of an array library, or of Python."""
+    if isinstance(function, np.ufunc | BuiltinFunctionType | type):
+        return True
+    owner = function.__func__ if isinstance(function, MethodType) else function
+    module = getattr(owner, "__module__", None) or ""
+    return module.partition(".")[0] in LIBRARIES
+
+
+def standard_name(name: str) -> str:
+    """The name in the array API, where it has one for this operation."""
+    return _STANDARD.get(name, name)
+
+
+def written_argument(
+    name: str, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> int | str | None:
+    """Which argument a call writes into, by position (the owner of a method is 0) or by name."""
+    if kwargs.get("out") is not None and is_array(kwargs["out"]):
+        return "out"
+    if isinstance(owner, np.ufunc):
+        return 1 if f"{owner.__name__}.{name}" in _WRITES_FIRST else None
+    if is_array(owner):
+        in_place = name.endswith("_") and not name.endswith("__")
+        return 0 if name in _WRITES_ITSELF or (in_place and hasattr(owner, "grad_fn")) else None
+    if name in _WRITES_FIRST:
+        return 1 if isinstance(owner, np.random.Generator) else 0
+    return None
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of any library, or a scalar of NumPy that is no bool."""
+    if isinstance(value, np.ndarray):
+        return True
+    if isinstance(value, np.generic):
+        return not isinstance(value, np.bool_)
+    return hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
+
+
+def library_function(function: Any) -> str:
+    """The name of a function as programs have it."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return standard_name(name)

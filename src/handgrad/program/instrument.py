@@ -1,0 +1,340 @@
+"""A function's source with a recorder told of every operation, compiled again.
+
+Python itself runs the result: branches, loops, unpacking, comprehensions, closures and methods mean
+what they mean anyway. Every operator, call, subscript and attribute goes through a method of
+`__record__`, every assignment and loop is announced to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable
+from types import CellType, CodeType, FunctionType
+from typing import Any, Final
+
+from handgrad.program.nodes import ProgramError, Site
+
+_RECORDER: Final = "__record__"
+_SITES: Final = "__sites__"
+#: Names that mean something by the frame they are called in.
+_OF_THE_FRAME: Final = frozenset({"super", "locals", "vars", "globals", "eval", "exec", "dir"})
+_OPERATORS: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "bitwise_left_shift",
+    ast.RShift: "bitwise_right_shift",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+    ast.USub: "negative",
+    ast.UAdd: "positive",
+    ast.Invert: "bitwise_invert",
+}
+
+
+def is_instrumented(function: FunctionType) -> bool:
+    return _RECORDER in function.__code__.co_freevars
+
+
+def instrumented(function: FunctionType, recorder: Any) -> FunctionType:
+    """The function with its operations told to the recorder.
+
+    Raises ProgramError where its source is not to be had, or is that of a generator or a lambda.
+    """
+    code, sites = _compiled(function.__code__, function.__qualname__)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells |= {_RECORDER: CellType(recorder), _SITES: CellType(sites)}
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+@functools.lru_cache(4096)
+def _compiled(code: CodeType, name: str) -> tuple[CodeType, tuple[Site, ...]]:
+    """The code that records, and the sites that it refers to by number."""
+    unwanted = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    if code.co_flags & unwanted:
+        raise ProgramError(f"{name} is a generator or a coroutine; allowed: a function")
+    try:
+        lines, first = inspect.getsourcelines(code)
+        source = textwrap.dedent("".join(lines))
+        module = ast.parse(source)
+    except (OSError, TypeError, SyntaxError):
+        raise ProgramError(
+            f"{name}: its source cannot be read; allowed: a Python function that stands in a file"
+        ) from None
+    definition = module.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise ProgramError(f"{name} is no function written with def; allowed: one that is")
+    _, _, owner = name.removesuffix(f".{code.co_name}").rpartition(".")
+    told = _Instrumenter(source, max(first, 1) - 1, owner)
+    definition.decorator_list = []
+    definition.body = told.block(definition.body)
+    arguments = definition.args
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [each and ast.Constant(None) for each in arguments.kw_defaults]
+    for each in ast.walk(arguments):
+        if isinstance(each, ast.arg):
+            each.annotation = None
+    definition.returns = None
+    outer = [*dict.fromkeys((*code.co_freevars, _RECORDER, _SITES))]
+    factory = ast.FunctionDef(
+        "factory",
+        ast.arguments([], [ast.arg(each) for each in outer], None, [], [], None, []),
+        [definition],
+        [],
+    )
+    module = ast.Module([factory], [])
+    ast.fix_missing_locations(module)
+    whole = compile(module, code.co_filename, "exec")
+    return _inner(_inner(whole, "factory"), definition.name), tuple(told.sites)
+
+
+def _inner(code: CodeType, name: str) -> CodeType:
+    found = (each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
+    return next(found)
+
+
+class _Instrumenter(ast.NodeTransformer):
+    """`offset` turns lines of the source into lines of its file; `owner` is the class around."""
+
+    def __init__(self, source: str, offset: int, owner: str) -> None:
+        self.source = source
+        self.offset = offset
+        self.owner = owner
+        self.sites: list[Site] = []
+        self._temporaries = 0
+
+    # What a recorder is told
+
+    def site(self, node: Any) -> ast.expr:
+        self.sites.append(
+            Site(
+                node.lineno + self.offset,
+                node.col_offset,
+                node.end_lineno + self.offset,
+                node.end_col_offset,
+                " ".join((ast.get_source_segment(self.source, node) or "").split()),
+            )
+        )
+        number = ast.Constant(len(self.sites) - 1)
+        return ast.Subscript(ast.Name(_SITES, ast.Load()), number, ast.Load())
+
+    def tell(
+        self, method: str, *args: ast.expr, keywords: list[ast.keyword] | None = None
+    ) -> ast.Call:
+        recorder = ast.Name(_RECORDER, ast.Load())
+        return ast.Call(ast.Attribute(recorder, method, ast.Load()), list(args), keywords or [])
+
+    def operate(self, node: Any, operator: ast.AST, *operands: ast.expr) -> ast.expr:
+        name = ast.Constant(_OPERATORS[type(operator)])
+        return self.tell("operate", self.site(node), name, *operands)
+
+    def temporary(self) -> str:
+        self._temporaries += 1
+        return f"__{self._temporaries}__"
+
+    def attribute_name(self, name: str) -> str:
+        """The name as a class body mangles it."""
+        private = name.startswith("__") and not name.endswith("__")
+        return f"_{self.owner.lstrip('_')}{name}" if private and self.owner else name
+
+    # Expressions
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        return self.operate(node, node.op, self.visit(node.left), self.visit(node.right))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
+            self.generic_visit(node)
+            return node
+        return self.operate(node, node.op, self.visit(node.operand))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if len(node.ops) > 1 or type(node.ops[0]) not in _OPERATORS:
+            self.generic_visit(node)
+            return node
+        left, right = self.visit(node.left), self.visit(node.comparators[0])
+        return self.operate(node, node.ops[0], left, right)
+
+    def visit_match_case(self, node: ast.match_case) -> ast.match_case:
+        guard = node.guard and self.visit(node.guard)
+        return ast.match_case(node.pattern, guard, self.block(node.body))
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        test = self.tell("test", self.site(node.test), self.visit(node.test))
+        return ast.IfExp(test, self.visit(node.body), self.visit(node.orelse))
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id in _OF_THE_FRAME:
+            self.generic_visit(node)
+            return node
+        args = [self.visit(each) for each in node.args]
+        keywords = [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords]
+        site = self.site(node)
+        if isinstance(node.func, ast.Attribute):
+            owner, name = self.visit(node.func.value), self.attribute_name(node.func.attr)
+            return self.tell("method", site, owner, ast.Constant(name), *args, keywords=keywords)
+        return self.tell("call", site, self.visit(node.func), *args, keywords=keywords)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        name = self.attribute_name(node.attr)
+        if not isinstance(node.ctx, ast.Load):
+            return ast.Attribute(self.visit(node.value), name, node.ctx)
+        return self.tell("attribute", self.site(node), self.visit(node.value), ast.Constant(name))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load):
+            self.generic_visit(node)
+            return node
+        return self.tell("item", self.site(node), self.visit(node.value), self.visit(node.slice))
+
+    def visit_Slice(self, node: ast.Slice) -> ast.expr:
+        parts = (node.lower, node.upper, node.step)
+        return self.tell(
+            "slice", *(ast.Constant(None) if each is None else self.visit(each) for each in parts)
+        )
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        name = ast.Constant(node.target.id)
+        value = self.tell("named", self.site(node), name, self.visit(node.value))
+        return ast.NamedExpr(node.target, value)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        iterable = self.tell("loop", self.site(node.iter), self.visit(node.iter))
+        tests = [self.visit(each) for each in node.ifs]
+        return ast.comprehension(node.target, iterable, tests, node.is_async)
+
+    # Statements
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for statement in statements:
+            changed = self.visit(statement)
+            found += changed if isinstance(changed, list) else [changed]
+        return found or [ast.Pass()]
+
+    def bind(self, node: ast.stmt, targets: list[ast.expr]) -> list[ast.stmt]:
+        """The announcement of the names that a statement sets."""
+        names = [
+            each.id
+            for target in targets
+            for each in ast.walk(target)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        ]
+        if not names:
+            return []
+        words = ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+        values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
+        return [ast.Expr(self.tell("bind", self.site(node), words, values))]
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+        value = self.visit(node.value)
+        match node.targets:
+            case [ast.Subscript() as target]:
+                return [self.store(node, target, value)]
+        stores: list[ast.stmt] = []
+        targets = [self.target(each, stores) for each in node.targets]
+        return [ast.Assign(targets, value), *stores, *self.bind(node, targets)]
+
+    def target(self, node: ast.expr, stores: list[ast.stmt]) -> ast.expr:
+        """The target with names for the elements of arrays that it sets; `stores` sets these."""
+        match node:
+            case ast.Subscript():
+                name = self.temporary()
+                stores.append(self.store(node, node, ast.Name(name, ast.Load())))
+                return ast.Name(name, ast.Store())
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return ast.Tuple([self.target(each, stores) for each in items], ast.Store())
+            case ast.Starred(value=value):
+                return ast.Starred(self.target(value, stores), ast.Store())
+            case ast.Attribute():
+                return self.visit_Attribute(node)
+        return node
+
+    def store(self, node: Any, target: ast.Subscript, value: ast.expr) -> ast.stmt:
+        array, index = self.visit(target.value), self.visit(target.slice)
+        return ast.Expr(self.tell("store", self.site(node), array, index, value))
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return ast.Pass()
+        assign = ast.copy_location(ast.Assign([node.target], node.value), node)
+        return self.visit_Assign(assign)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        operator = ast.Constant(_OPERATORS[type(node.op)])
+        value = self.visit(node.value)
+
+        def changed(old: ast.expr) -> ast.expr:
+            return self.tell("augment", self.site(node), operator, old, value)
+
+        if isinstance(node.target, ast.Name):
+            assign = ast.Assign([node.target], changed(ast.Name(node.target.id, ast.Load())))
+            return [assign, *self.bind(node, [node.target])]
+        # The object, and the index, are found once.
+        owner = self.temporary()
+        found: list[ast.stmt] = [
+            ast.Assign([ast.Name(owner, ast.Store())], self.visit(node.target.value))
+        ]
+        here = ast.Name(owner, ast.Load())
+        if isinstance(node.target, ast.Attribute):
+            name = self.attribute_name(node.target.attr)
+            old = self.tell("attribute", self.site(node), here, ast.Constant(name))
+            target = ast.Attribute(here, name, ast.Store())
+            return [*found, ast.Assign([target], changed(old))]
+        index = self.temporary()
+        found.append(ast.Assign([ast.Name(index, ast.Store())], self.visit(node.target.slice)))
+        where = ast.Name(index, ast.Load())
+        old = self.tell("item", self.site(node), here, where)
+        done = self.tell("store", self.site(node), here, where, changed(old))
+        return [*found, ast.Expr(done)]
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        stores: list[ast.stmt] = []
+        target = self.target(node.target, stores)
+        iterable = self.tell("loop", self.site(node.iter), self.visit(node.iter))
+        body = [*stores, *self.bind(node.iter, [target]), *self.block(node.body)]  # type: ignore[arg-type]
+        orelse = self.block(node.orelse) if node.orelse else []
+        return [ast.For(target, iterable, body, orelse)]
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        test = self.tell("test", self.site(node.test), self.visit(node.test))
+        orelse = self.block(node.orelse) if node.orelse else []
+        return ast.While(test, self.block(node.body), orelse)
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        test = self.tell("test", self.site(node.test), self.visit(node.test))
+        orelse = self.block(node.orelse) if node.orelse else []
+        return ast.If(test, self.block(node.body), orelse)
+
+
+def follows(function: Callable[..., Any], recorder: Any) -> FunctionType | None:
+    """The function as it records itself; None where its source cannot be followed."""
+    if not isinstance(function, FunctionType):
+        return None
+    if is_instrumented(function):
+        return function
+    try:
+        return instrumented(function, recorder)
+    except ProgramError:
+        return None

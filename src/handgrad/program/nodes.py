@@ -1,0 +1,158 @@
+"""Programs: what one run of a function did with its arrays, in static single assignment form.
+
+A node is one array operation with its operands, the position in the source that it comes from, and
+its value in the run. Settings and branches are resolved: only operations on arrays are nodes.
+
+Source of the form: Cytron, Ferrante, Rosen, Wegman, Zadeck, Efficiently computing static single
+assignment form and the control dependence graph (1991).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from handgrad.errors import HandgradError
+
+
+class ProgramError(HandgradError, ValueError):
+    """A function of which no program can be made: where, and why."""
+
+
+class Site(NamedTuple):
+    """A position in a source file: a line, the columns of an expression, and its text."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+class Round(NamedTuple):
+    """One round of a loop, or of a comprehension, counted from 0."""
+
+    loop: Site
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A call of a function whose source was followed; `site` is where its caller calls it."""
+
+    function: Callable[..., Any]
+    caller: Frame | None = None
+    site: Site | None = None
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.function, "__qualname__", self.function))
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One operation on arrays.
+
+    op: its name in the array API ("add", "matmul", "mean", "getitem"), "input" for an array from
+    outside, "store" for one with some elements replaced. args, kwargs: the operands as the function
+    was given them, with nodes in the place of arrays, also within tuples, lists and slices.
+    function: what computes the value from such arguments without changing any of them; None for an
+    input or a random draw. rounds: the loops around it, outermost first.
+    """
+
+    number: int
+    op: str
+    function: Callable[..., Any] | None
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    value: Any = field(repr=False)
+    frame: Frame
+    site: Site | None
+    rounds: tuple[Round, ...] = ()
+    name: str = ""
+
+    @property
+    def operands(self) -> tuple[Node, ...]:
+        """The nodes among the arguments, in order."""
+        return tuple(leaves((self.args, self.kwargs)))
+
+    @property
+    def line(self) -> int:
+        return self.site.line if self.site is not None else 0
+
+
+class Assignment(NamedTuple):
+    """A name that was set: to a node, or to a structure of nodes and settings."""
+
+    frame: Frame
+    name: str
+    value: Any
+    site: Site | None
+    rounds: tuple[Round, ...]
+
+
+class Branch(NamedTuple):
+    """A condition that the run decided; `node` where it hangs on the value of an array."""
+
+    frame: Frame
+    site: Site
+    taken: bool
+    node: Node | None
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One run: its nodes in order, the arguments and the result in terms of nodes."""
+
+    frame: Frame
+    nodes: tuple[Node, ...]
+    arguments: Mapping[str, Any]
+    result: Any
+    assignments: tuple[Assignment, ...]
+    branches: tuple[Branch, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.op == "input")
+
+    def named_before(self, node: Node) -> dict[str, Node]:
+        """What the names of the node's function stand for just before it, where that is a node."""
+        found = {name: each for name, each in self.arguments.items() if isinstance(each, Node)}
+        if node.frame is not self.frame:
+            found = {}
+        for each in self.assignments:
+            if each.frame is node.frame and isinstance(each.value, Node):
+                if each.value.number >= node.number:
+                    break
+                found[each.name] = each.value
+        return found
+
+
+def leaves(nested: Any) -> Iterator[Node]:
+    """The nodes in a structure, in order."""
+    if isinstance(nested, Node):
+        yield nested
+    elif isinstance(nested, tuple | list):
+        for each in nested:
+            yield from leaves(each)
+    elif isinstance(nested, dict | MappingProxyType):
+        for each in nested.values():
+            yield from leaves(each)
+    elif isinstance(nested, slice):
+        yield from leaves((nested.start, nested.stop, nested.step))
+
+
+def mapped(change: Callable[[Any], Any], nested: Any) -> Any:
+    """The structure with `change` of everything in it that is no tuple, list, dict or slice."""
+    if isinstance(nested, tuple):
+        parts = [mapped(change, each) for each in nested]
+        return type(nested)(*parts) if hasattr(nested, "_fields") else tuple(parts)
+    if type(nested) is list:
+        return [mapped(change, each) for each in nested]
+    if type(nested) is dict:
+        return {key: mapped(change, each) for key, each in nested.items()}
+    if isinstance(nested, slice):
+        return slice(*(mapped(change, each) for each in (nested.start, nested.stop, nested.step)))
+    return change(nested)

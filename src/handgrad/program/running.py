@@ -1,0 +1,59 @@
+"""Running a program again: on other values, in another arithmetic, with some nodes replaced."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from handgrad.program.nodes import Node, Program, mapped
+
+#: A node's value otherwise: from its own, and a function that gives the values of other nodes.
+Change = Callable[[Any, Callable[[Any], Any]], Any]
+#: Computes a node from arguments that hold values in the place of nodes.
+Domain = Callable[[Node, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def numbers(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The domain of numbers: the very function that ran."""
+    assert node.function is not None
+    return node.function(*args, **kwargs)
+
+
+def rerun(
+    nodes: Iterable[Node],
+    values: Mapping[Node, Any] = MappingProxyType({}),
+    changes: Mapping[Node, Change] = MappingProxyType({}),
+    domain: Domain = numbers,
+    run: Mapping[Node, Any] = MappingProxyType({}),
+) -> dict[Node, Any]:
+    """The values of nodes, in order, that change where some have the given values or changes.
+
+    A node none of whose operands changed keeps the value that it has in `run`, an earlier result,
+    or else in the program, and is not in the result.
+    """
+    found: dict[Node, Any] = dict(values)
+    before = ChainMap(found, dict(run))
+
+    def value(each: Any) -> Any:
+        return before.get(each, each.value) if isinstance(each, Node) else each
+
+    def of(nested: Any) -> Any:
+        return mapped(value, nested)
+
+    for node in nodes:
+        if node in values:
+            continue
+        if node.function is not None and any(each in found for each in node.operands):
+            found[node] = domain(node, of(node.args), of(dict(node.kwargs)))
+        if node in changes:
+            found[node] = changes[node](value(node), of)
+    return found
+
+
+def result_of(program: Program, found: Mapping[Node, Any]) -> Any:
+    """What the function returns where nodes have these values."""
+    return mapped(
+        lambda each: found.get(each, each.value) if isinstance(each, Node) else each, program.result
+    )
