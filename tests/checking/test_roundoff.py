@@ -14,7 +14,7 @@ from handgrad import kernels
 from handgrad.checking.roundoff import bound_of_backward, perturbed_bound
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
-from tests.op_cases import SMALL_CASES, Case, each
+from tests.ops.cases import SMALL_CASES, Case, each
 
 #: A bound is to say something: most elements of it below this fraction of the largest gradient.
 USEFUL = 1e-3

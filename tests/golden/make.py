@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.op_cases import CASES, EQUIVALENTS, Arrays, Case, leaves, mapped
+from tests.ops.cases import CASES, Arrays, Case, leaves, mapped
 
 FILE = Path(__file__).with_name("ops.npz")
 MOST = 96
@@ -37,7 +37,7 @@ def in_torch(case: Case, dtype: Any = np.float64) -> tuple[Any, dict[str, Any]]:
 
     tensors = {name: torch.tensor(array) for name, array in case.arrays(dtype).items()}
     inputs = [tensors[name].requires_grad_() for name in case.differentiable]
-    y = EQUIVALENTS[case.op].torch(torch.nn.functional, tensors, case.options)
+    y = case.samples.torch(torch.nn.functional, tensors, case.options)
     dy = mapped(torch.tensor, case.random_like(y, "cotangent", dtype))
     depending = [each for each in zip(leaves(y), leaves(dy), strict=True) if each[0].requires_grad]
     outputs, cotangents = zip(*depending, strict=True)
@@ -51,7 +51,7 @@ def in_torch(case: Case, dtype: Any = np.float64) -> tuple[Any, dict[str, Any]]:
 def main() -> None:
     golden = {}
     for case in CASES:
-        if case.not_in_torch:
+        if case.row.not_in_torch:
             continue
         y, gradients = in_torch(case)
         values = (*leaves(y), *gradients.values())

@@ -8,7 +8,7 @@ import pytest
 
 from handgrad import kernels
 from handgrad.dispatch import engine
-from tests.op_cases import Case
+from tests.ops.cases import Case
 
 
 def _skip_without_kernel(case: Case) -> None:

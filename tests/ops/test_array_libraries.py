@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handgrad.dispatch import engine
-from tests.op_cases import SMALL_CASES, Case, each, mapped, named_outputs
+from tests.ops.cases import SMALL_CASES, Case, each, mapped, named_outputs
 from tests.tolerances import assert_close
 
 #: JAX compiles every step of an op that is not under jax.jit; one case per op is enough for that.

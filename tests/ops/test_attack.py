@@ -17,7 +17,7 @@ import pytest
 from handgrad import kernels, ops
 from handgrad.dispatch import SKIP, engine
 from handgrad.errors import ArgumentError, HandgradError, ShapeError
-from tests.op_cases import SMALL_CASES, Arrays, Case, each, leaves, mapped
+from tests.ops.cases import SMALL_CASES, Arrays, Case, each, leaves, mapped
 
 
 def _values(case: Case) -> int:
