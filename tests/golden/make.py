@@ -28,7 +28,8 @@ def sample(array: Any) -> np.ndarray:
 
 def fingerprint(arrays: Arrays) -> float:
     """Tells whether the generator still makes the inputs that the golden file was made from."""
-    return float(sum(np.sum(np.cos(array.astype(np.float64))) for array in arrays.values()))
+    finite = (np.nan_to_num(array.astype(np.float64)) for array in arrays.values())
+    return float(sum(np.sum(np.cos(array)) for array in finite))
 
 
 def in_torch(case: Case, dtype: Any = np.float64) -> tuple[Any, dict[str, Any]]:

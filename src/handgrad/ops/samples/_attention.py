@@ -10,6 +10,8 @@ import numpy as np
 from handgrad.ops.samples._makers import booleans, fixed, normal, pick
 from handgrad.ops.samples._table import Maker
 
+#: Why the annotations of bias and mask do not hold where they have fewer axes.
+FEWER_AXES: Final = "an annotation for every number of axes would say nothing"
 #: The second query may look nowhere, the third at one key.
 MASK: Final = ((True, True, False), (False, False, False), (False, True, False))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.ops.samples._attention import MASK, random_masks, states, weights
+from handgrad.ops.samples._attention import FEWER_AXES, MASK, random_masks, states, weights
 from handgrad.ops.samples._makers import booleans, extreme, fixed, normal, random_sizes
 from handgrad.ops.samples._table import NO_EMPTY_AXIS, Maker, OpSamples, Row, row
 
@@ -33,7 +33,12 @@ _ROWS: Final = (
     row("no steps", "empty", _additive(2, 0, 4, 5, 3, 2)),
     row("mask", "option", {**_additive(2, 3, 4, 5, 3, 2), "mask": booleans(2, 3, 5, share=0.8)}),
     row("lengths", "option", {**_additive(3, 2, 4, 5, 3, 2), "lengths": fixed([5, 1, 3], int)}),
-    row("masked rows", "masked rows", {**_additive(2, 3, 4, 3, 2, 2), "mask": fixed(MASK, bool)}),
+    row(
+        "masked rows",
+        "masked rows",
+        {**_additive(2, 3, 4, 3, 2, 2), "mask": fixed(MASK, bool)},
+        not_annotated=FEWER_AXES,
+    ),
     row(
         "no states of some",
         "masked rows",

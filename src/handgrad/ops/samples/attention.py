@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.ops.samples._attention import MASK, pairs_that_count, weights
+from handgrad.ops.samples._attention import FEWER_AXES, MASK, pairs_that_count, weights
 from handgrad.ops.samples._makers import (
     between,
     booleans,
@@ -51,7 +51,12 @@ _ROWS: Final = (
     row("grouped heads", "option", qkv(1, 4, 3, 2, groups=2)),
     row("one key-value head", "option", qkv(2, 3, 3, 2, groups=1)),
     row("bias of pairs", "broadcast", {**qkv(2, 2, 3, 4), "bias": normal(3, 3)}),
-    row("bias of heads", "broadcast", {**qkv(2, 2, 3, 4), "bias": normal(2, 1, 1)}),
+    row(
+        "bias of heads",
+        "broadcast",
+        {**qkv(2, 2, 3, 4), "bias": normal(2, 1, 1)},
+        not_annotated=FEWER_AXES,
+    ),
     row("scale", "option", qkv(2, 2, 3, 4), scale=0.3),
     row("causal", "option", qkv(2, 2, 4, 3), causal=True),
     row("causal after others", "option", qkv(2, 2, 2, 3, keys=5), causal=True, offset=3),
@@ -104,9 +109,6 @@ def _random(rng: np.random.Generator) -> Row:
     )
 
 
-_BIAS_AXES: Final = "an annotation for every number of axes would say nothing"
-
-
 def _attended(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     """PyTorch's scaled_dot_product_attention; with dropout written out, on the documented mask."""
     torch, (q, k, v) = F.torch, (arrays[name] for name in "qkv")
@@ -139,7 +141,7 @@ SAMPLES: Final = OpSamples(
             "bias of rows",
             "broadcast",
             {**qkv(2, 3, 5, 4), "bias": normal(3, 1, 5)},
-            not_annotated=_BIAS_AXES,
+            not_annotated=FEWER_AXES,
         ),
         row(
             "mask of all",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.ops.samples._attention import MASK, random_masks, states, weights
+from handgrad.ops.samples._attention import FEWER_AXES, MASK, random_masks, states, weights
 from handgrad.ops.samples._makers import booleans, extreme, fixed, pick, random_sizes
 from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
 
@@ -22,7 +22,12 @@ _ROWS: Final = (
     row("eps", "option", states(2, 3, 4, 5, 4), eps=0.5),
     row("mask", "option", {**states(2, 3, 4, 5, 4), "mask": booleans(2, 3, 5, share=0.8)}),
     row("lengths", "option", {**states(3, 2, 4, 5, 4), "lengths": fixed([5, 1, 3], int)}),
-    row("masked rows", "masked rows", {**states(2, 3, 4, 3, 4), "mask": fixed(MASK, bool)}),
+    row(
+        "masked rows",
+        "masked rows",
+        {**states(2, 3, 4, 3, 4), "mask": fixed(MASK, bool)},
+        not_annotated=FEWER_AXES,
+    ),
     row(
         "no states of some",
         "masked rows",

@@ -9,6 +9,8 @@ import numpy as np
 from handgrad.ops.samples._makers import between, extreme, fixed, normal, pick, random_sizes
 from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, Row, row
 
+_BROADCASTS: Final = "a *batch annotation cannot say that axes broadcast or that one is missing"
+
 _ROWS: Final = (
     row("usual", "usual", {"a": normal(3, 4), "b": normal(4, 2)}),
     row("square", "usual", {"a": normal(4, 4), "b": normal(4, 4)}),
@@ -18,10 +20,25 @@ _ROWS: Final = (
     row("no rows", "empty", {"a": normal(0, 4), "b": normal(4, 3)}),
     row("nothing to sum", "empty", {"a": normal(3, 0), "b": normal(0, 2)}),
     row("batch", "usual", {"a": normal(2, 3, 4), "b": normal(2, 4, 5)}),
-    row("two batches broadcast", "broadcast", {"a": normal(3, 1, 2, 4), "b": normal(2, 4, 3)}),
-    row("vector on the left", "broadcast", {"a": normal(4), "b": normal(2, 4, 3)}),
-    row("vector on the right", "broadcast", {"a": normal(5, 4), "b": normal(4)}),
-    row("two vectors", "broadcast", {"a": normal(5), "b": normal(5)}),
+    row(
+        "two batches broadcast",
+        "broadcast",
+        {"a": normal(3, 1, 2, 4), "b": normal(2, 4, 3)},
+        not_annotated=_BROADCASTS,
+    ),
+    row(
+        "vector on the left",
+        "broadcast",
+        {"a": normal(4), "b": normal(2, 4, 3)},
+        not_annotated=_BROADCASTS,
+    ),
+    row(
+        "vector on the right",
+        "broadcast",
+        {"a": normal(5, 4), "b": normal(4)},
+        not_annotated=_BROADCASTS,
+    ),
+    row("two vectors", "broadcast", {"a": normal(5), "b": normal(5)}, not_annotated=_BROADCASTS),
     row("tiles", "option", {"a": normal(4, 6), "b": normal(6, 4)}, tile=(2, 3)),
     row("uneven tiles", "option", {"a": normal(5, 7), "b": normal(7, 3)}, tile=(2, 3)),
     row("large and small values", "extreme values", {"a": extreme(3, 5), "b": extreme(5, 4)}),
@@ -42,9 +59,6 @@ def _random(rng: np.random.Generator) -> Row:
     )
     tile = pick(rng, None, (between(rng, 1, 5), between(rng, 1, 5)))
     return row("random", "usual", makers, tile=tile)
-
-
-_BROADCASTS: Final = "a *batch annotation cannot say that axes broadcast or that one is missing"
 
 
 SAMPLES: Final = OpSamples(
