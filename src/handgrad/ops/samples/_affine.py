@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def random_affine(rng: np.random.Generator) -> dict[str, Maker]:
     return affine(*random_shape(rng, 1, 3), out=out, bias=pick(rng, True, True, False))
 
 
-def awkward(*more: Row, **large: str) -> tuple[Row, ...]:
+def awkward(*more: Row, **large: Any) -> tuple[Row, ...]:
     """Rows of linear and dense; `large` are settings of the large one."""
 
     def of(*x_shape: int, out: int, bias: bool = True) -> dict[str, Maker]:
