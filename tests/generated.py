@@ -19,6 +19,7 @@ import handgrad.layers
 from handgrad.layers.base import Layer, OpLayer
 from handgrad.layers.recurrent import Recurrent
 from handgrad.ops import OPS
+from handgrad.recipes.keys import LAYERS
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = ROOT / "src" / "handgrad"
@@ -90,14 +91,26 @@ def package_stub() -> str:
 
 def readme() -> str:
     """The README with the list of ops as the modules have it."""
-    start, end = (
-        "- **Operations** (`hg.ops.<name>.forward` and `.backward`): ",
-        " Names and settings",
-    )
+    start = "- **Operations** (`hg.ops.<name>.forward` and `.backward`): "
+    end = " Names and settings"
     before, rest = (ROOT / "README.md").read_text("utf-8").split(start)
     item, following = rest.split("\n- **", 1)
-    said = item.partition(end)[2]
-    return f"{before}{_item(f'{start}{', '.join(OPS)}.{end}{said}')}\n- **{following}"
+    item = _item(start + ", ".join(OPS) + "." + end + item.partition(end)[2])
+    return f"{before}{item}\n- **{following}"
+
+
+def recipes() -> str:
+    """docs/recipes.md with the table of layers as their constructors have it."""
+    start = "## Layers"
+    before, rest = (ROOT / "docs" / "recipes.md").read_text("utf-8").split(f"{start}\n", 1)
+    said, _, rest = rest.partition("| type |")
+    rows: dict[str, list[str]] = {}
+    for name, keys in LAYERS.items():
+        found = [f"`{key}`{' *' if each.required else ''}" for key, each in keys.items()]
+        rows.setdefault(", ".join(found) or "–", []).append(f"`{name}`")
+    table = [f"| {', '.join(names)} | {keys} |" for keys, names in rows.items()]
+    lines = ("| type | settings |", "| --- | --- |", *table)
+    return f"{before}{start}\n{said}" + "\n".join(lines) + "\n\n" + rest.split("\n\n", 1)[1]
 
 
 def _item(words: str) -> str:
@@ -108,6 +121,7 @@ def _item(words: str) -> str:
 
 FILES: Final = {
     "README.md": readme,
+    "docs/recipes.md": recipes,
     "src/handgrad/__init__.pyi": package_stub,
     "src/handgrad/layers/__init__.pyi": layers_stub,
     "src/handgrad/ops/__init__.pyi": ops_stub,
