@@ -130,3 +130,9 @@ SMALL_CASES: Final = tuple(case for case in CASES if not case.row.large)
 #: Cases whose rounding errors one tolerance bounds. Those of extreme values have a bound of their
 #: own each, by which `handgrad.checking` judges them.
 ORDINARY_CASES: Final = tuple(case for case in CASES if case.row.situation != "extreme values")
+#: Small ones of these in which every value counts.
+UNMASKED_CASES: Final = tuple(
+    case
+    for case in ORDINARY_CASES
+    if not case.row.large and not {*case.samples.masked_by} & {*case.row.makers, *case.options}
+)

@@ -12,6 +12,7 @@ from handgrad.ops.samples._table import Maker
 
 #: Why the annotations of bias and mask do not hold where they have fewer axes.
 FEWER_AXES: Final = "an annotation for every number of axes would say nothing"
+MASKED_BY: Final = ("mask", "lengths", "causal", "dropout_p")
 #: The second query may look nowhere, the third at one key.
 MASK: Final = ((True, True, False), (False, False, False), (False, True, False))
 

@@ -109,3 +109,11 @@ class OpSamples:
     #: The same computation in PyTorch: (torch.nn.functional, tensors, options) -> y, nested as the
     #: op's own outputs.
     torch: Callable[[Any, Mapping[str, Any], Mapping[str, Any]], Any]
+    #: Inputs whose NaN and infinities may come out in other places from the kernel than from the
+    #: reference, as the docstring of forward leaves open.
+    open_nonfinite: tuple[str, ...] = ()
+    #: Inputs and settings that mask pairs, whose NaN and infinities may or may not come out.
+    masked_by: tuple[str, ...] = ()
+    #: Whether an infinity can meet a factor that is 0 or the last digit of 1, such as 1 − y² of a
+    #: saturated tanh or a softmax's share: NaN from one engine, infinity from the other.
+    saturates: bool = False

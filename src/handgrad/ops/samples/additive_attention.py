@@ -7,7 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.ops.samples._attention import FEWER_AXES, MASK, random_masks, states, weights
+from handgrad.ops.samples._attention import (
+    FEWER_AXES,
+    MASK,
+    MASKED_BY,
+    random_masks,
+    states,
+    weights,
+)
 from handgrad.ops.samples._makers import booleans, extreme, fixed, normal, random_sizes
 from handgrad.ops.samples._table import NO_EMPTY_AXIS, Maker, OpSamples, Row, row
 
@@ -125,4 +132,6 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed([[[1, -1], [2, 3]]]),
     random=_random,
     torch=_additively_attended,
+    masked_by=MASKED_BY,
+    saturates=True,
 )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.ops.samples._attention import FEWER_AXES, MASK, pairs_that_count, weights
+from handgrad.ops.samples._attention import FEWER_AXES, MASK, MASKED_BY, pairs_that_count, weights
 from handgrad.ops.samples._makers import (
     between,
     booleans,
@@ -203,4 +203,6 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed([[[[1, -1], [2, 3]]]]),
     random=_random,
     torch=_attended,
+    masked_by=MASKED_BY,
+    saturates=True,
 )

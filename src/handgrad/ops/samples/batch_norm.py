@@ -153,4 +153,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed([[1, 2], [2, 0], [-1, 1], [3, -2]]),
     random=_random,
     torch=_batch_normed,
+    open_nonfinite=("gamma",),
 )

@@ -117,4 +117,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed([[[1, -2, 3]]]),
     random=_random,
     torch=convolved("conv1d"),
+    open_nonfinite=("weight",),
 )

@@ -194,4 +194,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed([[[[1, 2], [-1, 3]]]]),
     random=_random,
     torch=convolved("conv2d"),
+    open_nonfinite=("weight",),
 )

@@ -145,4 +145,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed([[[[1, 2, -1], [0, 3, 1], [2, -2, 1]]]]),
     random=_random,
     torch=convolved("conv_transpose2d"),
+    open_nonfinite=("weight",),
 )

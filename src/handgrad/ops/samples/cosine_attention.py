@@ -7,7 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.ops.samples._attention import FEWER_AXES, MASK, random_masks, states, weights
+from handgrad.ops.samples._attention import (
+    FEWER_AXES,
+    MASK,
+    MASKED_BY,
+    random_masks,
+    states,
+    weights,
+)
 from handgrad.ops.samples._makers import booleans, extreme, fixed, pick, random_sizes
 from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
 
@@ -83,4 +90,6 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed([[[1, -1], [2, 3]]]),
     random=_random,
     torch=_cosine_attended,
+    masked_by=MASKED_BY,
+    saturates=True,
 )

@@ -157,4 +157,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=fixed(2),
     random=_random,
     torch=lambda F, arrays, options: F.cross_entropy(**as_input(arrays), **options),
+    open_nonfinite=("weight",),
 )

@@ -40,4 +40,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=small_cotangent,
     random=_random,
     torch=recurrent("GRU"),
+    saturates=True,
 )

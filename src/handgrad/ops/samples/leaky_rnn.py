@@ -133,4 +133,6 @@ SAMPLES: Final = OpSamples(
     small_cotangent=small_cotangent,
     random=_random,
     torch=_in_torch,
+    open_nonfinite=("alpha",),
+    saturates=True,
 )

@@ -94,4 +94,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=_cotangent,
     random=_random,
     torch=recurrent("LSTM"),
+    saturates=True,
 )

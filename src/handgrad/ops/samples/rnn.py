@@ -49,4 +49,5 @@ SAMPLES: Final = OpSamples(
     small_cotangent=small_cotangent,
     random=_random,
     torch=recurrent("RNN"),
+    saturates=True,
 )
