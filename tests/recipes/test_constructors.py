@@ -9,19 +9,11 @@ import pytest
 
 from handgrad.layers import OpLayer
 from handgrad.ops import standardize
-from handgrad.recipes.constructors import CLASSES, KEYS, constructed, keys_of
+from handgrad.recipes.constructors import CLASSES, constructed, keys_of
 from handgrad.recipes.schema import Flag, Integer, Number
+from tests.layers.cases import from_recipe
 
-#: A value for every key that has to be given.
-REQUIRED = {
-    "alpha": 0.5,
-    "channels": 4,
-    "features": 4,
-    "hidden_size": 4,
-    "kernel_size": 2,
-    "name": "relu",
-}
-IMAGE, SEQUENCE = (3, 6, 6), (5, 4)
+SEQUENCE = (5, 4)
 
 
 class Grouped(OpLayer):
@@ -45,14 +37,12 @@ class Grouped(OpLayer):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_type_is_made_from_what_is_required(name: str) -> None:
-    settings = {key: REQUIRED[key] for key, each in KEYS[name].items() if each.required}
-    images = name.endswith("2d") or name in ("batch_norm", "flatten")
-    shape = IMAGE if images else SEQUENCE
-    layer = constructed(name, settings, shape, np.random.default_rng(0))
+    case = from_recipe(name, np.float32)
+    layer = case.make(np.random.default_rng(0))
     assert type(layer) is CLASSES[name]
-    x = np.ones((2, *shape), np.float32)
-    y, _ = layer.forward_y(x)
-    assert y.shape == (2, *layer.output_shape(shape))
+    y, _ = layer.forward_y(case.batch().astype(np.float32))
+    assert y.shape == (2, *layer.output_shape(case.shape[1:]))
+    assert {array.dtype for array in layer.parameters.values()} <= {np.dtype(np.float32)}
 
 
 def test_keys_of_a_new_layer_follow_from_its_constructor() -> None:
