@@ -37,7 +37,7 @@ class Kernel(NamedTuple):
 @functools.cache
 def kernel_of(stem: str) -> Kernel | None:
     """The kernel of op `stem`; None where there is none or no native code."""
-    if kernels.native is None or stem in kernels.PENDING:
+    if not kernels.has(stem):
         return None
     module = import_module(f"handgrad.kernels.{stem}")
     views = getattr(module, "STRIDED", False)
