@@ -30,16 +30,16 @@ from rich.table import Table
 
 from handgrad import trees
 from handgrad.checking import CheckReport, check
-from handgrad.checking.samples import (
+from handgrad.checking.trial import leaves, like_nested, random_like
+from handgrad.dispatch import engine
+from handgrad.ops import OPS
+from handgrad.ops.samples import (
     Sample,
     forward_arguments,
     gradient_names,
     random_sample,
     samples,
 )
-from handgrad.checking.trial import leaves, like_nested, random_like
-from handgrad.dispatch import engine
-from handgrad.ops import OPS
 
 SEED: Final = 1234
 #: Random samples on which a mutant must equal the original to count as the same function.

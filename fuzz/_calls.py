@@ -17,9 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from fuzz._operands import Operand, random_layout, sprinkle
-from handgrad.checking import samples
-from handgrad.checking.samples import Seed
-from handgrad.ops import OPS
+from handgrad.ops import OPS, samples
+from handgrad.ops.samples import Seed
 
 _SIZES: Final = (0, 0, 0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 65)
 _ANNOTATION: Final = re.compile(r"\[\s*Array,\s*['\"]([^'\"]*)['\"]\s*\]")
@@ -172,7 +171,7 @@ def _keep_indices_in_range(call: Call) -> None:
 def draw_call(rng: np.random.Generator, op: str | None = None) -> Call:
     """A call with random sizes, settings, values and layouts."""
     op = NAMES[int(rng.integers(len(NAMES)))] if op is None else op
-    table = samples._of(op)
+    table = samples.op_samples(op)
     if rng.random() < 0.25:
         row = table.rows[int(rng.integers(len(table.rows)))]
     else:

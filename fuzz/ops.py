@@ -27,8 +27,8 @@ from fuzz._judge import (
 from fuzz._operands import Operand, evaluated, junk, random_layout, sprinkle
 from fuzz.harness import Case, Fault
 from handgrad import kernels
-from handgrad.checking.samples import gradient_names
 from handgrad.errors import HandgradError
+from handgrad.ops.samples import gradient_names
 
 PATIENCE = 10.0
 MEMORY = 1024

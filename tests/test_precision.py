@@ -21,7 +21,7 @@ from handgrad.losses import CrossEntropy
 from handgrad.ops import conv2d, dense, linear, matmul
 from handgrad.optimizers import Adam
 from handgrad.training import Trainer
-from tests.op_cases import CASES, Case, each
+from tests.ops.cases import CASES, Case, each
 from tests.tolerances import assert_close
 
 UNIT = "none" if kernels.native is None else kernels.native.bf16_unit
@@ -254,7 +254,7 @@ def test_same_bits_with_1_2_and_4_threads(bf16: None) -> None:
 
 
 @needs_unit
-@each([case for case in CONVOLUTIONS if case.large])
+@each([case for case in CONVOLUTIONS if case.row.large])
 def test_convolutions_have_the_same_bits_with_1_2_and_4_threads(case: Case, bf16: None) -> None:
     before = hg.get_threads()
     results = set()

@@ -11,9 +11,9 @@ import pytest
 
 import handgrad as hg
 from handgrad import trees
-from handgrad.checking.samples import forward_arguments, samples
 from handgrad.checking.trial import random_like
 from handgrad.layers import Layer
+from handgrad.ops.samples import forward_arguments, samples
 
 OPS = ("rnn", "leaky_rnn", "lstm", "gru")
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from handgrad import ops
-from handgrad.checking import samples
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import derive
 from handgrad.derivation.equations.execution import Subject
@@ -14,6 +13,7 @@ from handgrad.derivation.formulas.formula import Number, Symbol
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.formulas.typst import to_typst
 from handgrad.errors import ArgumentError
+from handgrad.ops import samples
 from handgrad.trees import evaluate
 from tests.derivation.formulas import indices, letters
 

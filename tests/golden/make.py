@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.op_cases import CASES, EQUIVALENTS, Arrays, Case, leaves, mapped
+from tests.ops.cases import CASES, Arrays, Case, leaves, mapped
 
 FILE = Path(__file__).with_name("ops.npz")
 MOST = 96
@@ -28,7 +28,8 @@ def sample(array: Any) -> np.ndarray:
 
 def fingerprint(arrays: Arrays) -> float:
     """Tells whether the generator still makes the inputs that the golden file was made from."""
-    return float(sum(np.sum(np.cos(array.astype(np.float64))) for array in arrays.values()))
+    finite = (np.nan_to_num(array.astype(np.float64)) for array in arrays.values())
+    return float(sum(np.sum(np.cos(array)) for array in finite))
 
 
 def in_torch(case: Case, dtype: Any = np.float64) -> tuple[Any, dict[str, Any]]:
@@ -37,7 +38,7 @@ def in_torch(case: Case, dtype: Any = np.float64) -> tuple[Any, dict[str, Any]]:
 
     tensors = {name: torch.tensor(array) for name, array in case.arrays(dtype).items()}
     inputs = [tensors[name].requires_grad_() for name in case.differentiable]
-    y = EQUIVALENTS[case.op].torch(torch.nn.functional, tensors, case.options)
+    y = case.samples.torch(torch.nn.functional, tensors, case.options)
     dy = mapped(torch.tensor, case.random_like(y, "cotangent", dtype))
     depending = [each for each in zip(leaves(y), leaves(dy), strict=True) if each[0].requires_grad]
     outputs, cotangents = zip(*depending, strict=True)
@@ -51,7 +52,7 @@ def in_torch(case: Case, dtype: Any = np.float64) -> tuple[Any, dict[str, Any]]:
 def main() -> None:
     golden = {}
     for case in CASES:
-        if case.not_in_torch:
+        if case.row.not_in_torch:
             continue
         y, gradients = in_torch(case)
         values = (*leaves(y), *gradients.values())

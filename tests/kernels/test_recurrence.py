@@ -14,7 +14,7 @@ from handgrad import kernels
 from handgrad.dispatch import SKIP, engine
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops import gru, leaky_rnn, lstm, rnn
-from tests.op_cases import leaves, mapped
+from tests.ops.cases import leaves, mapped
 from tests.tolerances import assert_close
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason=kernels.reason)

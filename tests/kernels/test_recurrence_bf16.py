@@ -17,7 +17,7 @@ from tests.kernels.test_recurrence import (
     settings,
     thread_count,
 )
-from tests.op_cases import leaves, mapped
+from tests.ops.cases import leaves, mapped
 from tests.test_precision import bf16, needs_unit, rounded
 from tests.tolerances import assert_close
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from handgrad.errors import HandgradError
 from handgrad.layers import (
     GRU,
     LSTM,
@@ -37,7 +40,10 @@ from handgrad.layers import (
     Standardize,
     TransformerBlock,
     TransformerEncoder,
+    walk,
 )
+from handgrad.recipes.constructors import CLASSES, KEYS, constructed
+from handgrad.recipes.schema import Number, Text
 
 F64 = np.float64
 
@@ -55,6 +61,23 @@ class Case(NamedTuple):
         if self.tokens:
             return rng.integers(0, 7, self.shape)
         return rng.standard_normal(self.shape)
+
+
+def from_recipe(name: str, dtype: Any = F64) -> Case:
+    """The layer that a recipe makes of nothing but what it has to say, on sequences or images."""
+    values: dict[type, Any] = {Number: 0.5, Text: "relu"}
+    settings = {
+        key: values.get(type(each.kind), 2) for key, each in KEYS[name].items() if each.required
+    }
+
+    def make(shape: tuple[int, ...], rng: np.random.Generator) -> Layer:
+        return constructed(name, {**settings, "dtype": dtype}, shape, rng)
+
+    for shape in ((5, 4), (4, 6, 6)):
+        with suppress(HandgradError):
+            make(shape, np.random.default_rng(0)).output_shape(shape)
+            return Case(f"{name}-from-recipe", partial(make, shape), (2, *shape))
+    raise AssertionError(f"{name}: a layer of neither sequences nor images")
 
 
 def _convnet(rng: np.random.Generator) -> Layer:
@@ -239,3 +262,5 @@ CASES = [
     ),
     Case("empty-sequential", lambda rng: Sequential(), (2, 3)),
 ]
+_SHOWN = {type(each) for case in CASES for _, each in walk(case.make(np.random.default_rng(0)))}
+CASES += [from_recipe(name) for name, layer in CLASSES.items() if layer not in _SHOWN]

@@ -11,7 +11,7 @@ import pytest
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import GRU, LSTM, RNN, Dense, LastStep, LeakyRNN, Sequential
 from handgrad.layers.recurrent import Recurrent
-from tests.op_cases import leaves, mapped
+from tests.ops.cases import leaves, mapped
 from tests.tolerances import assert_close
 
 F64 = np.float64

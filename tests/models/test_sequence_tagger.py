@@ -11,7 +11,7 @@ import handgrad as hg
 from handgrad.errors import HandgradError
 from handgrad.models.sequence_tagger import SequenceTagger
 from tests.layers.gradients import check_destinations, check_gradients
-from tests.op_cases import leaves, mapped
+from tests.ops.cases import leaves, mapped
 from tests.tolerances import assert_close
 
 F64 = np.float64

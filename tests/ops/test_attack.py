@@ -17,7 +17,7 @@ import pytest
 from handgrad import kernels, ops
 from handgrad.dispatch import SKIP, engine
 from handgrad.errors import ArgumentError, HandgradError, ShapeError
-from tests.op_cases import SMALL_CASES, Arrays, Case, each, leaves, mapped
+from tests.ops.cases import SMALL_CASES, UNMASKED_CASES, Arrays, Case, each, leaves, mapped
 
 
 def _values(case: Case) -> int:
@@ -26,17 +26,6 @@ def _values(case: Case) -> int:
 
 #: The small case of every op with the most values.
 ONE_PER_OP: Final = tuple({case.op: case for case in sorted(SMALL_CASES, key=_values)}.values())
-
-
-#: Ops whose places of NaN and infinity are compared here; the others' in test_extreme_values.
-CALM: Final = frozenset(
-    {
-        *("matmul", "linear", "dense", "relu", "leaky_relu", "sigmoid", "tanh", "gelu", "silu"),
-        *("softmax", "layer_norm", "rms_norm", "batch_norm", "standardize", "dropout", "embedding"),
-        *("positional_encoding", "rotary"),
-        *("cross_entropy", "squared_error", "binary_cross_entropy"),
-    }
-)
 
 
 class Stranger:
@@ -421,12 +410,10 @@ def test_outputs_that_a_cache_shares_are_read_only(case: Case, on_engine: str) -
 
 #: Values at the edges of the float types; sums of the huge ones overflow, in an order's own way.
 EDGES: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e-45, -1e-40, 1e-20, 89.0, -746.0)
-#: Inputs in which `tests.tolerances.NON_FINITE` allows a difference.
-LEFT_ALONE: Final = {("batch_norm", "gamma"), ("cross_entropy", "weight")}
 
 
 def with_edges(case: Case, name: str, array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    if array.dtype.kind != "f" or (case.op, name) in LEFT_ALONE:
+    if array.dtype.kind != "f" or name in case.samples.open_nonfinite:
         return array
     edges = rng.choice(np.array(EDGES), array.shape).astype(array.dtype)
     return np.where(rng.random(array.shape) < 0.1, edges, array)
@@ -444,7 +431,7 @@ def assert_same_places(found: Any, right: Any, name: str) -> None:
 
 @pytest.mark.skipif(kernels.native is None, reason="nothing to compare with")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@each([case for case in SMALL_CASES if case.op in CALM])
+@each([case for case in UNMASKED_CASES if not case.samples.saturates])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_nan_and_infinity_come_out_where_the_reference_has_them(case: Case, dtype: Any) -> None:
     rng = np.random.default_rng(22)

@@ -11,7 +11,17 @@ import handgrad as hg
 from handgrad.dispatch import SKIP
 from handgrad.errors import ShapeError
 from handgrad.ops import dense
-from tests.op_cases import CASES, SMALL_CASES, Arrays, Case, each, leaves, mapped, named_outputs
+from tests.ops.cases import (
+    CASES,
+    ORDINARY_CASES,
+    SMALL_CASES,
+    Arrays,
+    Case,
+    each,
+    leaves,
+    mapped,
+    named_outputs,
+)
 from tests.tolerances import assert_close
 
 
@@ -162,7 +172,7 @@ LAYOUTS = (column_major, every_other, backwards, unaligned)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
-@each(SMALL_CASES)
+@each([case for case in ORDINARY_CASES if not case.row.large])
 def test_memory_layout_makes_no_difference(case: Case, layout: Any, on_engine: str) -> None:
     def laid_out(arrays: Arrays) -> Arrays:
         return {name: layout(array) if array.ndim else array for name, array in arrays.items()}
@@ -177,7 +187,7 @@ def test_memory_layout_makes_no_difference(case: Case, layout: Any, on_engine: s
     _assert_same(found, expected, on_engine)
 
 
-@each(SMALL_CASES)
+@each([case for case in ORDINARY_CASES if not case.row.large])
 def test_a_broadcast_cotangent_is_read_as_it_is(case: Case, on_engine: str) -> None:
     y, cache = case.forward(case.arrays())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 from handgrad import kernels
 from handgrad.dispatch import engine, set_engine
 from handgrad.errors import ArgumentError, EngineError, ShapeError
-from handgrad.ops import OPS, linear, relu
+from handgrad.ops import linear, relu
+from tests.ops.cases import CASES, Case, each
 
 RNG = np.random.default_rng(0)
 
@@ -225,9 +228,32 @@ def test_a_wrong_value_is_refused(op: str, args: Any, kwargs: Any) -> None:
     assert_one_sentence(str(caught.value), op)
 
 
-def test_every_op_that_checks_its_input_is_tried() -> None:
-    checking = {op for op in OPS if hasattr(import_module(f"handgrad.ops.{op}"), "validate")}
-    assert checking == {op for op, _, _ in (*WRONG_SHAPES, *WRONG_VALUES)}
+def _with_another_axis(case: Case) -> Iterator[dict[str, np.ndarray]]:
+    """The arrays of a case, one of them at a time with nine axes."""
+    arrays = case.arrays()
+    for name, array in arrays.items():
+        yield arrays | {name: array.reshape((1,) * (9 - array.ndim) + array.shape)}
+
+
+@each([case for case in CASES if case.label == "usual" and hasattr(case.module, "validate")])
+def test_every_op_that_checks_its_input_names_what_is_wrong(case: Case) -> None:
+    refused = []
+    for arrays in _with_another_axis(case):
+        try:
+            case.forward(arrays)
+        except ShapeError as error:
+            refused.append(str(error))
+    for given in (0, -1, 2.5, "wrong"):
+        for name in set(inspect.signature(case.module.forward).parameters) - set(case.arrays()):
+            bound = case.arguments(case.arrays())
+            bound.arguments[name] = given
+            try:
+                case.module.forward(*bound.args, **bound.kwargs)
+            except ArgumentError as error:
+                refused.append(str(error))
+    assert refused
+    for message in refused:
+        assert_one_sentence(message, case.op)
 
 
 @pytest.mark.skipif(kernels.native is None, reason="the reference raises what NumPy raises")

@@ -1,8 +1,9 @@
 """Kernels beside references where values are NaN, infinite, subnormal or huge: NaN at the same
 places, infinities too, and the rest as near as values of one type can be.
 
-Left out is what the docstrings leave open: weights of convolutions, whose products with the zeros
-of the padding one engine makes and the other does not, and pairs that attention masks.
+Left out is what the docstrings leave open: the `open_nonfinite` inputs of an op, such as the weight
+of a convolution, whose products with the zeros of the padding one engine makes and the other does
+not, and pairs that attention masks.
 """
 
 from __future__ import annotations
@@ -15,20 +16,10 @@ import pytest
 
 from handgrad import kernels
 from handgrad.dispatch import engine
-from tests.op_cases import SMALL_CASES, Case, each, leaves
+from tests.ops.cases import UNMASKED_CASES, Case, each, leaves
 
-_CONVOLUTIONS: Final = ("conv1d", "conv2d", "conv_transpose2d")
-_POOLINGS: Final = ("max_pool2d", "avg_pool2d")
-_RECURRENCES: Final = ("rnn", "lstm", "gru", "leaky_rnn")
-_ATTENTIONS: Final = ("attention", "additive_attention", "cosine_attention")
-_MASKING: Final = {"mask", "lengths", "causal", "dropout_p"}
-
-CASES: Final = [
-    case
-    for case in SMALL_CASES
-    if case.op in (*_CONVOLUTIONS, *_POOLINGS, *_RECURRENCES)
-    or (case.op in _ATTENTIONS and not _MASKING & {*case.makers, *case.options})
-]
+#: Where one −∞ among the biases masks a whole row.
+_ROW_BIASES: Final = ("attention-bias-of-heads",)
 
 
 def _sprinkled(array: np.ndarray, rng: np.random.Generator, extremes: list[float]) -> np.ndarray:
@@ -46,17 +37,17 @@ def _kinds(array: Any) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("kind", ["nan", "infinite", "tiny"])
-@each(CASES)
+@each(UNMASKED_CASES)
 def test_extremes_are_passed_on_alike(case: Case, kind: str, dtype: Any) -> None:
     if kernels.native is None:
         pytest.skip(kernels.reason)
     rng = np.random.default_rng(crc32(f"{case.id}/{kind}".encode()))
     tiny = float(np.finfo(dtype).smallest_subnormal)
     extremes = {"nan": [np.nan], "infinite": [np.inf, -np.inf, np.nan], "tiny": [tiny, -tiny, -0.0]}
-    spared = {"weight"} if case.op in _CONVOLUTIONS else set()
+    spared = ("bias",) if case.id in _ROW_BIASES else case.samples.open_nonfinite
     arrays = {
         name: _sprinkled(array, rng, extremes[kind])
-        if array.dtype == dtype and name not in spared | {"alpha"}
+        if array.dtype == dtype and name not in spared
         else array
         for name, array in case.arrays(dtype).items()
     }

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from handgrad.dispatch import engine
-from tests.op_cases import CASES, Case, each, mapped, named_outputs
+from tests.ops.cases import ORDINARY_CASES, Case, each, mapped, named_outputs
 from tests.tolerances import assert_close
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@each(CASES)
+@each(ORDINARY_CASES)
 def test_kernel_equals_reference(case: Case, dtype: Any, on_kernels: None) -> None:
     arrays = case.arrays(dtype)
     y, cache = case.forward(arrays)

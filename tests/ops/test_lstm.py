@@ -9,7 +9,7 @@ import pytest
 
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops import lstm
-from tests.op_cases import SMALL_CASES, Case, each, leaves
+from tests.ops.cases import SMALL_CASES, Case, each, leaves
 from tests.tolerances import assert_close
 
 CASES = [case for case in SMALL_CASES if case.op == "lstm"]

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 from handgrad.ops import OPS
-from tests.op_cases import SMALL_CASES, Case, each
+from tests.ops.cases import SMALL_CASES, Case, each
 
 jaxtyping = pytest.importorskip("jaxtyping")
 
@@ -49,7 +49,7 @@ def parts(hint: Any, number: int) -> tuple[Any, ...]:
     return get_args(hint) if number > 1 else (hint,)
 
 
-@each([case for case in SMALL_CASES if not case.not_annotated])
+@each([case for case in SMALL_CASES if not case.row.not_annotated])
 def test_annotations_are_the_shapes(case: Case, on_engine: str) -> None:
     forward, backward = case.module.forward, case.module.backward
     arguments = case.arguments(case.arrays())
@@ -70,4 +70,4 @@ def test_annotations_are_the_shapes(case: Case, on_engine: str) -> None:
 
 
 def test_every_op_has_an_annotated_case() -> None:
-    assert {case.op for case in SMALL_CASES if not case.not_annotated} == set(OPS)
+    assert {case.op for case in SMALL_CASES if not case.row.not_annotated} == set(OPS)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.ops.activation import ACTIVATIONS
 
 SMALLEST = {np.float32: 1.2e-38, np.float64: 2.3e-308}
-ACTIVATIONS = ["relu", "leaky_relu", "sigmoid", "tanh", "gelu", "silu", "softmax"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("name", [*ACTIVATIONS[1:], "softmax"])
 def test_kernels_are_within_one_subnormal_of_the_reference(name: str, dtype: type) -> None:
     rng = np.random.default_rng(5)
     tiny = dtype(SMALLEST[dtype])

@@ -12,7 +12,7 @@ import pytest
 
 import handgrad
 from handgrad import kernels
-from tests.op_cases import CASES, Case, each, leaves
+from tests.ops.cases import CASES, Case, each, leaves
 
 
 @pytest.fixture

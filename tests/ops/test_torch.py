@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.golden.make import FILE, fingerprint, in_torch, sample
-from tests.op_cases import CASES, Case, each, named_outputs
+from tests.ops.cases import ORDINARY_CASES, Case, each, named_outputs
 from tests.tolerances import assert_close
 
-IN_TORCH = [case for case in CASES if not case.not_in_torch]
+IN_TORCH = [case for case in ORDINARY_CASES if not case.row.not_in_torch]
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handgrad.checking.samples import forward_arguments, samples
 from handgrad.ops import OPS
+from handgrad.ops.samples import forward_arguments, samples
 from handgrad.program import Node, Program, mapped, rerun, trace
 
 

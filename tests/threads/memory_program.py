@@ -22,7 +22,7 @@ import handgrad as hg
 from handgrad import ops
 from handgrad.models.attention_decoder import AttentionDecoder
 from handgrad.training.step import TrainingStep
-from tests.op_cases import leaves
+from tests.ops.cases import leaves
 
 Call = Callable[[], bytes]
 

@@ -11,7 +11,7 @@ import pytest
 from handgrad import trees
 from handgrad.dispatch import engine
 from handgrad.ops import OPS
-from tests.op_cases import CASES, Case, each
+from tests.ops.cases import CASES, Case, each
 
 
 def _flat(value: Any) -> Iterator[Any]:
@@ -32,7 +32,7 @@ def _assert_same_bits(actual: Any, expected: Any) -> None:
             np.testing.assert_equal(ours, theirs)
 
 
-@each([case for case in CASES if not case.large])
+@each([case for case in CASES if not case.row.large])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_tree_is_the_op(case: Case, dtype: str) -> None:
     forward, backward = trees.read(case.module.forward), trees.read(case.module.backward)

@@ -8,7 +8,7 @@ import pytest
 from handgrad import trees
 from handgrad.dispatch import engine
 from handgrad.ops import layer_norm
-from tests.op_cases import CASES, Case, each
+from tests.ops.cases import ORDINARY_CASES, Case, each
 from tests.tolerances import assert_close
 
 
@@ -20,7 +20,7 @@ def _trace(case: Case) -> trees.Trace:
     return trees.trace(trees.read(case.module.backward), dy, cache)
 
 
-@each([case for case in CASES if not case.large])
+@each([case for case in ORDINARY_CASES if not case.row.large])
 @pytest.mark.parametrize("depth", [1, 3])
 def test_terms_add_up(case: Case, depth: int) -> None:
     run = _trace(case)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.samples import gradient_names
 from handgrad.checking.trial import leaves, same_outputs
 from handgrad.dispatch import engine
 from handgrad.ops import OPS
+from handgrad.ops.samples import gradient_names
 from handgrad.pair import Pair
 
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.samples import samples
 from handgrad.checking.trial import leaves, like_nested
+from handgrad.ops.samples import samples
 from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]

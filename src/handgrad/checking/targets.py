@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from handgrad import interop
-from handgrad.checking.samples import Seed, gradient_names
 from handgrad.checking.trial import leaves
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
@@ -23,6 +22,7 @@ from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.layers.flat import FlatArrays
 from handgrad.ops import OPS
+from handgrad.ops.samples import Seed, gradient_names
 from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]

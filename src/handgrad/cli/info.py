@@ -49,10 +49,7 @@ def _engine() -> str:
     asked = get_engine()
     if kernels.native is None:
         return f"reference, because {kernels.reason}"
-    if asked == "reference":
-        return "reference, as asked"
-    pending = ", ".join(sorted(kernels.PENDING))
-    return "kernels" + (f"; reference for {pending}" if pending and asked == "auto" else "")
+    return "reference, as asked" if asked == "reference" else "kernels"
 
 
 def _version(library: str) -> str:

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking import samples
-from handgrad.checking.samples import Sample
 from handgrad.derivation import docstrings
 from handgrad.derivation.docstrings import DocString
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.execution import Subject, gradients_of, output, path
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
+from handgrad.ops import samples
+from handgrad.ops.samples import Sample
 from handgrad.trees import read
 
 #: Samples of these kinds take no path of their own.

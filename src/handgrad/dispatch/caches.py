@@ -22,7 +22,7 @@ seal_of: Final[Any] = getattr(kernels.native, "seal_of", None)
 @functools.cache
 def kernel_of(op: str) -> KernelSpec | None:
     """The kernel of an op; None where there is none or no native code."""
-    if kernels.native is None or op in kernels.PENDING:
+    if not kernels.has(op):
         return None
     found: KernelSpec = import_module(f"handgrad.kernels.{op}").SPEC
     return found

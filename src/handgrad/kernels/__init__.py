@@ -19,9 +19,6 @@ from typing import Any, Final
 from handgrad.errors import EngineError
 from handgrad.kernels.loading import compiled_module, foreign_modules
 
-#: Ops whose kernel is still to come. Tests fail when an op is neither here nor has a kernel.
-PENDING: Final[frozenset[str]] = frozenset()
-
 #: Instruction sets from best to plainest, as `HANDGRAD_ISA` names them, with their modules.
 INSTRUCTION_SETS: Final = {
     "x86-64-v4": "_native_x86_64_v4",
@@ -99,6 +96,12 @@ native, instruction_set, supported, reason = _load()
 
 #: `invalidate_capture(reason)`: the capture that is active on this thread, if any, is not replayed.
 invalidate_capture: Final[Any] = getattr(native, "invalidate_capture", lambda reason: None)
+
+
+def has(op: str) -> bool:
+    """Whether there are kernels, and one of this name among them."""
+    return native is not None and find_spec(f"{__name__}.{op}") is not None
+
 
 if native is None and os.environ.get("HANDGRAD_ENGINE") != "reference":
     # Of no line of a user's: names of handgrad are loaded when they are first used.

@@ -1,115 +1,20 @@
-"""The mathematics: one module per op, `forward` directly above `backward`."""
+"""The mathematics: one module per op, `forward` directly above `backward`.
+
+Every module of this package that has a `forward` is an op; the others are what ops share.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
-from handgrad.ops import (
-    additive_attention,
-    attention,
-    avg_pool2d,
-    batch_norm,
-    binary_cross_entropy,
-    conv1d,
-    conv2d,
-    conv_transpose2d,
-    cosine_attention,
-    cross_entropy,
-    dense,
-    dropout,
-    embedding,
-    gelu,
-    gru,
-    layer_norm,
-    leaky_relu,
-    leaky_rnn,
-    linear,
-    lstm,
-    matmul,
-    max_pool2d,
-    positional_encoding,
-    relu,
-    rms_norm,
-    rnn,
-    rotary,
-    sigmoid,
-    silu,
-    softmax,
-    squared_error,
-    standardize,
-    tanh,
-)
+_MODULES: Final = {
+    found.name: import_module(f"{__name__}.{found.name}")
+    for found in iter_modules(__path__)
+    if not found.ispkg
+}
 
 #: The name of every op, each a module of this package and of `handgrad.kernels`.
-OPS: Final = (
-    "additive_attention",
-    "attention",
-    "avg_pool2d",
-    "batch_norm",
-    "binary_cross_entropy",
-    "conv1d",
-    "conv2d",
-    "conv_transpose2d",
-    "cosine_attention",
-    "cross_entropy",
-    "dense",
-    "dropout",
-    "embedding",
-    "gelu",
-    "gru",
-    "layer_norm",
-    "leaky_relu",
-    "leaky_rnn",
-    "linear",
-    "lstm",
-    "matmul",
-    "max_pool2d",
-    "positional_encoding",
-    "relu",
-    "rms_norm",
-    "rnn",
-    "rotary",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "squared_error",
-    "standardize",
-    "tanh",
-)
-
-__all__ = [
-    "OPS",
-    "additive_attention",
-    "attention",
-    "avg_pool2d",
-    "batch_norm",
-    "binary_cross_entropy",
-    "conv1d",
-    "conv2d",
-    "conv_transpose2d",
-    "cosine_attention",
-    "cross_entropy",
-    "dense",
-    "dropout",
-    "embedding",
-    "gelu",
-    "gru",
-    "layer_norm",
-    "leaky_relu",
-    "leaky_rnn",
-    "linear",
-    "lstm",
-    "matmul",
-    "max_pool2d",
-    "positional_encoding",
-    "relu",
-    "rms_norm",
-    "rnn",
-    "rotary",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "squared_error",
-    "standardize",
-    "tanh",
-]
+OPS: Final = tuple(name for name, module in _MODULES.items() if hasattr(module, "forward"))
+__all__ = ["OPS", *OPS]

@@ -13,15 +13,14 @@ from handgrad.models.sequence_classifier import POOLINGS
 from handgrad.models.sequence_tagger import CELLS
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.rnn import NONLINEARITIES
+from handgrad.recipes.constructors import INITIALIZER, KEYS
 from handgrad.recipes.schema import (
-    Either,
     Flag,
     Integer,
     Key,
     Keys,
     Number,
     Several,
-    Size,
     Tables,
     Text,
 )
@@ -30,10 +29,6 @@ _COUNT: Final = Integer(1)
 _RATE: Final = Number(0, below=1)
 _NOT_NEGATIVE: Final = Number(0)
 _POSITIVE: Final = Number(above=0)
-_INITIALIZER: Final = Text(
-    ("he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "truncated_normal", "orthogonal")
-)
-
 SECTIONS: Final = ("data", "model", "loss", "optimizer", "schedule", "augmentation", "training")
 #: What every [data] has.
 _DATA: Final[Keys] = {"name": Key(Text(), required=True), "path": Key(Text())}
@@ -110,59 +105,8 @@ TRAINING: Final = {
     "early_stopping": Key(_COUNT),
 }
 
-_CONVOLUTION: Final[Keys] = {
-    "channels": Key(_COUNT, required=True),
-    "kernel_size": Key(Size(1), required=True),
-    "stride": Key(Size(1)),
-    "padding": Key(Size(0)),
-    "dilation": Key(Size(1)),
-    "groups": Key(_COUNT),
-    "bias": Key(Flag()),
-}
-_RECURRENT: Final[Keys] = {
-    "hidden_size": Key(_COUNT, required=True),
-    "num_layers": Key(_COUNT),
-    "bidirectional": Key(Flag()),
-    "dropout": Key(Number(0, 1)),
-    "bias": Key(Flag()),
-}
-_FIRST: Final[Keys] = {"activation": Key(Text(ACTIVATIONS)), "initializer": Key(_INITIALIZER)}
-_WINDOW: Final[Keys] = {"stride": Key(Size(1)), "padding": Key(Size(0))}
 LAYERS: Final[dict[str, Keys]] = {
-    "dense": {"features": Key(_COUNT, required=True), "bias": Key(Flag()), **_FIRST},
-    "conv1d": {**_CONVOLUTION, **_FIRST},
-    "conv2d": {**_CONVOLUTION, **_FIRST},
-    "conv_transpose2d": {
-        **_CONVOLUTION,
-        "output_padding": Key(Size(0)),
-        "initializer": Key(_INITIALIZER),
-    },
-    "max_pool2d": {
-        "kernel_size": Key(Size(1), required=True),
-        **_WINDOW,
-        "dilation": Key(Size(1)),
-    },
-    "avg_pool2d": {
-        "kernel_size": Key(Either(Size(1), Text(("global",))), required=True),
-        **_WINDOW,
-        "count_include_pad": Key(Flag()),
-    },
-    "rnn": {**_RECURRENT, "nonlinearity": Key(Text(NONLINEARITIES))},
-    "leaky_rnn": {**_RECURRENT, "alpha": Key(Number(0, 1), required=True)},
-    "lstm": {**_RECURRENT, "proj_size": Key(_COUNT), "forget_bias": Key(Number(None))},
-    "gru": _RECURRENT,
-    "last_step": {"bidirectional": Key(Flag())},
-    "flatten": {},
-    "batch_norm": {
-        "momentum": Key(Number(0, 1)),
-        "eps": Key(_NOT_NEGATIVE),
-        "activation": Key(Text(ACTIVATIONS)),
-    },
-    "layer_norm": {"eps": Key(_NOT_NEGATIVE)},
-    "rms_norm": {"eps": Key(_NOT_NEGATIVE)},
-    "standardize": {"eps": Key(_NOT_NEGATIVE)},
-    "dropout": {"p": Key(Number(0, 1), required=True)},
-    "activation": {"name": Key(Text(ACTIVATIONS[1:]), required=True)},
+    **KEYS,
     "residual": {"layers": Key(Tables(), required=True), "projection": Key(Tables())},
 }
 MODELS: Final[dict[str, Keys]] = {
@@ -183,12 +127,12 @@ MODELS: Final[dict[str, Keys]] = {
         "d1": Key(_COUNT, required=True),
         "d2": Key(_COUNT, required=True),
         "standardize": Key(Text(("example", "none"))),
-        "initializer": Key(_INITIALIZER),
+        "initializer": Key(INITIALIZER),
     },
     "two_layer_net": {
         "hidden": Key(_COUNT, required=True),
         "standardize": Key(Text(("example", "none"))),
-        "initializer": Key(_INITIALIZER),
+        "initializer": Key(INITIALIZER),
     },
     "seq2seq": {
         "embedding": Key(_COUNT, required=True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from handgrad import initializers, layers
 from handgrad.errors import HandgradError, RecipeError
 from handgrad.layers import Layer
+from handgrad.recipes.constructors import constructed
 from handgrad.recipes.recipe import Layers, Typed
 
 Shape = tuple[int, ...]
@@ -87,56 +87,6 @@ def _layer(part: Typed, shape: Shape, rng: np.random.Generator) -> Layer:
     if "initializer" in settings:
         settings["initializer"] = getattr(initializers, settings["initializer"])
     try:
-        return _MAKERS[part.type](settings, shape, rng)
+        return constructed(part.type, settings, shape, rng)
     except HandgradError as error:
         raise RecipeError(f"{part.path}: {error}") from None
-
-
-def _dense(settings: dict[str, Any], shape: Shape, rng: np.random.Generator) -> Layer:
-    return layers.Dense(shape[-1], settings.pop("features"), rng=rng, **settings)
-
-
-def _convolution(
-    kind: Callable[..., Layer],
-) -> Callable[[dict[str, Any], Shape, np.random.Generator], Layer]:
-    def make(settings: dict[str, Any], shape: Shape, rng: np.random.Generator) -> Layer:
-        channels, kernel_size = settings.pop("channels"), settings.pop("kernel_size")
-        return kind(shape[0], channels, kernel_size, rng=rng, **settings)
-
-    return make
-
-
-def _recurrent(
-    kind: Callable[..., Layer],
-) -> Callable[[dict[str, Any], Shape, np.random.Generator], Layer]:
-    def make(settings: dict[str, Any], shape: Shape, rng: np.random.Generator) -> Layer:
-        return kind(shape[1], settings.pop("hidden_size"), rng=rng.spawn(1)[0], **settings)
-
-    return make
-
-
-def _standardize(settings: dict[str, Any], shape: Shape, rng: np.random.Generator) -> Layer:
-    """Over the whole example, whatever its axes."""
-    return layers.Standardize(tuple(range(-len(shape), 0)), **settings)
-
-
-_MAKERS: Final[dict[str, Callable[[dict[str, Any], Shape, np.random.Generator], Layer]]] = {
-    "dense": _dense,
-    "conv1d": _convolution(layers.Conv1d),
-    "conv2d": _convolution(layers.Conv2d),
-    "conv_transpose2d": _convolution(layers.ConvTranspose2d),
-    "max_pool2d": lambda settings, shape, rng: layers.MaxPool2d(**settings),
-    "avg_pool2d": lambda settings, shape, rng: layers.AvgPool2d(**settings),
-    "rnn": _recurrent(layers.RNN),
-    "leaky_rnn": _recurrent(layers.LeakyRNN),
-    "lstm": _recurrent(layers.LSTM),
-    "gru": _recurrent(layers.GRU),
-    "last_step": lambda settings, shape, rng: layers.LastStep(**settings),
-    "flatten": lambda settings, shape, rng: layers.Flatten(),
-    "batch_norm": lambda settings, shape, rng: layers.BatchNorm(shape[0], **settings),
-    "layer_norm": lambda settings, shape, rng: layers.LayerNorm(shape[-1], **settings),
-    "rms_norm": lambda settings, shape, rng: layers.RMSNorm(shape[-1], **settings),
-    "standardize": _standardize,
-    "dropout": lambda settings, shape, rng: layers.Dropout(rng=rng.spawn(1)[0], **settings),
-    "activation": lambda settings, shape, rng: layers.Activation(**settings),
-}
