@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from handgrad.products import matmul
     from handgrad.training import Trainer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CNN",
