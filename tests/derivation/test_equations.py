@@ -56,6 +56,7 @@ def written(equations: tuple) -> list[str]:
     return [f"{to_latex(each.left)} = {to_latex(each.right)}" for each in equations]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ops.OPS)
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_every_op_is_written_for_every_sample(op):

@@ -59,6 +59,7 @@ def equations(blocks) -> list[str]:
     return [to_latex(block.formula) for block in blocks if isinstance(block, Equation)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("numbers", [False, True])
 def test_every_op_has_notes_in_every_format(op, numbers):
