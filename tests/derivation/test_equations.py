@@ -74,6 +74,7 @@ def test_every_op_is_written_for_every_sample(op):
                 assert not unknown, f"{op}: {to_latex(side)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ops.OPS)
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_what_is_written_is_what_runs(op):

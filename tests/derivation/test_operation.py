@@ -132,6 +132,7 @@ def test_inference_uses_the_running_statistics():
     assert r"\tilde{x} = x - \mu_{\text{run}}" in equations(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
 def test_values_stand_behind_their_equations(op):
     document = notes(op, numbers=True).document
