@@ -174,6 +174,7 @@ def test_what_was_measured_is_shown():
     assert label("en", "finite_differences") not in headings(notes("tanh", measure=None).document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
 def test_every_gradient_is_within_its_bound(op):
     measured: list[Measured] = []
