@@ -6,6 +6,8 @@ import pytest
 
 from docs.mistakes.page import PAGE, judged, page
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found():

@@ -23,6 +23,7 @@ SECTIONS = list(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "section"), SECTIONS)
 def test_a_section_shows_what_is_printed(page, section, tmp_path):
     if section == "PyTorch and JAX":

@@ -46,12 +46,11 @@ def test_the_check_shown_is_that_of_its_page() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
+    "document", [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))], ids=lambda p: p.name
 )
-def test_links_lead_to_files(document: Path | str) -> None:
-    path = ROOT / document
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text("utf-8")):
-        assert "://" in target or (path.parent / target).exists(), f"{path.name}: {target}"
+def test_links_lead_to_files(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text("utf-8")):
+        assert "://" in target or (document.parent / target).exists(), target
 
 
 def test_every_key_of_a_recipe_is_documented() -> None:

@@ -35,7 +35,8 @@ what running the two says. The last column is not written by hand: in a clone of
   arrays of the shapes it is given, the same in every run; a `Verdict` is whether the formula
   passes, and what is said of it.
 
-The notes are quoted by their formulas only; their texts are by the authors named.
+The notes are quoted by their formulas only; their texts are by the authors named
+([references](references.md)).
 """
 
 

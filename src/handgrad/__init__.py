@@ -16,6 +16,6 @@ say in one sentence that HANDGRAD_ENGINE or HANDGRAD_ISA is wrong.
 
 from handgrad.lazy import attach
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__ = attach(__name__, __file__)

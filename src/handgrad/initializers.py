@@ -4,7 +4,10 @@ An initializer is called as `initializer(shape, rng, dtype=...)`; fix its other 
 `functools.partial`. Fans are counted as PyTorch counts them: shape[1] · k inputs and shape[0] · k
 outputs, where k is the number of positions in the kernel; weights have two axes or more.
 
-Source: Glorot & Bengio 2010 (Xavier), He et al. 2015 (He), Saxe et al. 2014 (orthogonal).
+Source: Glorot, Bengio, Understanding the difficulty of training deep feedforward neural networks
+(2010), for Xavier; He et al., Delving deep into rectifiers: surpassing human-level performance on
+ImageNet classification (2015), for He; Saxe, McClelland, Ganguli, Exact solutions to the nonlinear
+dynamics of learning in deep linear neural networks (2014), for orthogonal.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def matmul(a: Array, b: Array, out: Array | None = None, precision: str | None =
     Shapes: a (..., M, K) or (K,), b (..., K, N) or (K,), result (..., M, N).
     Raises ShapeError where these do not fit or out has another shape or type, ArgumentError for an
     unknown precision, EngineError where the CPU has no bfloat16 unit.
-    Source: Transformer Layer notes, section 5.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5.
     """
     a, b = _operands(a, b)
     matmul_op.validate(a, b)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 import handgrad as hg
 from handgrad.layers import MultiHeadAttention
@@ -37,6 +38,7 @@ def test_a_layer_of_two_inputs_with_settings() -> None:
     assert [row.gradient for row in report.gradients[:2]] == ["x", "memory"]
 
 
+@pytest.mark.slow
 def test_the_wrong_layer_of_a_model_with_two_inputs_is_named() -> None:
     decoder = _decoder()
     block = decoder.blocks[0]

@@ -39,6 +39,7 @@ def test_an_op_is_right_in_every_situation(op: str) -> None:
     assert any("float32" in row.method for row in report.gradients)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "situation", "kind", "part"),
     [
@@ -57,6 +58,7 @@ def test_a_planted_bug_is_named(op: str, situation: str, kind: str, part: str) -
     assert (kind, part) in told, report
 
 
+@pytest.mark.slow
 def test_a_gradient_behind_one_that_is_not_given_is_named() -> None:
     """Without a projection, dweight_hr is None, and dh0 comes behind it."""
     report = hg.check(planted("lstm", "usual", "stale variable", "dh_n for dh"), like="lstm")

@@ -311,6 +311,7 @@ def line_of(function, start):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("forward", "backward", "faults"), [(case[0], case[1], case[2:]) for case in CASES]
 )

@@ -41,6 +41,7 @@ def test_every_bug_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 @each_exercise
 def test_every_bug_is_caught(exercise: Exercise) -> None:
     missed = [

@@ -56,6 +56,7 @@ def written(equations: tuple) -> list[str]:
     return [f"{to_latex(each.left)} = {to_latex(each.right)}" for each in equations]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ops.OPS)
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_every_op_is_written_for_every_sample(op):
@@ -73,6 +74,7 @@ def test_every_op_is_written_for_every_sample(op):
                 assert not unknown, f"{op}: {to_latex(side)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ops.OPS)
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_what_is_written_is_what_runs(op):

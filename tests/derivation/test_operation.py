@@ -58,6 +58,7 @@ def equations(blocks) -> list[str]:
     return [to_latex(block.formula) for block in blocks if isinstance(block, Equation)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("numbers", [False, True])
 def test_every_op_has_notes_in_every_format(op, numbers):
@@ -130,6 +131,7 @@ def test_inference_uses_the_running_statistics():
     assert r"\tilde{x} = x - \mu_{\text{run}}" in equations(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
 def test_values_stand_behind_their_equations(op):
     document = notes(op, numbers=True).document
@@ -171,6 +173,7 @@ def test_what_was_measured_is_shown():
     assert label("en", "finite_differences") not in headings(notes("tanh", measure=None).document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
 def test_every_gradient_is_within_its_bound(op):
     measured: list[Measured] = []

@@ -52,6 +52,7 @@ def test_gradients_go_where_they_are_sent(settings: dict[str, Any]) -> None:
     check_destinations(model(**settings), text(3, 5), training=True)
 
 
+@pytest.mark.slow
 @HEADS
 def test_the_checker_finds_nothing(tied: bool) -> None:
     report = hg.check(model(tied=tied), text(2, 4))

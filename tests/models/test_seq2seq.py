@@ -81,6 +81,7 @@ def test_gradients_go_where_they_are_sent(settings: dict[str, Any]) -> None:
     check_destinations(model(**settings), *pairs(), training=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"cell": "tanh"}, NOTES])
 def test_the_checker_finds_nothing(settings: dict[str, Any]) -> None:
     for report in (

@@ -76,6 +76,7 @@ def test_gradients_go_where_they_are_sent(settings: dict[str, Any]) -> None:
     check_destinations(model(**settings), *pairs(), training=True)
 
 
+@pytest.mark.slow
 def test_the_checker_finds_nothing() -> None:
     report = hg.check(model(encoder_blocks=1, decoder_blocks=1, tied=True), *pairs())
     assert report.ok, str(report)

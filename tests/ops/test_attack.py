@@ -181,6 +181,7 @@ def finish(case: Case, answer: Any) -> None:
         assert all(isinstance(array, np.ndarray | np.generic) for array in leaves(gradients))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 @each(ONE_PER_OP)
 def test_a_wrong_argument_is_one_sentence(case: Case, wrong: str) -> None:

@@ -104,6 +104,7 @@ def test_gradients_go_where_the_caller_wants_them(case: Case, on_engine: str) ->
     assert set(skipped.values()) == {None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @each(CASES)
 def test_what_is_given_is_added_to_y_and_to_the_first_gradient(
@@ -171,6 +172,7 @@ def unaligned(array: np.ndarray) -> np.ndarray:
 LAYOUTS = (column_major, every_other, backwards, unaligned)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
 @each([case for case in ORDINARY_CASES if not case.row.large])
 def test_memory_layout_makes_no_difference(case: Case, layout: Any, on_engine: str) -> None:

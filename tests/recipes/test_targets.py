@@ -15,6 +15,7 @@ def accuracy(name: str, out: Path) -> float:
     return recipes.build(recipe, recipes.load_task(recipe)).train(out)["test_accuracy"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(kernels.native is None, reason="takes minutes without kernels")
 def test_digits(tmp_path):
     assert accuracy("digits", tmp_path / "run") >= 0.98

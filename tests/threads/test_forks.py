@@ -65,6 +65,7 @@ assert not faults, faults
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
 def test_every_child_computes_while_threads_of_its_parent_did(threads: str) -> None:
     run("-c", WHILE_OTHERS_COMPUTE, FORKS, HANDGRAD_THREADS=threads, seconds=300)

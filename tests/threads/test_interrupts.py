@@ -76,6 +76,7 @@ assert hg.matmul(a, a).tobytes() == expected
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize(
     "name",

@@ -29,6 +29,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_a_fault_at_a_system_call_is_told_and_loses_nothing(library: Path, tmp_path: Path) -> None:
     found = subprocess.run(
         [

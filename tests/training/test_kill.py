@@ -43,6 +43,7 @@ def changed(path: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_runs_end_like_the_undisturbed_one(tmp_path: Path) -> None:
     began = time.perf_counter()

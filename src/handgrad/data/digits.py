@@ -15,7 +15,7 @@ def load(seed: int = 0) -> Dataset:
 
     Shapes: x (N, 1, 8, 8), y (N,). The split is drawn from `seed`.
     Raises DataError where the installed file is damaged.
-    Source: UCI Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak, CC BY 4.0.
+    Source: Alpaydin, Kaynak, Optical Recognition of Handwritten Digits (1998), CC BY 4.0.
     """
     arrays, _ = read_npz(Path(__file__).with_name("digits.npz"))
     images, labels = arrays["images"], arrays["labels"]

@@ -6,7 +6,7 @@
     then        the length of each axis, 4 bytes, most significant first
     then        the values, last axis fastest
 
-Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "File formats".
+Source: LeCun, Cortes, Burges, The MNIST database of handwritten digits (undated), file formats.
 """
 
 from __future__ import annotations

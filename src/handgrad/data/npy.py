@@ -9,7 +9,7 @@
 A .npz file is a zip of them. Headers are compared with the size of the file before memory is asked
 for, arrays nobody asks for are not read, and the header is matched, never evaluated.
 
-Source: R. Kern, "A simple file format for NumPy arrays", NEP 1, 2007.
+Source: Kern, A simple file format for NumPy arrays (2007).
 """
 
 from __future__ import annotations

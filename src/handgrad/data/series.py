@@ -4,7 +4,7 @@ Their recipe leaves some numbers open; those chosen here are marked "here" and m
 the series positive. Every part is drawn from a stream of its own, so that one does not change with
 the size of another.
 
-Source: L. Careddu, "Custom Neural Networks", the software that goes with the notes.
+Source: Careddu, Custom Neural Networks (undated), the software that goes with it.
 """
 
 from __future__ import annotations

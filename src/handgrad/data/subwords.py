@@ -28,10 +28,13 @@ def _package() -> Any:
 
 
 class Subwords:
-    """Byte pairs merged by how often they meet, after R. Sennrich, B. Haddow, A. Birch 2016.
+    """Byte pairs merged by how often they meet.
 
     Tokens 0 to 3 are the marks <pad>, <s>, </s> and <unk>; since every byte is a token, <unk> is
     never needed. A space belongs to the word behind it, so decoding gives the text back exactly.
+
+    Source: Sennrich, Haddow, Birch, Neural machine translation of rare words with subword units
+    (2016).
     """
 
     def __init__(self, tokenizer: Any) -> None:

@@ -8,7 +8,7 @@
 A set is two files, NAME_TRAIN.ts and NAME_TEST.ts; series may differ in length. Lines that start
 with # or % are comments.
 
-Source: A. Bagnall et al., "The UEA multivariate time series classification archive", 2018.
+Source: Bagnall et al., The UEA multivariate time series classification archive, 2018 (2018).
 """
 
 from __future__ import annotations

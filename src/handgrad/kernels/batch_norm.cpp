@@ -41,8 +41,9 @@ struct Moments {
     double mean = 0, variance = 0;
 };
 
-// One sweep: blocks are reduced to mean and squares around it, then put together (Chan et al.
-// 1983).
+// One sweep: blocks are reduced to mean and squares around it, then put together.
+// Source: Chan, Golub, LeVeque, Algorithms for computing the sample variance: analysis and
+// recommendations (1983).
 template <class T>
 Moments moments(const T* x, const Planes& planes) {
     double count = 0, mean = 0, squares = 0;

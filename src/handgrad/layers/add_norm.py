@@ -29,7 +29,8 @@ class AddNorm(Layer):
     x forks, so its gradient is the sum over both ways. Further inputs and settings of forward, such
     as a memory or masks, go to the inner layer f as they are; the gradients of further inputs come
     back beside dx. `eps` and `bias` are those of the norm.
-    Source: Transformer Layer notes, section 5 (post); Gulino, transformer block (pre).
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5, for post;
+    Gulino, Neural Network Simplified Mathematics (2025), transformer block, for pre.
     """
 
     def __init__(

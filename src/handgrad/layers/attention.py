@@ -70,8 +70,9 @@ class MultiHeadAttention(Layer):
 
     Parameters: `q_proj.weight` (heads·q_proj_size, q_size), `q_proj.bias`, the same for `k_proj`,
     `v_proj` and `o_proj`; head i has the i-th block of rows.
-    Source: Transformer Layer notes, section 5, with V_i in head i; Yeung, section 4.3; Yamanishi,
-    section 7, with W_O.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5, with V_i in
+    head i; Yeung, The Deep Learning Dump (2023), section 4.3; Yamanishi, DNN, CNN, RNN, LSTM, Attn,
+    and Transformer (2020), section 7, with W_O.
     """
 
     generator_names = ("rng",)

@@ -16,7 +16,7 @@ class FeedForward(Sequential):
     """y = f(x W₁ᵀ + b₁) W₂ᵀ + b₂ at every step, with dropout after f and after y.
 
     Its parameters are those of `linear1` (hidden, features) and `linear2` (features, hidden).
-    Source: Transformer Layer notes, sections 3 and 4.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), sections 3 and 4.
     """
 
     adds_residual_forward = True

@@ -18,8 +18,10 @@ class LSTM(Recurrent):
     and h is (layers · directions, N, P), while c keeps hidden_size.
 
     `forget_bias` sets the forget gates' biases, b_ih to that value and b_hh to 0; 1 lets a new
-    network remember (Jozefowicz, Zaremba, Sutskever, An Empirical Exploration of Recurrent Network
-    Architectures, 2015). None leaves them as drawn, as PyTorch does.
+    network remember. None leaves them as drawn, as PyTorch does.
+
+    Source: Jozefowicz, Zaremba, Sutskever, An empirical exploration of recurrent network
+    architectures (2015), for the forget gates' bias of 1.
     """
 
     op = lstm

@@ -23,7 +23,7 @@ class Residual(Layer):
     """y = x + f(x), or y = p(x) + f(x) with a `projection` that brings x to the shape of f(x).
 
     x forks, so its gradient is the sum over both ways: dx = dy ∂f/∂x + dy (or dy ∂p/∂x).
-    Source: Gulino, with ∂y/∂x = 1 + ∂f/∂x.
+    Source: Gulino, Neural Network Simplified Mathematics (2025), with ∂y/∂x = 1 + ∂f/∂x.
     """
 
     def __init__(self, inner: Layer, projection: Layer | None = None) -> None:

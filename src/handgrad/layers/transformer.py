@@ -164,7 +164,8 @@ class TransformerEncoder(_Stack):
     Settings are those of TransformerBlock; with `causal` the stack is that of a decoder-only model.
     Behind the last block stands a layer normalisation (`final_norm`) where norm="pre", because what
     comes out of such a block is a sum that was never normalised.
-    Source: Vaswani et al. (2017), section 3.1; Yamanishi, section 7.
+    Source: Vaswani et al., Attention is all you need (2017), section 3.1; Yamanishi, DNN, CNN, RNN,
+    LSTM, Attn, and Transformer (2020), section 7.
     """
 
     def forward(
@@ -188,7 +189,8 @@ class TransformerDecoder(_Stack):
         (dx, dmemory), gradients = decoder.backward(dy, cache)
 
     Settings are those of TransformerBlock, `final_norm` that of TransformerEncoder.
-    Source: Vaswani et al. (2017), section 3.1; Yamanishi, section 7.
+    Source: Vaswani et al., Attention is all you need (2017), section 3.1; Yamanishi, DNN, CNN, RNN,
+    LSTM, Attn, and Transformer (2020), section 7.
     """
 
     def __init__(

@@ -31,8 +31,9 @@ class TransformerBlock(Layer):
     `dropout` acts on the attention weights, between the two linear maps and on what each part adds,
     as in PyTorch. `kv_heads` and `rotary` are those of MultiHeadAttention. With bias=False neither
     the linear maps nor the norms have one.
-    Source: Gulino, transformer block; Transformer Layer notes, sections 3 to 5; Vaswani et al.
-    (2017) for the part with a memory.
+    Source: Gulino, Neural Network Simplified Mathematics (2025), transformer block; Anonymous,
+    Transformer Layer: notițe și arhitectură (undated), sections 3 to 5; Vaswani et al., Attention
+    is all you need (2017), for the part with a memory.
     """
 
     def __init__(

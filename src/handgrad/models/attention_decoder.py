@@ -82,7 +82,9 @@ class AttentionDecoder(Layer):
     Raises ArgumentError for sizes below 1 (0 inputs are fine), an unknown score or cell, and for
     "cosine" and "dot" unless H = C; with arrays, ShapeError where they do not fit and ArgumentError
     where they are not of the parameters' type or lengths lie outside of 0 to S.
-    Source: Yamanishi (17) to (20), with one vector v; Bahdanau et al. (2015) for e.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 17 to 20, with
+    one vector v; Bahdanau, Cho, Bengio, Neural machine translation by jointly learning to align and
+    translate (2015), for e.
     """
 
     def __init__(

@@ -25,10 +25,10 @@ from handgrad.ops import standardize as standardize_op
 class Cache(NamedTuple):
     """What the closed form and backward read, and the caches of the ops.
 
-    x_hat (N, n, m), the notes' h_pre1; class_query (1, d2), the class's query, one for all samples;
-    s (N, 1, n+1), the attention weights of the class, to be looked at; h2 (N, 1, d2), the class's
-    row; u (d1,), its query times W_K over √d₂. `standardize` is None where x is used as it comes;
-    `products` are those with each weight, `comparing` and `weighing` those with x_hat.
+    x_hat (N, n, m), Careddu's h_pre1; class_query (1, d2), the class's query, one for all
+    samples; s (N, 1, n+1), the attention weights of the class, to be looked at; h2 (N, 1, d2), the
+    class's row; u (d1,), its query times W_K over √d₂. `standardize` is None where x is used as it
+    comes; `products` are those with each weight, `comparing` and `weighing` those with x_hat.
     """
 
     x_hat: Array
@@ -89,14 +89,15 @@ class ClsEncoder(Layer):
         q Kᵀ = u h_pre2ᵀ = [(u W₁ᵀ) x̂ᵀ, u·cls] with u = q W_Kᵀ
         s V = (s h_pre2) W_V,  s h_pre2 = (s₁..ₙ x̂) W₁ + sₙ₊₁ cls
     q, u and T are the same for all samples.
-    Weights multiply from the right, as in the notes: `weight1` (m, d1), `cls_token`
+    Weights multiply from the right, as in Careddu: `weight1` (m, d1), `cls_token`
     (d1,), `weight_q`, `weight_k`, `weight_v` and `weight_t` (d1, d2), `weight2` (d2, k).
     `initializer` draws them, the token too, each as (out, in). `standardize` is "example" or None,
     for data that were standardised before.
 
     Raises ShapeError for x of another shape, ArgumentError for other settings.
-    Source: Careddu, section 1, with d_k = d₂, an eps under the root, the composite's X
-    standardised, and s − y for z − y in the backward's (1) to (4), (13) and (14).
+    Source: Careddu, Custom Neural Networks (undated), section 1, with d_k = d₂, an eps under the
+    root, the composite's X standardised, and s − y for z − y in the backward's (1) to (4), (13) and
+    (14).
     """
 
     parameter_names = (
@@ -240,7 +241,7 @@ class ClsEncoder(Layer):
         return dx, gradients
 
     def backward_closed_form(self, dscores: Array, cache: Cache) -> dict[str, Array]:
-        """The gradients of the parameters by the notes' equations (1) to (16), summed over samples.
+        """The gradients of the parameters by Careddu's equations (1) to (16), summed over samples.
 
         `dscores` (N, k) is s − y for the cross-entropy of each sample, s the softmax of the scores
         (over N for their mean). Only the class's row of Q and T carries gradient.

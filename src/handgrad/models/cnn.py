@@ -36,7 +36,7 @@ class CNN(Sequential):
     they are Z = c(K, V, s), the kernel's gradient g(G, V, s) and the input's h(K, G, s).
 
     Raises ShapeError where the image is too small for the stages, ArgumentError for other settings.
-    Source: Yamanishi, section 3.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 3.
     """
 
     capturable = True

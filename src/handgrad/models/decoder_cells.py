@@ -65,7 +65,10 @@ class Cell(Layer):
 
 
 class SigmoidCell(Cell):
-    """s_j = σ(W_ih x + b_ih + W_hh s_{j−1} + b_hh): the notes' W_s is [W_hh W_ih], without b."""
+    """s_j = σ(W_ih x + b_ih + W_hh s_{j−1} + b_hh), where [W_hh W_ih] is W_s without biases.
+
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equation 17.
+    """
 
     kind = "sigmoid"
 

@@ -74,7 +74,7 @@ class Score(Layer):
 class AdditiveScore(Score):
     """score_i = v·tanh(W_s s + W_h h_i), with the keys W_h h_i.
 
-    Parameters: weight_s (A, H) and weight_h (A, C), the two blocks of the notes' W, and v (A,),
+    Parameters: weight_s (A, H) and weight_h (A, C), the two blocks of Yamanishi's W, and v (A,),
     with A = H.
     """
 

@@ -97,7 +97,8 @@ def beam(
     that has not.
 
     Raises ArgumentError for width or longest below 1 and for length_penalty below 0.
-    Source: Wu et al., Google's Neural Machine Translation System (2016), section 7.
+    Source: Wu et al., Google's neural machine translation system: bridging the gap between human
+    and machine translation (2016), section 7.
     """
     _check_at_least("beam", "width", width, 1)
     _check_at_least("beam", "longest", longest, 1)
@@ -167,7 +168,8 @@ def sample(
 
     Raises ShapeError for tokens that are not (B, T) with T at least 1, ArgumentError for
     length or temperature below 0, top_k below 1, and top_p outside of 0 < p ≤ 1.
-    Source: Fan et al. (2018) for top-k; Holtzman et al. (2020) for top-p.
+    Source: Fan, Lewis, Dauphin, Hierarchical neural story generation (2018), for top-k; Holtzman et
+    al., The curious case of neural text degeneration (2020), for top-p.
     """
     if len(tokens.shape) != 2 or tokens.shape[1] == 0:
         raise ShapeError(

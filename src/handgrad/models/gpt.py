@@ -57,7 +57,8 @@ class GPT(Layer):
 
     Weights start as GPT-2's: N(0, 0.02²), those that end in a skip connection (`o_proj`, `linear2`)
     1/√(2 · blocks) of that, biases 0.
-    Source: Radford et al. (2019), section 2.3; Gulino, transformer block.
+    Source: Radford et al., Language models are unsupervised multitask learners (2019), section 2.3;
+    Gulino, Neural Network Simplified Mathematics (2025), transformer block.
     """
 
     generator_names = ("rng",)

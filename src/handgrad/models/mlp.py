@@ -23,7 +23,8 @@ class MLP(Sequential):
     In training `dropout` acts on every h between the layers and draws from `rng`.
 
     Raises ArgumentError for other sizes, an unknown activation or a dropout outside 0 to 1.
-    Source: Yamanishi, section 2, with outer products in (3) and (4) and W⁽ⁱ⁺¹⁾ᵀ in (5).
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 2, with outer
+    products in (3) and (4) and W⁽ⁱ⁺¹⁾ᵀ in (5).
     """
 
     capturable = True

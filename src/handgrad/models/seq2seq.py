@@ -74,7 +74,7 @@ class Seq2Seq(Layer):
         s_j = cell([c_j; e_j], s_{j−1}) with e_j = E_t[input_j],  logits_j = W_y s_j + b_y
 
     h_b,1 is the state in which the encoder ends that runs against time: it has seen everything.
-    The notes leave s_0 open; and their decoder does not know what it has written, which a
+    Yamanishi leaves s_0 open, and his decoder does not know what it has written, which a
     translator has to: e_j, the token before. It is left out with feed=False.
 
     - `encoder` ("rnn", "gru", "lstm") has `hidden` units in each direction and `num_layers` layers.
@@ -85,9 +85,11 @@ class Seq2Seq(Layer):
       are vectors of `embedding` features themselves, (N, S, embedding).
     - `dropout`, in training: on x, e and s_j, and between the layers of the encoder.
 
-    Seq2Seq(None, …, encoder="rnn", cell="sigmoid", feed=False) is the model of the notes, with
+    Seq2Seq(None, …, encoder="rnn", cell="sigmoid", feed=False) is Yamanishi's model, with
     biases. Tokens and lengths have no gradient; sources that are vectors have.
-    Source: Yamanishi, section 6; Bahdanau et al. (2015) for s_0, e_j and the additive score.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 6; Bahdanau, Cho,
+    Bengio, Neural machine translation by jointly learning to align and translate (2015), for s_0,
+    e_j and the additive score.
     """
 
     generator_names = ("rng",)

@@ -51,7 +51,8 @@ class SequenceClassifier(Layer):
     then those of each sequence alone.
 
     Raises ShapeError for x that does not fit, ArgumentError for other settings.
-    Source: Yamanishi, section 4, with one label in place of one at every step.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 4, with one label
+    in place of one at every step.
     """
 
     def __init__(

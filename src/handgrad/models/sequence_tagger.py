@@ -78,7 +78,8 @@ class SequenceTagger(Layer):
     with a state dstate alone.
 
     Raises ShapeError for x or a state that do not fit, ArgumentError for other settings.
-    Source: Yamanishi, section 4, with softmax − one-hot in (11) and outer products in (11), (12).
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 4, with softmax −
+    one-hot in (11) and outer products in (11), (12).
     """
 
     def __init__(

@@ -71,7 +71,9 @@ class Transformer(Layer):
       blocks with norm="pre" stands a normalisation.
 
     The tables start from N(0, 1/d), so that what √d makes of them is as large as the sinusoids.
-    Source: Vaswani et al. (2017), section 3; Yamanishi, section 7; Transformer Layer notes.
+    Source: Vaswani et al., Attention is all you need (2017), section 3; Yamanishi, DNN, CNN, RNN,
+    LSTM, Attn, and Transformer (2020), section 7; Anonymous, Transformer Layer: notițe și
+    arhitectură (undated).
     """
 
     generator_names = ("rng",)

@@ -23,9 +23,9 @@ from handgrad.ops import standardize as standardize_op
 
 
 class Cache(NamedTuple):
-    """The values of the notes, which the chain of Jacobians reads, and the caches of the ops.
+    """The values that the chain of Jacobians reads, named as by Careddu, and the caches of the ops.
 
-    x_hat: (N, n, m), the notes' pre_a1; a1: (N, d, n); pre_a2: (N, dn); scores: (N, k).
+    x_hat: (N, n, m), Careddu's pre_a1; a1: (N, d, n); pre_a2: (N, dn); scores: (N, k).
     `standardize` is None where x is used as it comes.
     """
 
@@ -53,8 +53,8 @@ class TwoLayerNet(Layer):
     standardised before.
 
     Raises ShapeError for x of another shape, ArgumentError for other settings.
-    Source: Careddu, section 2, with an eps under the root, the composite's X standardised and
-    transposed, and brackets in the backward's (3), (5) and (7).
+    Source: Careddu, Custom Neural Networks (undated), section 2, with an eps under the root, the
+    composite's X standardised and transposed, and brackets in the backward's (3), (5) and (7).
     """
 
     parameter_names = ("weight1", "bias1", "weight2", "bias2")

@@ -108,7 +108,9 @@ def forward(
     c (N, J, E); mask broadcasts to (N, J, T); lengths (N,), integers from 0 to T.
     Raises ShapeError where these do not fit, ArgumentError for other lengths (looked at only if
     they are a NumPy array).
-    Source: Yamanishi (18) to (20), with one vector v; Bahdanau et al. (2015).
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 18 to 20, with
+    one vector v; Bahdanau, Cho, Bengio, Neural machine translation by jointly learning to align and
+    translate (2015).
     """
     xp = array_namespace(s)
     a = xp.expand_dims(s @ weight_s.T, axis=2) + xp.expand_dims(h @ weight_h.T, axis=1)

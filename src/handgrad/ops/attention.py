@@ -163,8 +163,11 @@ def forward(
     per weight.
     Raises ShapeError where these do not fit, ArgumentError for other lengths, for dropout_p outside
     0 to 1, or without a generator for it (lengths are looked at only if they are a NumPy array).
-    Source: Transformer Layer notes, section 5; Gulino, attention, with Aᵀ in dV, no transpose in dQ
-    and a mask that is added; Yamanishi, section 7; Ainslie et al. (2023) for grouped heads.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5; Gulino, Neural
+    Network Simplified Mathematics (2025), attention, with Aᵀ in dV, no transpose in dQ and a mask
+    that is added; Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 7; Ainslie
+    et al., GQA: training generalized multi-query transformer models from multi-head checkpoints
+    (2023), for grouped heads.
     """
     xp = array_namespace(q)
     groups = k.shape[1]

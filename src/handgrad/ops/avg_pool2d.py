@@ -70,8 +70,8 @@ def forward(
     Shapes: x (N, C, H, W) with H and W at least 1, y (N, C, HO, WO) with
     HO = ⌊(H + 2·padding − KH) / stride⌋ + 1, and WO likewise; y (N, C, 1, 1) for "global".
     Raises ShapeError where a window does not fit, ArgumentError for an impossible setting.
-    Source: Goodfellow, Bengio, Courville, Deep Learning, section 9.3; Lin, Chen, Yan, Network in
-    network (2014), section 3.2, for the global mean.
+    Source: Goodfellow, Bengio, Courville, Deep Learning (2016), section 9.3; Lin, Chen, Yan,
+    Network in network (2014), section 3.2, for the global mean.
     """
     xp = array_namespace(x)
     places = x.shape[2:]

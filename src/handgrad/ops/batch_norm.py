@@ -106,7 +106,9 @@ def forward(
     Shapes: x, y (N, C, ...), gamma, beta, running_mean, running_var (C,).
     Raises ShapeError where these do not fit or a channel has one value only in training,
     ArgumentError for momentum outside 0 to 1 or eps < 0.
-    Source: Gulino, batch normalisation, with the statistics of the batch; Ioffe, Szegedy (2015).
+    Source: Gulino, Neural Network Simplified Mathematics (2025), batch normalisation, with the
+    statistics of the batch; Ioffe, Szegedy, Batch normalization: accelerating deep network training
+    by reducing internal covariate shift (2015).
     """
     xp = array_namespace(x)
     axes = _batch_axes(x)

@@ -64,7 +64,7 @@ def forward(
 
     Shapes: x, target any one shape; weight and pos_weight broadcast to it; loss (), or that of x.
     Raises ShapeError where these do not fit, ArgumentError for another reduction.
-    Source: Gulino, losses.
+    Source: Gulino, Neural Network Simplified Mathematics (2025), losses.
     """
     xp = array_namespace(x)
     log_one_plus = xp.log1p(xp.exp(-xp.abs(x)))

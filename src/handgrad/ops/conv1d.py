@@ -86,7 +86,8 @@ def forward(
     Shapes: x (N, C, T), weight (O, C / groups, K), bias (O,), y (N, O, TO) with
     TO = ⌊(T + 2·padding − dilation·(K − 1) − 1) / stride⌋ + 1.
     Raises ShapeError where these do not fit, ArgumentError for an impossible setting.
-    Source: Yamanishi (6) to (9), c, g and h, on one axis, with padding, dilation, groups, bias.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9, c, g and
+    h, on one axis, with padding, dilation, groups and a bias.
     """
     xp = array_namespace(x)
     strides, paddings, dilations = per_axis(stride, 1), per_axis(padding, 1), per_axis(dilation, 1)

@@ -86,7 +86,8 @@ def forward(
     Shapes: x (N, C, H, W), weight (O, C / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
     HO = ⌊(H + 2·padding − dilation·(KH − 1) − 1) / stride⌋ + 1, and WO likewise.
     Raises ShapeError where these do not fit, ArgumentError for an impossible setting.
-    Source: Yamanishi (6) to (9), c, g and h, with padding, dilation, groups and a bias.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9, c, g and
+    h, with padding, dilation, groups and a bias.
     """
     xp = array_namespace(x)
     strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)

@@ -147,7 +147,8 @@ def forward(
     Shapes: x (N, C, H, W), weight (C, O / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
     HO = (H − 1)·stride − 2·padding + dilation·(KH − 1) + output_padding + 1, and WO likewise.
     Raises ShapeError where these do not fit, ArgumentError for an impossible setting.
-    Source: Yamanishi (9), with padding, dilation, groups and a bias.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equation 9, with padding,
+    dilation, groups and a bias.
     """
     xp = array_namespace(x)
     strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)

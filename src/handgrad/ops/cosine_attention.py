@@ -95,7 +95,8 @@ def forward(
     (N,), integers from 0 to T.
     Raises ShapeError where these do not fit, ArgumentError for eps < 0 or other lengths (looked at
     only if they are a NumPy array).
-    Source: Yamanishi (18) to (20), with states of one size, and eps against division by 0.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 18 to 20, with
+    states of one size, and eps against division by 0.
     """
     xp = array_namespace(s)
     inv_s = 1.0 / xp.sqrt(xp.sum(s * s, axis=-1, keepdims=True) + eps)

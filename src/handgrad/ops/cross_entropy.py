@@ -122,7 +122,9 @@ def forward(
     Raises ShapeError where these do not fit, ArgumentError for an index that is no class, for
     label_smoothing outside 0 to 1, or for another reduction (targets are looked at only if they
     are a NumPy array).
-    Source: Yeung, section 1; Yamanishi (11), whose sign is turned; Gulino, losses.
+    Source: Yeung, The Deep Learning Dump (2023), section 1; Yamanishi, DNN, CNN, RNN, LSTM, Attn,
+    and Transformer (2020), equation 11, whose sign is turned; Gulino, Neural Network Simplified
+    Mathematics (2025), losses.
     """
     xp = array_namespace(x)
     axis = _class_axis(x)

@@ -64,7 +64,8 @@ def forward(
 
     Shapes: x (..., in), weight (out, in) as PyTorch keeps it, bias (out,), h (..., out).
     Raises ShapeError where these do not fit, ArgumentError for an unknown activation.
-    Source: Yamanishi (3) to (5): the outer products, and the next layer's weight, put right.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 3 to 5: the
+    outer products, and the next layer's weight, put right.
     """
     a = x @ weight.T
     if bias is not None:

@@ -56,7 +56,9 @@ def forward(
 
     Shapes: x, y any shape. `rng` is advanced by one float32 per value of x.
     Raises ArgumentError for p outside 0 to 1, or without a generator in training.
-    Source: Gulino, dropout, with the 1/(1 − p) that it leaves out; Srivastava et al. (2014).
+    Source: Gulino, Neural Network Simplified Mathematics (2025), dropout, with the 1/(1 − p) that
+    it leaves out; Srivastava et al., Dropout: a simple way to prevent neural networks from
+    overfitting (2014).
     """
     if not training or p == 0.0 or rng is None:
         return x, Cache(None, 1.0)

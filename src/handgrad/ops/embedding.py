@@ -64,7 +64,7 @@ def forward(
     Shapes: tokens any shape, weight (V, D), y (*tokens.shape, D).
     Raises ShapeError unless weight has two axes, ArgumentError for a token or a padding_idx
     outside the table (tokens are looked at only if they are a NumPy array).
-    Source: Gulino, embedding layer.
+    Source: Gulino, Neural Network Simplified Mathematics (2025), embedding layer.
     """
     xp = array_namespace(weight)
     flat_tokens = xp.reshape(tokens, (math.prod(tokens.shape),))

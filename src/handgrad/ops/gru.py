@@ -111,7 +111,8 @@ def forward(
     (3H,), h0 and the final state (N, H), lengths (N,), y (N, T, H).
     Raises ShapeError where these do not fit, ArgumentError for lengths outside of 0 to T (looked at
     only if they are a NumPy array).
-    Source: the list of modes in cuDNN's cudnnRNNMode_t, which Yeung, section 3, goes by.
+    Source: NVIDIA, cuDNN API reference (undated), cudnnRNNMode_t; Yeung, The Deep Learning Dump
+    (2023), section 3, which goes by its list of modes.
     """
     xp = array_namespace(x)
     hidden = weight_hh.shape[1]

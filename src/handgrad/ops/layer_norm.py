@@ -51,7 +51,8 @@ def forward(
 
     Shapes: x, y (..., D) with D at least 1; gamma, beta (D,).
     Raises ShapeError where these do not fit, ArgumentError for eps < 0.
-    Source: Gulino, layer normalisation (σ² + eps under a root); Transformer Layer notes, section 5.
+    Source: Gulino, Neural Network Simplified Mathematics (2025), layer normalisation, with σ² + eps
+    under a root; Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5.
     """
     xp = array_namespace(x)
     mean = xp.mean(x, axis=-1, keepdims=True)

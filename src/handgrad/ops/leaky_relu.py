@@ -32,7 +32,8 @@ def forward(
     The derivative at x = 0 is taken as negative_slope, as in PyTorch.
 
     Shapes: x, y any shape.
-    Source: Maas, Hannun, Ng, Rectifier nonlinearities improve acoustic models (2013), section 2.
+    Source: Maas, Hannun, Ng, Rectifier nonlinearities improve neural network acoustic models
+    (2013), section 2.
     """
     xp = array_namespace(x)
     y = xp.where(x > 0, x, negative_slope * x)

@@ -115,7 +115,7 @@ def forward(
     h0 and the final state (N, H), lengths (N,), y (N, T, H).
     Raises ShapeError where these do not fit, ArgumentError for alpha outside of 0 to 1 and lengths
     outside of 0 to T (looked at only if they are numbers or NumPy arrays).
-    Source: Yamanishi, section 5 and figure 7.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 5 and figure 7.
     """
     xp = array_namespace(x)
     active = active_steps(lengths, x.shape[1], reverse)

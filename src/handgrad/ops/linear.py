@@ -40,7 +40,8 @@ def forward(
 
     Shapes: x (..., in), weight (out, in) as PyTorch keeps it, bias (out,), y (..., out).
     Raises ShapeError where these do not fit.
-    Source: Yamanishi (4), with the outer product it leaves out; Transformer Layer notes, section 4.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equation 4, with the outer
+    product it leaves out; Anonymous, Transformer Layer: notițe și arhitectură (undated), section 4.
     """
     y = x @ weight.T
     if bias is not None:

@@ -136,7 +136,7 @@ def forward(
               dW_hr = Σ dh_t m_tᵀ   (sums over steps and sequences)
 
     There are no peepholes. The gates stand in the weights in the order i, f, g, o, as in PyTorch;
-    `gate_order` brings weights to and from the notes' i, f, o, c′, where c′ is g. `reverse`,
+    `gate_order` brings weights to and from Yeung's i, f, o, c′, where c′ is g. `reverse`,
     `lengths` and a missing h0 or c0 are as in `rnn`. `backward` can also be had in two parts,
     `backward_data` and `backward_weights`.
 
@@ -145,9 +145,11 @@ def forward(
     y (N, T, P).
     Raises ShapeError where these do not fit, ArgumentError for lengths outside of 0 to T (looked at
     only if they are a NumPy array).
-    Source: Yeung, section 3, with f_t ∘ c_{t−1} + i_t ∘ c′_t and W_hr m_t put right; Yamanishi (13)
-    to (15), where [h; x] is one vector and the gates act element by element; Sak, Senior, Beaufays,
-    Long Short-Term Memory Based Recurrent Neural Network Architectures (2014), for the projection.
+    Source: Yeung, The Deep Learning Dump (2023), section 3, with f_t ∘ c_{t−1} + i_t ∘ c′_t and
+    W_hr m_t put right; Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 13
+    to 15, where h and x are one vector and the gates act element by element; Sak, Senior, Beaufays,
+    Long short-term memory based recurrent neural network architectures for large vocabulary speech
+    recognition (2014), for the projection.
     """
     xp = array_namespace(x)
     active = active_steps(lengths, x.shape[1], reverse)
@@ -316,7 +318,7 @@ def gate_order(weight: Float[Array, "G *rest"], frm: str, to: str) -> Float[Arra
     """A weight or bias of an LSTM with the blocks of its gates in another order.
 
     Orders are words of the letters i, f, g and o, in which c is another name of g: PyTorch, Keras
-    and this op have "ifgo", the notes "ifoc", ONNX "iofc".
+    and this op have "ifgo", Yeung "ifoc", ONNX "iofc".
 
     Shapes: weight (4H, ...), and so the result.
     Raises ShapeError where the first axis does not divide by 4, ArgumentError for other words.

@@ -81,7 +81,7 @@ def partial_products(a: Array, b: Array, tile: tuple[int, int]) -> Iterator[Part
 
     Shapes: a (..., M, K), b (..., K, N).
     Raises ShapeError where these do not fit, ArgumentError unless tile is two positive integers.
-    Source: Transformer Layer notes, section 5 (Tiled Mat Mult).
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5.
     """
     validate(a, b, tile=tile)
     rows, inner = tile
@@ -137,7 +137,7 @@ def forward(
 
     Shapes: a (..., M, K) or (K,), b (..., K, N) or (K,), C (..., M, N).
     Raises ShapeError where these do not fit, ArgumentError unless tile is two positive integers.
-    Source: Transformer Layer notes, section 5 (Tiled Mat Mult).
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5.
     """
     c = a @ b if tile is None else _tiled(a, b, tile)
     return c, Cache(a, b)

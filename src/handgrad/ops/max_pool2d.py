@@ -69,7 +69,7 @@ def forward(
     HO = ⌊(H + 2·padding − dilation·(KH − 1) − 1) / stride⌋ + 1, and WO likewise.
     Raises ShapeError where a window does not fit, ArgumentError for an impossible setting, among
     them a padding of more than half the kernel, which could leave a window without values.
-    Source: Goodfellow, Bengio, Courville, Deep Learning, section 9.3.
+    Source: Goodfellow, Bengio, Courville, Deep Learning (2016), section 9.3.
     """
     xp = array_namespace(x)
     kernel, paddings, dilations = (

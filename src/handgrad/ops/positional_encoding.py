@@ -57,7 +57,8 @@ def forward(
 
     Shapes: x, y (..., T, D).
     Raises ShapeError below two axes, ArgumentError unless base > 0.
-    Source: Vaswani et al. (2017), section 3.5; Yamanishi, section 7 (absolute places).
+    Source: Vaswani et al., Attention is all you need (2017), section 3.5; Yamanishi, DNN, CNN, RNN,
+    LSTM, Attn, and Transformer (2020), section 7, with absolute positions.
     """
     xp = array_namespace(x)
     p = xp.asarray(

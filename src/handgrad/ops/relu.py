@@ -29,7 +29,8 @@ def forward(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Cache]:
     The derivative at x = 0 is taken as 0. NaN stays NaN going forward.
 
     Shapes: x, y any shape.
-    Source: Yamanishi, section 2; Transformer Layer notes, section 3.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 2; Anonymous,
+    Transformer Layer: notițe și arhitectură (undated), section 3.
     """
     xp = array_namespace(x)
     y = xp.where(x <= 0, xp.zeros_like(x), x)

@@ -112,7 +112,8 @@ def forward(
     (H,), h0 and the final state (N, H), lengths (N,), y (N, T, H).
     Raises ShapeError where these do not fit, ArgumentError for an unknown nonlinearity and for
     lengths outside of 0 to T (looked at only if they are a NumPy array).
-    Source: Yamanishi (10) to (12), with outer products, and without a term t + 1 at the last step.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 10 to 12, with
+    outer products, and without a term t + 1 at the last step.
     """
     xp = array_namespace(x)
     active = active_steps(lengths, x.shape[1], reverse)

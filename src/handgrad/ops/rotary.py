@@ -57,8 +57,8 @@ def forward(
 
     Shapes: x, y (..., T, d) with an even d, such as (N, H, T, d).
     Raises ShapeError where x is of another shape, ArgumentError unless base > 0.
-    Source: Su et al. (2021), with feature i paired with i + d/2 as in GPT-NeoX and Llama, where the
-    paper pairs 2i with 2i + 1.
+    Source: Su et al., RoFormer: enhanced transformer with rotary position embedding (2021), with
+    feature i paired with i + d/2 as in GPT-NeoX and Llama, where the paper pairs 2i with 2i + 1.
     """
     xp = array_namespace(x)
     half = x.shape[-1] // 2

@@ -28,7 +28,7 @@ def forward(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Cache]:
     No x overflows; ±∞ give exactly 0 and 1.
 
     Shapes: x, y any shape.
-    Source: Yeung, section 3, with the x that its formula leaves out.
+    Source: Yeung, The Deep Learning Dump (2023), section 3, with the x that its formula leaves out.
     """
     y = logistic(x)
     return y, Cache(y)

@@ -26,7 +26,8 @@ def forward(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Cache]:
     Backward: dx = dy σ(x) (1 + x (1 − σ(x)))
 
     Shapes: x, y any shape.
-    Source: Elfwing, Uchibe, Doya, Sigmoid-weighted linear units (2018), equations 3 and 4.
+    Source: Elfwing, Uchibe, Doya, Sigmoid-weighted linear units for neural network function
+    approximation in reinforcement learning (2018), equations 3 and 4.
     """
     gate = logistic(x)
     y = x * gate

@@ -36,7 +36,8 @@ def forward(x: Float[Array, "*shape"], *, axis: int = -1) -> tuple[Float[Array, 
 
     Shapes: x, y any shape with at least one value along `axis`.
     Raises ArgumentError or ShapeError where there is no such axis or nothing along it.
-    Source: Yamanishi, section 2; Transformer Layer notes, section 5.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 2; Anonymous,
+    Transformer Layer: notițe și arhitectură (undated), section 5.
     """
     xp = array_namespace(x)
     highest = xp.max(x, axis=axis, keepdims=True)

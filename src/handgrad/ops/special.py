@@ -62,7 +62,7 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
 def erf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Error function, 2/√π ∫₀ˣ exp(−t²) dt, within 3e-16 in float64 and 3e-7 in float32.
 
-    Source: W. J. Cody, Rational Chebyshev approximations for the error function (1969).
+    Source: Cody, Rational Chebyshev approximations for the error function (1969).
     """
     xp = array_namespace(x)
     centre = xp.clip(x, -0.5, 0.5)

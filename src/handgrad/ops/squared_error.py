@@ -42,7 +42,8 @@ def forward(
 
     Shapes: x, target any one shape; loss (), or that of x with "none".
     Raises ShapeError where the two differ, ArgumentError for another reduction.
-    Source: Transformer Layer notes, section 4 (half_sum); Gulino, losses (mean).
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 4, for half_sum;
+    Gulino, Neural Network Simplified Mathematics (2025), losses, for the mean.
     """
     xp = array_namespace(x)
     difference = x - target

@@ -46,7 +46,8 @@ def forward(
 
     Shapes: x, y any shape with these axes; (..., n, m) for the default.
     Raises ArgumentError or ShapeError where there is no such axis, nothing along it, or eps < 0.
-    Source: Careddu, sections 1 and 2, with the eps that they leave out.
+    Source: Careddu, Custom Neural Networks (undated), sections 1 and 2, with the eps that they
+    leave out.
     """
     xp = array_namespace(x)
     mean = xp.mean(x, axis=axes, keepdims=True)

@@ -27,7 +27,7 @@ def forward(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Cache]:
     Backward: dx = dy (1 − y²)
 
     Shapes: x, y any shape.
-    Source: Yamanishi, section 4.
+    Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 4.
     """
     xp = array_namespace(x)
     y = xp.tanh(x)

@@ -24,8 +24,11 @@ def update(
     g = ∂L/∂p + λp,  m = β₁m + (1 − β₁)g,  v = β₂v + (1 − β₂)g²
     m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  p = p − lr · m̂/(√v̂ + ε)
 
-    v is the second raw moment, not a variance. Source: Gulino, section on Adam, with its
-    1 − βT and √v̂ corrected to 1 − βᵗ and √v̂ + ε; Kingma & Ba 2015, algorithm 1.
+    v is the second raw moment, not a variance.
+
+    Source: Gulino, Neural Network Simplified Mathematics (2025), Adam, with its 1 − βT and √v̂
+    corrected to 1 − βᵗ and √v̂ + ε; Kingma, Ba, Adam: a method for stochastic optimization (2015),
+    algorithm 1.
     """
     gradient = gradient + weight_decay * parameter
     m = beta1 * m + (1 - beta1) * gradient

@@ -25,7 +25,8 @@ def update(
     m = β₁m + (1 − β₁)g,  v = β₂v + (1 − β₂)g²
     m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  p = p − lr · m̂/(√v̂ + ε)
 
-    Source: Loshchilov & Hutter 2019, algorithm 2, with the decay scaled by lr as PyTorch has it.
+    Source: Loshchilov, Hutter, Decoupled weight decay regularization (2019), algorithm 2, with the
+    decay scaled by lr as PyTorch has it.
     """
     parameter = (1 - lr * weight_decay) * parameter
     m = beta1 * m + (1 - beta1) * gradient

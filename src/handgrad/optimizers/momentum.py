@@ -19,7 +19,9 @@ def update(
 ) -> tuple[Array, Array]:
     """One step of momentum: g = ∂L/∂p + λp,  μ = βμ + (1 − τ)g,  p = p − lr · μ.
 
-    τ = β is the averaged form of Gulino's notes, τ = 0 the classical one.
+    τ = β is the averaged form, τ = 0 the classical one.
+
+    Source: Gulino, Neural Network Simplified Mathematics (2025), momentum, for the averaged form.
     """
     gradient = gradient + weight_decay * parameter
     velocity = momentum * velocity + (1 - dampening) * gradient

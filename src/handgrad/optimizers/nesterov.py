@@ -19,7 +19,8 @@ def update(
 
     g = ∂L/∂p + λp,  μ = βμ + g,  p = p − lr · (g + βμ)
 
-    Source: Sutskever et al. 2013, with p standing for their look-ahead point, as in PyTorch.
+    Source: Sutskever et al., On the importance of initialization and momentum in deep learning
+    (2013), with p standing for their look-ahead point, as in PyTorch.
     """
     gradient = gradient + weight_decay * parameter
     velocity = momentum * velocity + gradient

@@ -18,7 +18,8 @@ def update(
 ) -> tuple[Array, Array]:
     """One step of RMSProp: g = ∂L/∂p + λp,  v = αv + (1 − α)g²,  p = p − lr · g/(√v + ε).
 
-    Source: Tieleman & Hinton 2012, lecture 6e; ε outside the root as in PyTorch.
+    Source: Tieleman, Hinton, Lecture 6e rmsprop: divide the gradient by a running average of its
+    recent magnitude (2012), with ε outside the root as in PyTorch.
     """
     gradient = gradient + weight_decay * parameter
     v = alpha * v + (1 - alpha) * gradient**2

@@ -102,7 +102,8 @@ class OneCycle:
     """Half a cosine from max_lr/div_factor up to max_lr over the first `pct_start` of the steps,
     then half a cosine down to max_lr/(div_factor · final_div_factor), as PyTorch's `OneCycleLR`.
 
-    Source: Smith & Topin 2018, in the two-phase form of fast.ai.
+    Source: Smith, Topin, Super-convergence: very fast training of neural networks using large
+    learning rates (2019), in the two-phase form of fast.ai.
     """
 
     max_lr: float

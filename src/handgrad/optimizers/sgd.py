@@ -7,7 +7,10 @@ from handgrad.optimizers.base import Optimizer, check_not_negative
 
 
 def update(parameter: Array, gradient: Array, *, lr: float, weight_decay: float) -> tuple[Array]:
-    """One step of gradient descent: g = ∂L/∂p + λp,  p = p − lr · g. Source: Gulino."""
+    """One step of gradient descent: g = ∂L/∂p + λp,  p = p − lr · g.
+
+    Source: Gulino, Neural Network Simplified Mathematics (2025), stochastic gradient descent.
+    """
     gradient = gradient + weight_decay * parameter
     parameter = parameter - lr * gradient
     return (parameter,)

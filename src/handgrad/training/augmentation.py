@@ -104,8 +104,9 @@ class Affine:
     smooth field: normal deviates of `elastic` pixels on a `grid` × `grid` lattice, interpolated
     linearly to every pixel. Outside the image the source is `fill`.
 
-    Source of the elastic part: Simard, Steinkraus and Platt 2003, with a coarse lattice in the
-    place of their Gaussian filter.
+    Source: Simard, Steinkraus, Platt, Best practices for convolutional neural networks applied to
+    visual document analysis (2003), for the elastic part, with a coarse lattice in place of their
+    Gaussian filter.
     """
 
     def __init__(

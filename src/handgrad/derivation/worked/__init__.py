@@ -4,7 +4,7 @@ Each is a module in the op contract: `forward` and `backward`, `INPUTS` by the n
 arguments, `COTANGENT` for what comes in going backward (None where the output is the loss itself),
 and `TEXTS`, which have in every language a title, what it is, and what is kept and why.
 
-Source: Transformer Layer notes, sections 2, 3, 4 and 5.
+Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), sections 2, 3, 4 and 5.
 """
 
 from __future__ import annotations

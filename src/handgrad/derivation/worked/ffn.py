@@ -1,7 +1,7 @@
 """A position-wise feed-forward network with ½ the squared error, forward and backward.
 
-The value before ReLU is A and the one after it V. The notes call both V, and stop at ∂L/∂V; going
-on to W₁, b₁ and X takes the input of ReLU, so it needs a name of its own.
+The value before ReLU is A and the one after it V. The source calls both V, and stops at ∂L/∂V;
+going on to W₁, b₁ and X takes the input of ReLU, so it needs a name of its own.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ TEXTS: Final = {
     "en": (
         "Feed-forward network, step by step",
         "Linear, ReLU, linear, and ½ the squared error. The value before ReLU is A and the one "
-        "after it V. The notes call both V and stop at ∂L/∂V; to go on to W₁, b₁ and X, backward "
-        "needs the input of ReLU, and so a name for it. The derivative of ReLU at 0 is taken as 0.",
+        "after it V. The source calls both V and stops at ∂L/∂V; to go on to W₁, b₁ and X, "
+        "backward needs the input of ReLU, and so a name for it. The derivative of ReLU at 0 is "
+        "taken as 0.",
         "The operands of both products, A for the slope of ReLU, and Y and T for the loss.",
     ),
     "ro": (
         "Rețea feed-forward, pas cu pas",
         "Liniar, ReLU, liniar, și ½ din suma pătratelor erorilor. Valoarea dinainte de ReLU este "
-        "A, cea de după este V. Notițele le numesc pe amândouă V și se opresc la ∂L/∂V; ca să "
+        "A, cea de după este V. Sursa le numește pe amândouă V și se oprește la ∂L/∂V; ca să "
         "mergem mai departe la W₁, b₁ și X, pasul înapoi are nevoie de intrarea lui ReLU, deci de "
         "un nume pentru ea. Derivata lui ReLU în 0 se ia 0.",
         "Operanzii ambelor produse, A pentru panta lui ReLU, și Y și T pentru pierdere.",
@@ -63,12 +64,13 @@ def forward(
     b2: Float[Array, "O"],
     T: Float[Array, "N O"],
 ) -> tuple[Float[Array, ""], Cache]:
-    """½ Σ (Y − T)² of Y = ReLU(X W₁ + b₁) W₂ + b₂; weights are (in, out), as in the notes.
+    """½ Σ (Y − T)² of Y = ReLU(X W₁ + b₁) W₂ + b₂; weights are (in, out), as in the source.
 
     The derivative of ReLU at 0 is taken as 0.
 
     Shapes: X (N, D), W1 (D, H), b1 (H,), W2 (H, O), b2 (O,), T (N, O), loss ().
-    Source: Transformer Layer notes, sections 3 and 4, and on to W1, b1 and X.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), sections 3 and 4, and on
+    to W1, b1 and X.
     """
     xp = array_namespace(X)
     X_W1 = X @ W1

@@ -42,7 +42,7 @@ def forward(Q: Float[Array, "N D"]) -> tuple[tuple[Array, Array], Cache]:
     """The first half of the columns for head 1, the second for head 2.
 
     Shapes: Q (N, D) with D even; each head (N, D/2).
-    Source: Transformer Layer notes, section 2.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 2.
     """
     d = Q.shape[1] // 2
     Q_head1 = Q[:, :d]

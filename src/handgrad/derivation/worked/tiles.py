@@ -41,7 +41,7 @@ def forward(A: Array, B: Array) -> tuple[Array, Cache]:
     """C = A B, one pair of tiles after the other.
 
     Shapes: A, B, C (4, 4).
-    Source: Transformer Layer notes, section 5.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5.
     """
     xp = array_namespace(A)
     A00, A01, A10, A11 = A[:2, :2], A[:2, 2:], A[2:, :2], A[2:, 2:]

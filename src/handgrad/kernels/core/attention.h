@@ -15,6 +15,9 @@
 // threads.
 //
 // In bf16 Q, K, V, dY, P and dS are rounded as operands of these products, and nothing else is.
+//
+// Source: Dao et al., FlashAttention: fast and memory-efficient exact attention with IO-awareness
+// (2022).
 #pragma once
 
 #include "core/attention/backward.h"

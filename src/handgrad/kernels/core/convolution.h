@@ -1,7 +1,7 @@
 // Convolution as the tiled product. What changes is where the register tile finds its operands.
 //
 // With V the image, K the kernel and one "tap" t = (channel, m, n) per value of a filter, at output
-// position p = (j, k) (Yamanishi, equations 6 to 9):
+// position p = (j, k):
 //   forward          Z[p, f]  = Σ_t V[t at p] K[t, f]                                   tap_sum.h
 //   input gradient   dV[q, c] = Σ_t dZ[t at q] K[t, c]     the same, with dZ as the image
 //   kernel gradient  dK[t, f] = Σ_p V[t at p] dZ[p, f]                          kernel_gradient.h
@@ -9,6 +9,7 @@
 // packing, only zeros around the image (frame.h). The right operands, kernels and dZ, are small and
 // are packed as in matmul.h. In the input gradient a stride s means that only every s-th place of
 // dV meets a given tap; such places form s · s convolutions of stride 1, each with taps of its own.
+// Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9.
 //
 // V below is the type of what panels hold: numbers, or pairs of them rounded to bfloat16. It
 // decides how the image lies and which register tile runs (convolution_tiles.h). AMX, with its

@@ -1,6 +1,6 @@
 // The tiled matrix product that carries everything: C = A B.
 //
-// Split A, B and C into tiles; then C_ij = Σ_t A_it B_tj (Transformer Layer notes, section 5).
+// Split A, B and C into tiles; then C_ij = Σ_t A_it B_tj.
 // With A = [[1,2,3,4],[5,6,7,8],...], the rows of B 1, 2, 3, 4 repeated, and 2×2 tiles,
 //     C_00 = A_00 B_00        + A_01 B_10
 //          = [[5,5],[17,17]]  + [[25,25],[53,53]]  = [[30,30],[70,70]].
@@ -20,6 +20,9 @@
 // a register tile for them.
 //
 // Every value of C is summed in one fixed order, whatever the blocks and threads.
+//
+// Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5; Goto, van de
+// Geijn, Anatomy of high-performance matrix multiplication (2008), for packing and blocking.
 #pragma once
 
 #include <algorithm>

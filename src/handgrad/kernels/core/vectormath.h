@@ -36,7 +36,8 @@ struct Format<float> {
     // exp is ∞ above and 0 below.
     static constexpr float kExpHigh = 89.0f;
     static constexpr float kExpLow = -104.0f;
-    // ln 2 in two pieces; a whole number of up to 11 bits times the first is exact (Cody, Waite).
+    // ln 2 in two pieces; a whole number of up to 11 bits times the first is exact.
+    // Source: Cody, Waite, Software Manual for the Elementary Functions (1980).
     static constexpr float kLn2High = 0.693359375f;
     static constexpr float kLn2Low = -2.12194440054690583e-4f;
 };
@@ -258,8 +259,9 @@ inline Vec<float> erf(Vec<float> x) {
 
 inline Vec<double> erf(Vec<double> x) {
     using V = Vec<double>;
-    // W. J. Cody's rational functions (1969), also in ops/special.py: erf(x)/x in x² up to ½, and
-    // exp(x²) (1 − erf |x|) in |x| beyond.
+    // The rational functions of ops/special.py: erf(x)/x in x² up to ½, and exp(x²) (1 − erf |x|)
+    // in |x| beyond.
+    // Source: Cody, Rational Chebyshev approximations for the error function (1969).
     constexpr std::array<double, 5> kNearTop = {3.20937758913846947e3, 3.77485237685302021e2,
                                                 1.13864154151050156e2, 3.16112374387056560e0,
                                                 1.85777706184603153e-1};

@@ -17,7 +17,8 @@ NEGATIVE, ZERO, POSITIVE = (33, 102, 172), (247, 247, 247), (178, 80, 24)
 def png(pixels: Array) -> str:
     """A data URI of an 8-bit picture: (H, W) grey, (H, W, 3) colour, (H, W, 4) with opacity.
 
-    Source: PNG specification (second edition), sections 5 and 11.
+    Source: W3C, Portable Network Graphics (PNG) specification, second edition (2003), sections 5
+    and 11.
     """
     height, width = pixels.shape[:2]
     colour_type = {1: 0, 3: 2, 4: 6}[pixels.shape[2] if pixels.ndim == 3 else 1]

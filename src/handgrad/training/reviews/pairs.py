@@ -212,7 +212,7 @@ def _error_rate(made: Sequence[str], references: Sequence[Sequence[str]]) -> flo
 def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
     """The fewest insertions, deletions and replacements that make `second` of `first`.
 
-    Source: Wagner & Fischer (1974).
+    Source: Wagner, Fischer, The string-to-string correction problem (1974).
     """
     above = list(range(len(second) + 1))
     for i, a in enumerate(first, 1):

@@ -1,4 +1,5 @@
-// The softmax over keys that come a block at a time (running softmax).
+// The softmax over keys that come a block at a time (online softmax).
+// Source: Milakov, Gimelshein, Online normalizer calculation for softmax (2018).
 #pragma once
 
 #include "core/attention/call.h"

@@ -1,0 +1,166 @@
+"""The files around the code: workflows, hooks, versions and the messages of commits."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+import handgrad
+
+ROOT = Path(__file__).parents[1]
+CI = (ROOT / ".ci/run").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+OTHERS = (ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff")
+
+
+def script(name: str) -> ModuleType:
+    """A module of .ci."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f".ci/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+COMMIT_MESSAGE = script("commit_message")
+RELEASE_NOTES = script("release_notes")
+
+
+def load(path: Path) -> dict[Any, Any]:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    "path", [*sorted(ROOT.glob(".github/**/*.yml")), *OTHERS], ids=lambda path: path.name
+)
+def test_yaml_can_be_read(path: Path) -> None:
+    assert isinstance(load(path), dict)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_do_only_what_each_job_names(path: Path) -> None:
+    workflow = load(path)
+    assert workflow["permissions"] == {}
+    for job in workflow["jobs"].values():
+        assert job["permissions"]
+        assert "timeout-minutes" in job or job["uses"].startswith("./")
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_to_a_commit_and_say_its_version(path: Path) -> None:
+    used = re.findall(r"\buses: (?!\./)(.*)", path.read_text("utf-8"))
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each) for each in used)
+
+
+def test_one_version_of_an_action_is_used_everywhere() -> None:
+    texts = [path.read_text("utf-8") for path in WORKFLOWS]
+    used = {use for text in texts for use in re.findall(r"uses: (\S+@\S+)", text)}
+    assert len(used) == len({use.split("@")[0] for use in used})
+
+
+def test_the_notes_that_are_published_are_those_of_the_ops() -> None:
+    text = (ROOT / ".github/workflows/docs.yml").read_text("utf-8")
+    (code,) = re.findall(r"python -c '(.*)'", text)
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {"layer_norm", "lstm"} <= set(printed)
+
+
+def test_hooks_run_what_ci_runs() -> None:
+    (hooks,) = (repo["hooks"] for repo in load(ROOT / ".pre-commit-config.yaml")["repos"])
+    checks = [hook["entry"] for hook in hooks if hook.get("stages") != ["commit-msg"]]
+    assert len(checks) == 4
+    assert [entry for entry in checks if entry not in CI] == []
+
+
+def test_hooks_find_their_tools_in_the_dev_extra() -> None:
+    (hooks,) = (repo["hooks"] for repo in load(ROOT / ".pre-commit-config.yaml")["repos"])
+    tools = {shlex.split(hook["entry"])[0] for hook in hooks} - {"python"}
+    pinned = {need.split("==")[0] for need in PROJECT["project"]["optional-dependencies"]["dev"]}
+    assert tools <= pinned
+
+
+def test_the_version_stands_in_one_place() -> None:
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert (
+        PROJECT["tool"]["scikit-build"]["metadata"]["version"]["input"]
+        == "src/handgrad/__init__.py"
+    )
+    assert RELEASE_NOTES.version() == handgrad.__version__
+
+
+def test_the_version_can_be_released() -> None:
+    assert RELEASE_NOTES.fault(f"v{handgrad.__version__}") is None
+    assert f"the tag is 'v0'; expected 'v{handgrad.__version__}'" in RELEASE_NOTES.fault("v0")
+
+
+def test_every_released_section_of_the_changelog_has_a_date() -> None:
+    dates = {name: date for name, (date, _) in RELEASE_NOTES.sections().items()}
+    assert dates.pop("Unreleased") == ""
+    assert list(dates.values()) == sorted(dates.values(), reverse=True)
+    assert all(dates.values())
+
+
+@pytest.mark.parametrize(
+    ("changelog", "said"),
+    [
+        ("## [1.0.0]\n\ntext\n", "no dated section"),
+        ("## [1.0.0] - 2030-01-01\n", "no dated section"),
+        ("## [1.0.0] - 2030-01-02\n\ntext\n", "CITATION.cff has 1.0.0 of 2030-01-01"),
+        ("## [1.0.0] - 2030-01-01\n\ntext\n", None),
+    ],
+)
+def test_a_version_without_its_changes_is_not_released(
+    tmp_path: Path, changelog: str, said: str | None
+) -> None:
+    (tmp_path / "src/handgrad").mkdir(parents=True)
+    (tmp_path / "src/handgrad/__init__.py").write_text('__version__ = "1.0.0"\n', "utf-8")
+    (tmp_path / "CITATION.cff").write_text("version: 1.0.0\ndate-released: 2030-01-01\n", "utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(changelog, "utf-8")
+    found = RELEASE_NOTES.fault("v1.0.0", tmp_path)
+    assert found is None if said is None else said in found
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Add group_norm",
+        "matmul: reuse a packed B",
+        "Checker: name the term\n\nBecause a line of it is not enough.\n",
+        "Embed tokens of every width",
+        "Merge branch 'kernels' into main, however long the name of the branch may be, as Git says",
+        'Revert "Add group_norm"',
+        "x" * 72,
+        "# a comment of Git's\nAdd group_norm",
+    ],
+)
+def test_a_message_that_is_taken(message: str) -> None:
+    assert COMMIT_MESSAGE.fault(message) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("x" * 73, "73 characters; allowed: 72"),
+        ("Added group_norm", "'Added'; expected an imperative"),
+        ("matmul: reusing a packed B", "'reusing'; expected an imperative"),
+        ("Add group_norm.", "without a full stop"),
+        ("", "without a full stop"),
+        ("Add group_norm\nand a test", "expected an empty line"),
+    ],
+)
+def test_a_message_that_is_refused(message: str, said: str) -> None:
+    assert said in COMMIT_MESSAGE.fault(message)
