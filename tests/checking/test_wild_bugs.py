@@ -14,6 +14,8 @@ from handgrad import trees
 from handgrad.checking import report
 from handgrad.ops import OPS
 
+pytestmark = pytest.mark.slow
+
 #: Kinds that a reader would use and for which the checker has no word yet.
 WANTED = {"flipped", "shifted"}
 #: What is reached; it may rise, not fall.
@@ -41,7 +43,6 @@ def test_every_bug_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.slow
 @each_exercise
 def test_every_bug_is_caught(exercise: Exercise) -> None:
     missed = [

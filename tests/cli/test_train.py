@@ -120,6 +120,7 @@ def test_a_truncated_file_is_one_sentence_and_code_2(refused, tmp_path):
     assert "t10k-images-idx3-ubyte has 1,000 bytes; expected 3,152" in message
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_saves_and_the_resumed_run_ends_as_if_never_stopped(handgrad, tmp_path):
     arguments = ["train", "digits", "--epochs", "12", *SMALL]

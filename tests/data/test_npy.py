@@ -153,6 +153,7 @@ def test_a_directory_of_many_entries_is_not_read(tmp_path, monkeypatch):
         read_npz(archive(tmp_path))
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_seen_or_changes_nothing(tmp_path):
     path = tmp_path / "x.npz"
     np.savez_compressed(path, x=np.arange(5, dtype=np.uint8))

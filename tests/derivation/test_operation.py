@@ -292,6 +292,7 @@ def test_a_loss_of_own_inputs_is_the_last_node():
     assert said(paragraph.content) == label("en", "last_node")
 
 
+@pytest.mark.slow
 def test_gradients_of_sequences_arrive_for_every_step_and_for_the_last_state():
     (paragraph, *_) = under(notes("lstm", measure=None).document, "backward")
     assert said(paragraph.content) == "From the next node come $."

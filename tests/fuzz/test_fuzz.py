@@ -16,6 +16,8 @@ from fuzz.__main__ import main
 from fuzz.harness.surface import generator, load, surfaces
 from fuzz.harness.watchdog import Tally, watch, write
 
+pytestmark = pytest.mark.slow
+
 HURT = "tests.fuzz.hurt"
 
 
@@ -32,7 +34,6 @@ def tally() -> Tally:
     return watch(HURT, 0, seconds=120.0, stop=13)
 
 
-@pytest.mark.slow
 def test_every_way_of_going_wrong_is_found(tally: Tally) -> None:
     kinds = {where: kind for kind, where in tally.found}
     assert kinds == {
@@ -87,7 +88,6 @@ def test_the_same_number_gives_the_same_case() -> None:
         assert one.program() == other.program()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", surfaces())
 def test_some_cases_of_every_surface_pass(name: str, tmp_path: Path) -> None:
     tally = watch(name, 11, seconds=15.0, stop=400)

@@ -20,6 +20,8 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.training.step import TrainingStep
 from tests.threads.program import needs_kernels, run
 
+pytestmark = pytest.mark.slow
+
 needs_unit = pytest.mark.skipif(
     kernels.native is None or kernels.native.bf16_unit == "none", reason="no unit for bf16"
 )

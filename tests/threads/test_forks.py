@@ -8,7 +8,7 @@ import pytest
 
 from tests.threads.program import needs_kernels, needs_linux, run
 
-pytestmark = [needs_kernels, needs_linux]
+pytestmark = [needs_kernels, needs_linux, pytest.mark.slow]
 
 #: Forks while threads compute; HANDGRAD_FORKS asks for more.
 FORKS = os.environ.get("HANDGRAD_FORKS", "60")
@@ -65,7 +65,6 @@ assert not faults, faults
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
 def test_every_child_computes_while_threads_of_its_parent_did(threads: str) -> None:
     run("-c", WHILE_OTHERS_COMPUTE, FORKS, HANDGRAD_THREADS=threads, seconds=300)

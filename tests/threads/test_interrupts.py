@@ -6,7 +6,7 @@ import pytest
 
 from tests.threads.program import needs_kernels, needs_linux, run
 
-pytestmark = [needs_kernels, needs_linux]
+pytestmark = [needs_kernels, needs_linux, pytest.mark.slow]
 
 PROGRAM = """
 import os
@@ -76,7 +76,6 @@ assert hg.matmul(a, a).tobytes() == expected
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize(
     "name",

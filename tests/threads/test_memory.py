@@ -11,7 +11,7 @@ import pytest
 from tests.threads.memory_program import CASES
 from tests.threads.program import needs_kernels, needs_linux, run
 
-pytestmark = [needs_kernels, needs_linux]
+pytestmark = [needs_kernels, needs_linux, pytest.mark.slow]
 
 compiler = shutil.which("cc")
 needs_compiler = pytest.mark.skipif(compiler is None, reason="no C compiler")
