@@ -23,7 +23,9 @@ def bare(tmp_path: Path) -> Path:
         PACKAGE,
         tmp_path / "handgrad",
         ignore=lambda _, names: {
-            name for name in names if not name.endswith((".py", ".txt", ".toml")) and "." in name
+            name
+            for name in names
+            if not name.endswith((".py", ".pyi", ".txt", ".toml")) and "." in name
         },
     )
     return tmp_path
