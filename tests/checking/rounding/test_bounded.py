@@ -55,6 +55,17 @@ def test_errors_are_carried_on_by_every_rule() -> None:
             assert np.all(np.abs(moved - function(x, y)) <= result.error), name
 
 
+def test_every_partial_result_of_a_sum_may_be_flushed() -> None:
+    """Terms below the smallest normal number can all be lost where their sum is above it."""
+    x = np.full((1, 6), 2.0**-63)
+    y = np.full((6, 1), 0.9 * 2.0**-63)
+    product = _bounded(x) @ _bounded(y)
+    assert product.value > FLOAT32.smallest
+    assert product.error >= product.value
+    total = np.sum(_bounded(x * y.T))
+    assert total.error >= total.value - 0.9 * FLOAT32.smallest
+
+
 def test_a_choice_in_doubt_covers_both_branches() -> None:
     x = _bounded([1.0, 1e-9, -1.0], 1e-8)
     positive = x > 0

@@ -5,7 +5,8 @@ With u the unit roundoff:
 - fl(a ∘ b) = (a ∘ b)(1 + d) with |d| ≤ u for ∘ one of + − × / and the square root;
 - a sum of n terms in any order is off by at most (n − 1) u Σ|terms|; exact zeros do not count;
 - exp, log, tanh and the like are off by `LIBRARY` units: assumed, as no standard demands it;
-- below the smallest normal number a result may be flushed to 0; above the largest, anything may be.
+- below the smallest normal number a result may be flushed to 0, and in a sum every partial result;
+  above the largest, anything may be.
 
 A rule, in the modules beside, is a function of the function it stands for, the arithmetic, and the
 arguments, in which every array that may be off is `Uncertain`.
@@ -116,8 +117,8 @@ def computed(
     finite = np.isfinite(value)
     rounded = finite & (size > 0) & (roundings > 0)
     own = np.where(rounded, roundings * arithmetic.unit * size, 0.0)
-    flushed = rounded & (np.abs(value) - error < arithmetic.smallest)
-    total = error + own + np.where(flushed, arithmetic.smallest, 0.0)
+    flushed = rounded & ((np.abs(value) - error < arithmetic.smallest) | np.greater(roundings, 1))
+    total = error + own + np.where(flushed, roundings * arithmetic.smallest, 0.0)
     total = np.where(finite & (size > arithmetic.largest), np.inf, total)
     return Uncertain(np.asarray(value), np.array(np.broadcast_to(total, np.shape(value))))
 
