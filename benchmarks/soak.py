@@ -34,7 +34,7 @@ from benchmarks.machine import cores, resident_bytes
 
 MEMORY_GROWTH: Final = 1.02
 SLOWDOWN: Final = 1.05
-#: Of so many rounds one is timed beside a fresh process.
+#: One round in so many is timed beside a fresh process.
 TWIN_EVERY: Final = 5
 #: Fewer ratios say nothing of a trend.
 LEAST_RATIOS: Final = 8
@@ -149,7 +149,7 @@ def soak(minutes: float, folder: Path) -> Findings:
 
 
 def _growth(series: Sequence[float], of: Callable[[Sequence[float]], float]) -> float:
-    """How much larger the last quarter of the series is than its first one."""
+    """The last quarter of the series as a multiple of its first one."""
     quarter = len(series) // 4
     return of(series[-quarter:]) / of(series[:quarter])
 

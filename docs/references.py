@@ -38,7 +38,7 @@ class Reference(NamedTuple):
         return f"{names}, {self.title} ({self.year})"
 
     def names(self, source: str) -> bool:
-        """Whether a source is this reference, perhaps with a section or a remark after a comma."""
+        """True for this reference, perhaps with a section or a remark after a comma."""
         return f"{source},".startswith(f"{self.citation},")
 
     def row(self, modules: list[str]) -> str:

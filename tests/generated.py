@@ -1,4 +1,4 @@
-"""What lists ops or layers, written from what the modules declare: `python -m tests.generated`.
+"""Lists of ops and layers, written from what the modules declare: `python -m tests.generated`.
 
 The stubs of packages, the list in the README and the table of layers in docs/recipes.md; a test
 fails where one of them is not what this would write.
@@ -24,7 +24,7 @@ from handgrad.recipes.keys import LAYERS
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = ROOT / "src" / "handgrad"
 
-#: What `handgrad.layers` has beside layers, by the module that defines it.
+#: The names that `handgrad.layers` has beside layers, by the module that defines it.
 _BESIDE_LAYERS: Final = {
     "attention": ("KeysValues",),
     "base": ("Layer", "OpLayer", "Row", "merge", "part", "walk"),

@@ -36,7 +36,7 @@ def test_the_declaration_names_the_op_and_the_residuals_that_it_takes(op: str) -
 
 
 def captured(call: Any, batch: tuple[np.ndarray, ...]) -> tuple[Any, Any]:
-    """What the call returns, and the capture of its native calls."""
+    """The result of a call, and the capture of its native calls."""
     capture = kernels.native.Capture(batch, 1 << 30)
     capture.begin()
     try:

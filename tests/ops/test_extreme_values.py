@@ -18,7 +18,7 @@ from handgrad import kernels
 from handgrad.dispatch import engine
 from tests.ops.cases import UNMASKED_CASES, Case, each, leaves
 
-#: Where one −∞ among the biases masks a whole row.
+#: Cases in which one −∞ among the biases masks a whole row.
 _ROW_BIASES: Final = ("attention-bias-of-heads",)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handgrad.program import Node, Recorder, mapped, rerun, trace
+from handgrad.program import Node, Recorder, mapped, rerun, trace, values_of
 from tests.program import styles
 from tests.program.test_bits import bits, check
 
@@ -31,6 +31,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (styles.control, (some(4, 4),)),
     (styles.closure, (some(3, 4),)),
     (styles.inherit, (some(3, 4),)),
+    (styles.bound_methods, (some(3, 4),)),
 ]
 each_style = pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 
@@ -59,10 +60,7 @@ def test_on_other_values_it_computes_what_the_function_computes(case: Any) -> No
     for node, value in zip(program.arguments.values(), other, strict=False):
         take(node, value)
     found = rerun(program.nodes, given)
-    result = mapped(
-        lambda each: found.get(each, each.value) if isinstance(each, Node) else each, program.result
-    )
-    assert bits(result) == bits(function(*copy.deepcopy(other)))
+    assert bits(values_of(program.result, found)) == bits(function(*copy.deepcopy(other)))
 
 
 def test_names_lines_and_rounds() -> None:
@@ -89,7 +87,7 @@ def test_helper_functions_are_followed() -> None:
 def test_a_backward_uses_the_nodes_of_its_forward() -> None:
     recorder = Recorder()
     forward = recorder.run(styles.rnn, *copy.deepcopy(RNN))
-    y, cache = mapped(lambda each: each.value if isinstance(each, Node) else each, forward.result)
+    y, cache = values_of(forward.result)
     backward = recorder.run(styles.rnn_back, np.ones_like(y), cache)
     assert [each.name for each in backward.inputs] == ["dy"]
     assert set(backward.arguments["cache"]) <= set(forward.nodes)

@@ -140,7 +140,7 @@ def test_batches_that_lie_otherwise() -> None:
 
 
 class Doubled(hg.layers.Dense):
-    """What a class derived from a capturable one may do."""
+    """Derived from a capturable class, it does what that one does not."""
 
     def forward(self, x: Any, *, training: bool = False) -> Any:
         return super().forward(2 * x, training=training)

@@ -7,14 +7,16 @@ where the forward has no name for that.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.trial import leaves
-from handgrad.program import Node, ProgramError, mapped, trace
+from handgrad.program import Node, ProgramError, trace, values_of
 from handgrad.program import leaves as nodes_in
+from handgrad.program.running import numbers
 from handgrad.program.words import symbol, words
 from handgrad.trees import Function
 
@@ -61,7 +63,7 @@ class Straight:
             self.inside.setdefault(each.name, []).extend(map(str, range(made, last + 1)))
             made = max(made, last + 1)
         self.y, cache = program.result
-        self.output, self.cache = mapped(_value, self.y), mapped(_value, cache)
+        self.output, self.cache = values_of(self.y), values_of(cache)
         self._ends = frozenset(nodes_in(self.y))
         self._order = program.nodes
 
@@ -95,20 +97,14 @@ class Straight:
 
         def total(point: Mapping[str, Any]) -> float:
             moved: dict[Node, Any] = {start: point[place]}
-
-            def value(each: Any) -> Any:
-                return moved.get(each, each.value) if isinstance(each, Node) else each
-
-            def still(each: Any) -> Any:
-                return start.value if each is start else value(each)
-
+            still = ChainMap({start: start.value}, moved)
             sum_ = 0.0
             for node in behind:
                 if not any(each in moved for each in node.operands):
                     continue
-                of = still if str(node.number) == unread else value
-                assert node.function is not None
-                result = node.function(*mapped(of, node.args), **mapped(of, dict(node.kwargs)))
+                read = still if str(node.number) == unread else moved
+                args, kwargs = values_of(node.args, read), values_of(dict(node.kwargs), read)
+                result = numbers(node, args, kwargs)
                 if node is second and first in moved:
                     assert first is not None
                     result = node.value + (moved[first] - first.value)
@@ -117,7 +113,7 @@ class Straight:
                 else:
                     moved[node] = result
             if not self._ends.isdisjoint(moved):
-                y = mapped(still if unread == "y" else value, self.y)
+                y = values_of(self.y, still if unread == "y" else moved)
                 pairs = zip(leaves(y), leaves(self.output), leaves(dy), strict=True)
                 sum_ += sum(_moved(*each) for each in pairs)
             return float(sum_)
@@ -158,10 +154,6 @@ class Straight:
 
 def is_floats(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f"
-
-
-def _value(each: Any) -> Any:
-    return each.value if isinstance(each, Node) else each
 
 
 def _moved(value: Any, start: Any, cotangent: Any) -> float:

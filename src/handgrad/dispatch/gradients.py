@@ -10,7 +10,7 @@ from handgrad import kernels
 from handgrad.dispatch.values import as_array, library, shown
 from handgrad.errors import ArgumentError, ShapeError
 
-#: Whether a kernel that accepts strided arrays can read this one as it is.
+#: True for an array that a kernel that accepts strided ones can read as it is.
 _inner_contiguous: Final[Any] = getattr(kernels.native, "inner_contiguous", None)
 #: `overlaps(out, others, same)`: whether arrays to be written may share memory with others.
 _overlaps: Final[Any] = getattr(kernels.native, "overlaps", None)

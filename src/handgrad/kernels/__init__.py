@@ -99,7 +99,7 @@ invalidate_capture: Final[Any] = getattr(native, "invalidate_capture", lambda re
 
 
 def has(op: str) -> bool:
-    """Whether there are kernels, and one of this name among them."""
+    """True where there are kernels, and one of this name among them."""
     return native is not None and find_spec(f"{__name__}.{op}") is not None
 
 

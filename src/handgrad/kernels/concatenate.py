@@ -39,5 +39,5 @@ def slice_features(x: Array, start: int, end: int) -> Array:
 
 
 def _plain(array: Array, first: Array) -> bool:
-    """Whether it is a large array of floats whose last axis is contiguous, as the first one."""
+    """True for a large array of floats whose last axis is contiguous, as the first one."""
     return is_large(array, first.dtype) and bool(array.strides[2] == array.itemsize)

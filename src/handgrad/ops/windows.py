@@ -29,7 +29,7 @@ Setting = int | Sequence[int]
 #: Settings and planes stay below it, so that a position in a plane fits into 32 bits.
 _LIMIT: Final = 2**31
 _INTEGERS: Final = (int, np.integer)
-#: What follows from shapes and settings alone is worked out once for each of the latest so many.
+#: Results that follow from shapes and settings alone are kept for the latest 512 of these.
 once_per_shape: Final = functools.lru_cache(512)
 
 

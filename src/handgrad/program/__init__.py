@@ -18,7 +18,7 @@ from handgrad.program.nodes import (
     mapped,
 )
 from handgrad.program.recorder import Recorder
-from handgrad.program.running import rerun
+from handgrad.program.running import rerun, values_of
 
 __all__ = [
     "Assignment",
@@ -34,6 +34,7 @@ __all__ = [
     "mapped",
     "rerun",
     "trace",
+    "values_of",
 ]
 
 

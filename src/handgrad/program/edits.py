@@ -175,10 +175,10 @@ def _other_axes(node: Node, first: Node) -> Iterator[Variant]:
     """The operation along another axis, or along axes moved on by one."""
     dimensions = np.ndim(first.value)
     for name in ("axis", "dim"):
-        for other in _axes(node.kwargs.get(name), dimensions):
+        for other in other_axes(node.kwargs.get(name), dimensions):
             yield Variant("wrong axis", words(node), _with_keyword(node, name, other))
     if node.op in ("sum", "mean", "max", "min", "softmax") and len(node.args) > 1:
-        for other in _axes(node.args[1], dimensions):
+        for other in other_axes(node.args[1], dimensions):
             yield Variant("wrong axis", words(node), _with_axis(node, other))
 
 
@@ -194,7 +194,8 @@ def _with_axis(node: Node, axis: Any) -> Change:
     )
 
 
-def _axes(now: Any, dimensions: int) -> list[Any]:
+def other_axes(now: Any, dimensions: int) -> list[Any]:
+    """Other values for an axis, or for a tuple of axes those moved on by one."""
     if dimensions < 2 or isinstance(now, bool):
         return []
     if isinstance(now, int):
@@ -240,7 +241,7 @@ def _swapped(program: Program) -> Iterator[Edit]:
 
 
 def is_floats(value: Any) -> bool:
-    """Whether the value is an array of floats, of any library."""
+    """True for an array of floats, of any library."""
     return hasattr(value, "shape") and "float" in str(getattr(value, "dtype", ""))
 
 

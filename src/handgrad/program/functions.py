@@ -9,14 +9,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import BuiltinFunctionType, MethodType
+from types import BuiltinFunctionType
 from typing import Any, Final
 
 import numpy as np
 
 #: Packages whose functions are operations and are not followed into their source.
 LIBRARIES: Final = frozenset(
-    {"numpy", "array_api_compat", "scipy", "torch", "jax", "jaxlib", "cupy", "math", "builtins"}
+    {
+        *("numpy", "array_api_compat", "scipy", "torch", "jax", "jaxlib", "cupy"),
+        *("math", "builtins", "collections"),
+    }
 )
 OPERATORS: Final[dict[str, Callable[..., Any]]] = {
     "add": operator.add,
@@ -172,11 +175,15 @@ def element(values: Any, number: int) -> Any:
 
 
 def is_library(function: Any) -> bool:
-    """Whether it is an operation of an array library, or of Python."""
+    """True for an operation of an array library, or of Python."""
     if isinstance(function, np.ufunc | BuiltinFunctionType | type):
         return True
-    owner = function.__func__ if isinstance(function, MethodType) else function
-    module = getattr(owner, "__module__", None) or ""
+    return comes_from_library(function)
+
+
+def comes_from_library(definition: Any) -> bool:
+    """True for a function or class that a library defines."""
+    module = getattr(definition, "__module__", None) or ""
     return module.partition(".")[0] in LIBRARIES
 
 
@@ -188,7 +195,7 @@ def standard_name(name: str) -> str:
 def written_argument(
     name: str, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> int | str | None:
-    """Which argument a call writes into, by position (the owner of a method is 0) or by name."""
+    """The argument that a call writes into, by position (a method's owner is 0) or by name."""
     if kwargs.get("out") is not None and is_array(kwargs["out"]):
         return "out"
     if isinstance(owner, np.ufunc):
@@ -202,7 +209,7 @@ def written_argument(
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is an array of any library, or a scalar of NumPy that is no bool."""
+    """True for an array of any library, and for a scalar of NumPy that is no bool."""
     if isinstance(value, np.ndarray):
         return True
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""What a wrong backward may lack: one factor, term, mean or transpose more, at any node of it.
+"""Insertions into a wrong backward: one factor, term, mean or transpose more, at any node of it.
 
 With these a backward that is short of something can be put right, and what puts it right is what
 was missing.
@@ -7,21 +7,13 @@ was missing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from handgrad.program.edits import Edit, Variant, by_site, is_floats, merged
 from handgrad.program.nodes import Node, Program
 from handgrad.program.words import words
-
-#: Every kind of insertion, and what the backward lacked that it puts right.
-INSERTIONS: Final = {
-    "factor inserted": "factor missing",
-    "term inserted": "term missing",
-    "derivative inserted": "activation derivative forgotten",
-    "transpose inserted": "transpose missing",
-}
 
 
 def insertions(program: Program) -> list[Edit]:
@@ -37,7 +29,9 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
     if not is_floats(node.value) or np.ndim(node.value) == 0:
         return
     for other in dict.fromkeys(program.named_before(node).values()):
-        if _is_array(other.value) and _broadcasts(np.shape(other.value), np.shape(node.value)):
+        if is_array_or_mask(other.value) and broadcasts(
+            np.shape(other.value), np.shape(node.value)
+        ):
             yield from _with_array(node, other)
     for axis in range(np.ndim(node.value)):
         yield from _without_mean(node, axis)
@@ -89,12 +83,13 @@ def _softmax(p: Any, d: Any, axis: int) -> Any:
     return lambda own, of: of(p) * (of(d) - np.sum(own, axis=axis, keepdims=True))
 
 
-def _is_array(value: Any) -> bool:
+def is_array_or_mask(value: Any) -> bool:
+    """True for an array of floats or of bools that has axes."""
     is_mask = "bool" in str(getattr(value, "dtype", ""))
     return (is_floats(value) or is_mask) and np.ndim(value) > 0
 
 
-def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of this shape broadcasts to the other one."""
+def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """True where an array of this shape broadcasts to the other one."""
     pairs = zip(reversed(shape), reversed(to), strict=False)
     return len(shape) <= len(to) and all(one in (1, other) for one, other in pairs)

@@ -124,7 +124,7 @@ class _Instrumenter(ast.NodeTransformer):
         self.sites: list[Site] = []
         self._temporaries = 0
 
-    # What a recorder is told
+    # Telling the recorder
 
     def site(self, node: Any) -> ast.expr:
         self.sites.append(

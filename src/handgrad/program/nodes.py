@@ -118,7 +118,7 @@ class Program:
         return tuple(node for node in self.nodes if node.op == "input")
 
     def named_before(self, node: Node) -> dict[str, Node]:
-        """What the names of the node's function stand for just before it, where that is a node."""
+        """The nodes that the names of the node's function stand for just before it."""
         found = {name: each for name, each in self.arguments.items() if isinstance(each, Node)}
         if node.frame is not self.frame:
             found = {}

@@ -1,4 +1,4 @@
-"""What an instrumented function tells of its run, kept as nodes.
+"""The run of an instrumented function, kept as nodes as it is told of.
 
 Arrays stay the arrays they are: a node belongs to an object, by its identity. An array that is
 written to has a new node from then on, as have the views of its memory.
@@ -10,8 +10,8 @@ import builtins
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from types import FunctionType, GeneratorType, MethodType, ModuleType
-from typing import Any, Final
+from types import FunctionType, GeneratorType, MappingProxyType, MethodType, ModuleType
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from handgrad.program.functions import (
     Attribute,
     Method,
     OnCopy,
+    comes_from_library,
     copied,
     element,
     getitem,
@@ -33,7 +34,17 @@ from handgrad.program.functions import (
     written_argument,
 )
 from handgrad.program.instrument import follows
-from handgrad.program.nodes import Assignment, Branch, Frame, Node, Program, Round, Site, mapped
+from handgrad.program.nodes import (
+    Assignment,
+    Branch,
+    Frame,
+    Node,
+    Program,
+    Round,
+    Site,
+    leaves,
+    mapped,
+)
 
 #: Attributes of an array that are arrays of the same values.
 _VIEWS: Final = {"T": "matrix_transpose", "mT": "matrix_transpose", "real": "real", "imag": "imag"}
@@ -41,6 +52,17 @@ _VIEWS: Final = {"T": "matrix_transpose", "mT": "matrix_transpose", "real": "rea
 _ITERATE: Final = frozenset({"zip", "enumerate", "reversed", "list", "tuple", "iter", "map"})
 #: Those that need all items, so that a generator can be read before them.
 _TAKE_ALL: Final = frozenset({"sum", "max", "min", "list", "tuple", "sorted", "set", "dict"})
+
+
+class Operation(NamedTuple):
+    """One call of a function on arrays; `written` is the argument that it writes into."""
+
+    site: Site
+    op: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = MappingProxyType({})
+    written: int | str | None = None
 
 
 class Recorder:
@@ -61,9 +83,7 @@ class Recorder:
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
         """Call the function and return what it did; what it raises is passed on."""
         first = len(self._nodes), len(self._assignments), len(self._branches)
-        function = getattr(function, "reference", function)
-        if isinstance(function, MethodType):
-            args, function = (function.__self__, *args), function.__func__
+        function, args, kwargs = _plain(function, args, kwargs)
         frame = Frame(function)
         bound = inspect.signature(function).bind(*args, **kwargs)
         bound.apply_defaults()
@@ -80,23 +100,19 @@ class Recorder:
             tuple(self._branches[first[2] :]),
         )
 
-    # What instrumented code calls
+    # Called by instrumented code
 
     def operate(self, site: Site, name: str, *operands: Any) -> Any:
         function = OPERATORS[name]
         if not any(map(self._is_value, operands)):
             return function(*operands)
-        return self._apply(site, name, function, operands, {})
+        return self._apply(Operation(site, name, function, operands))
 
     def call(self, site: Site, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        while isinstance(function, partial):
-            args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
-            function = function.func
-        if isinstance(function, MethodType):
-            if is_array(function.__self__):
-                return self.method(site, function.__self__, function.__name__, *args, **kwargs)
-            args, function = (function.__self__, *args), function.__func__
-        function = getattr(function, "reference", function)  # of an op, not its dispatch
+        owner = getattr(function, "__self__", None)
+        if _computes(owner):
+            return self.method(site, owner, function.__name__, *args, **kwargs)
+        function, args, kwargs = _plain(function, args, kwargs)
         if isinstance(function, FunctionType) and not is_library(function):
             return self._followed(site, function, args, kwargs)
         own = getattr(type(function), "__call__", None)  # noqa: B004
@@ -109,30 +125,27 @@ class Recorder:
     def method(self, site: Site, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(owner, ModuleType):
             return self.call(site, getattr(owner, name), *args, **kwargs)
-        if isinstance(owner, np.random.Generator) or is_array(owner) or isinstance(owner, np.ufunc):
-            operands = (owner, *args)
-            written = written_argument(name, owner, args, kwargs)
-            if isinstance(owner, np.ufunc):
-                name = f"{library_function(owner)}.{name}" if name != "reduce" else name
-            function = Method(name.rpartition(".")[2])
-            if written is not None:
-                return self._written(site, standard_name(name), function, operands, kwargs, written)
-            return self._apply(site, standard_name(name), function, operands, kwargs)
-        return self.call(site, getattr(owner, name), *args, **kwargs)
+        if not _computes(owner):
+            return self.call(site, getattr(owner, name), *args, **kwargs)
+        op = f"{library_function(owner)}.{name}" if isinstance(owner, np.ufunc) else name
+        written = written_argument(name, owner, args, kwargs)
+        operation = Operation(
+            site, standard_name(op), Method(name), (owner, *args), kwargs, written
+        )
+        return self._apply(operation)
 
     def attribute(self, site: Site, owner: Any, name: str) -> Any:
-        value = getattr(owner, name)
-        if is_array(owner):
-            if name in _VIEWS:
-                return self._made(site, _VIEWS[name], Attribute(name), (owner,), {}, value)
-        elif is_array(value) and id(value) not in self._of:
-            self._input(value, site.text, site)
-        return value
+        if is_array(owner) and name in _VIEWS:
+            return self._apply(Operation(site, _VIEWS[name], Attribute(name), (owner,)))
+        return self._met(site, getattr(owner, name))
 
     def item(self, site: Site, owner: Any, index: Any) -> Any:
         if is_array(owner):
-            return self._apply(site, "getitem", getitem, (owner, index), {})
-        value = owner[index]
+            return self._apply(Operation(site, "getitem", getitem, (owner, index)))
+        return self._met(site, owner[index])
+
+    def _met(self, site: Site, value: Any) -> Any:
+        """A value out of an object; an array not seen before is an input, by the text there."""
         if is_array(value) and id(value) not in self._of:
             self._input(value, site.text, site)
         return value
@@ -144,16 +157,15 @@ class Recorder:
         if not is_array(owner):
             owner[index] = value
             return
-        self._write(site, "store", store, (owner, index, value), {}, owner, owner.__setitem__)
+        operation = Operation(site, "store", store, (owner, index, value))
+        self._write(operation, owner, partial(owner.__setitem__, index, value))
 
     def augment(self, site: Site, name: str, old: Any, value: Any) -> Any:
         function = IN_PLACE[name]
         if isinstance(old, np.ndarray) or hasattr(old, "grad_fn"):
-            pure = OnCopy(function, 0)
-            self._write(site, name, pure, (old, value), {}, old, lambda *_: function(old, value))
-            return old
+            return self._apply(Operation(site, name, function, (old, value), written=0))
         if self._is_value(old) or self._is_value(value):
-            return self._apply(site, name, function, (old, value), {})
+            return self._apply(Operation(site, name, function, (old, value)))
         return function(old, value)
 
     def loop(self, site: Site, iterable: Any) -> Iterator[Any]:
@@ -243,42 +255,24 @@ class Recorder:
 
     # Operations
 
-    def _apply(
-        self,
-        site: Site,
-        op: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _apply(self, operation: Operation) -> Any:
+        """The value, with a node for it, or for each of the arrays in a tuple or list."""
+        site, op, function, args, kwargs, written = operation
+        if written is not None:
+            array = kwargs[written] if isinstance(written, str) else args[written]
+            pure = operation._replace(function=OnCopy(function, written))
+            return self._write(pure, array, partial(function, *args, **kwargs))
         lifted = self.lift(args), self.lift(kwargs)
         value = function(*args, **kwargs)
-        return self._made(site, op, function, args, kwargs, value, lifted)
-
-    def _made(
-        self,
-        site: Site,
-        op: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        value: Any,
-        lifted: Any = None,
-    ) -> Any:
-        """The value, with a node for it, or for each of the arrays in a tuple or list."""
-        inner_args, inner_kwargs = lifted or (self.lift(args), self.lift(kwargs))
         drawn = any(isinstance(each, np.random.Generator) for each in (*args, *kwargs.values()))
-        pure = None if drawn else function
-        if is_array(value) or (type(value) in (float, complex) and inner_args):
-            if not is_array(value) and not any(map(_has_node, (inner_args, inner_kwargs))):
-                return value
-            if id(value) not in self._of:
-                self._new(op, pure, inner_args, inner_kwargs, value, site)
-        elif isinstance(value, tuple | list) and any(map(is_array, value)):
-            whole = self._new(op, pure, inner_args, inner_kwargs, value, site)
+        made_by = None if drawn else function
+        if isinstance(value, tuple | list) and any(map(is_array, value)):
+            whole = self._new(op, made_by, *lifted, value, site)
             for i, each in enumerate(value):
                 if is_array(each) and id(each) not in self._of:
                     self._new("element", element, (whole, i), {}, each, site)
+        elif id(value) not in self._of and (is_array(value) or _is_number_of(value, lifted)):
+            self._new(op, made_by, *lifted, value, site)
         return value
 
     def _library(
@@ -298,9 +292,7 @@ class Recorder:
             args = tuple(list(a) if isinstance(a, GeneratorType) else a for a in args)
         op = library_function(function)
         written = written_argument(name, None, args, kwargs)
-        if written is not None:
-            return self._written(site, op, function, args, kwargs, written)
-        return self._apply(site, op, function, args, kwargs)
+        return self._apply(Operation(site, op, function, args, kwargs, written))
 
     def _sum(self, site: Site, items: Iterable[Any], start: Any = 0) -> Any:
         total = start
@@ -312,7 +304,7 @@ class Recorder:
         self, site: Site, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         made_by = getattr(kind, "__init__", None)
-        if is_library_class(kind) or not isinstance(made_by, FunctionType):
+        if comes_from_library(kind) or not isinstance(made_by, FunctionType):
             return self._library(site, kind, args, kwargs)
         makes_itself = getattr(kind, "__new__", None) is object.__new__ and type(kind) is type
         if not makes_itself:
@@ -335,7 +327,7 @@ class Recorder:
         if recording is None:
             assert frame.site is not None or frame.caller is None
             site = frame.site or Site(0, 0, 0, 0, frame.name)
-            return self._apply(site, library_function(function), function, args, kwargs)
+            return self._apply(Operation(site, library_function(function), function, args, kwargs))
         before, self._frame = self._frame, frame
         try:
             if frame.caller is not None:
@@ -359,51 +351,25 @@ class Recorder:
 
     # Writing
 
-    def _written(
-        self,
-        site: Site,
-        op: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        written: int | str,
-    ) -> Any:
-        array = kwargs[written] if isinstance(written, str) else args[written]
-        result = None
-
-        def do(*_: Any) -> None:
-            nonlocal result
-            result = function(*args, **kwargs)
-
-        self._write(site, op, OnCopy(function, written), args, kwargs, array, do)
-        return result
-
-    def _write(
-        self,
-        site: Site,
-        op: str,
-        pure: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        array: Any,
-        do: Callable[..., Any],
-    ) -> None:
+    def _write(self, operation: Operation, array: Any, do: Callable[[], Any]) -> Any:
         """Write into an array: from then on it and all views of its memory have new nodes."""
+        site, op, pure, args, kwargs, _ = operation
         lifted = self.lift(args), self.lift(kwargs)
         written = self._node(array)
         sharing = list(self._sharing_with(array))
         before = [self._of[id(each)] for each, _, _ in sharing]
         for node in (written, *before):
             node.value = copied(node.value)
-        do(*args[1:])
+        result = do()
         new = self._new(op, pure, *lifted, array, site)
         self._keep_name(written, new)
         for old, (view, at, by) in zip(before, sharing, strict=True):
             changed = self._new("replaced", replaced, (old, new, at, by), {}, view, site)
             self._keep_name(old, changed)
+        return result
 
     def _keep_name(self, old: Node, new: Node) -> None:
-        """What was called by this name is now another node."""
+        """Give the old node's name to the new one."""
         if old.name:
             new.name = old.name
             entry = Assignment(self._frame, old.name, new, new.site, self._rounds)
@@ -421,20 +387,24 @@ class Recorder:
                     yield each, at, by
 
 
-def is_library_class(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in ("numpy", "builtins", "torch", "jax", "collections")
+def _plain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function and its arguments without the partial, method or dispatch around it."""
+    while isinstance(function, partial):
+        args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+        function = function.func
+    if isinstance(function, MethodType):
+        args, function = (function.__self__, *args), function.__func__
+    return getattr(function, "reference", function), args, kwargs
 
 
-def _has_node(nested: Any) -> bool:
-    found = False
+def _computes(owner: Any) -> bool:
+    """True for an object whose methods are operations on arrays."""
+    return is_array(owner) or isinstance(owner, np.ufunc | np.random.Generator)
 
-    def look(value: Any) -> Any:
-        nonlocal found
-        found = found or isinstance(value, Node)
-        return value
 
-    mapped(look, nested)
-    return found
+def _is_number_of(value: Any, lifted: Any) -> bool:
+    """True for a number of Python that was made of nodes."""
+    return type(value) in (float, complex) and next(leaves(lifted), None) is not None
 
 
 def _owner(array: np.ndarray) -> np.ndarray:

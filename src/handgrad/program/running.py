@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from handgrad.program.nodes import Node, Program, mapped
+from handgrad.program.nodes import Node, mapped
 
 #: A node's value otherwise: from its own, and a function that gives the values of other nodes.
 Change = Callable[[Any, Callable[[Any], Any]], Any]
@@ -36,11 +36,8 @@ def rerun(
     found: dict[Node, Any] = dict(values)
     before = ChainMap(found, dict(run))
 
-    def value(each: Any) -> Any:
-        return before.get(each, each.value) if isinstance(each, Node) else each
-
     def of(nested: Any) -> Any:
-        return mapped(value, nested)
+        return values_of(nested, before)
 
     for node in nodes:
         if node in values:
@@ -48,12 +45,12 @@ def rerun(
         if node.function is not None and any(each in found for each in node.operands):
             found[node] = domain(node, of(node.args), of(dict(node.kwargs)))
         if node in changes:
-            found[node] = changes[node](value(node), of)
+            found[node] = changes[node](of(node), of)
     return found
 
 
-def result_of(program: Program, found: Mapping[Node, Any]) -> Any:
-    """What the function returns where nodes have these values."""
+def values_of(nested: Any, found: Mapping[Node, Any] = MappingProxyType({})) -> Any:
+    """The structure with the nodes' values: those that were found, or else those of the run."""
     return mapped(
-        lambda each: found.get(each, each.value) if isinstance(each, Node) else each, program.result
+        lambda each: found.get(each, each.value) if isinstance(each, Node) else each, nested
     )

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from handgrad.program.edits import is_floats
 from handgrad.program.nodes import Node, Program
-from handgrad.program.running import Change, rerun
+from handgrad.program.running import Change, rerun, values_of
 from handgrad.program.words import SHAPING, words
 
 #: Operations that are linear in their first operand.
@@ -34,7 +34,7 @@ class Term(NamedTuple):
     ) -> Any:
         """The term of `node` in an earlier run of the program, with its sign."""
         found = rerun(program.nodes, changes=self.changes, run=run)
-        return found.get(node, run.get(node, node.value))
+        return values_of(node, {**run, **found})
 
 
 def additive_terms(node: Node, *, depth: int = 1) -> list[Term]:

@@ -42,7 +42,7 @@ _FROM_SHAPE: Final[Mapping[str, Callable[[Shape], Any]]] = {
 _KEYS: Final = {"out_features": "features", "out_channels": "channels"}
 _NEVER: Final = frozenset({"self", "rng", "dtype"})
 
-#: What values mean by the name of their parameter, which is the same in every layer.
+#: The meaning of values by the name of their parameter, which is the same in every layer.
 _KINDS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(("kernel_size", "stride", "dilation"), Size(1)),
     **dict.fromkeys(("padding", "output_padding"), Size(0)),
@@ -55,7 +55,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "name": Text(ACTIVATIONS[1:]),
     "nonlinearity": Text(NONLINEARITIES),
 }
-#: What values mean by the annotation of other parameters.
+#: The meaning of values by the annotation of other parameters.
 _ANNOTATED: Final[Mapping[str, Kind]] = {
     "bool": Flag(),
     "int": Integer(1),
@@ -73,7 +73,7 @@ def _type(layer: type[Layer]) -> str:
 
 
 def _is_typed(value: object) -> bool:
-    """Whether a recipe can name it: a layer of one op on numbers, or one that rearranges."""
+    """True for what a recipe can name: a layer of one op on numbers, or one that rearranges."""
     if not inspect.isclass(value) or value in (OpLayer, Recurrent):
         return False
     return value in (Flatten, LastStep) or (

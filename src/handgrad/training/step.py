@@ -92,7 +92,7 @@ class TrainingStep:
 
     @property
     def captures(self) -> int:
-        """How many kinds of batches are captured."""
+        """The number of kinds of batches that are captured."""
         return len(self._captured)
 
     @property

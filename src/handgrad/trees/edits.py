@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from handgrad.program.edits import is_floats, other_axes
 from handgrad.trees import nodes
 from handgrad.trees.evaluate import Environment, Trace, evaluate
 from handgrad.trees.nodes import Constant, Factor, Keyword, Name, Node, Term
@@ -201,7 +202,7 @@ class Editor:
         for keywords in self.other_axes(node.keywords, node.value):
             yield Variant("wrong axis", self.words(node), replace(node, keywords=keywords))
         for first in node.arguments[:1]:
-            for other in _other_axes(self.value(first), getattr(self.value(node.value), "ndim", 0)):
+            for other in other_axes(self.value(first), getattr(self.value(node.value), "ndim", 0)):
                 arguments = (Constant(other), *node.arguments[1:])
                 yield Variant("wrong axis", self.words(node), replace(node, arguments=arguments))
 
@@ -224,7 +225,7 @@ class Editor:
         dimensions = getattr(self.value(of), "ndim", 0)
         for i, (name, axis) in enumerate((each.name, each.value) for each in keywords):
             if name in ("axis", "dim"):
-                for other in _other_axes(self.value(axis), dimensions):
+                for other in other_axes(self.value(axis), dimensions):
                     changed = Keyword(name, Constant(other))
                     yield (*keywords[:i], changed, *keywords[i + 1 :])
 
@@ -237,22 +238,6 @@ class Editor:
             if is_floats(value) and value.shape == here.shape and value is not here:
                 part = f"{self.words(Name(other))} for {self.words(Name(name))}"
                 yield Variant("stale variable", part, Name(other))
-
-
-def is_floats(value: Any) -> bool:
-    """Whether the value is an array of floats, of any library."""
-    return hasattr(value, "shape") and "float" in str(getattr(value, "dtype", ""))
-
-
-def _other_axes(now: Any, dimensions: int) -> list[Any]:
-    """Other values for an axis, or for a tuple of axes those moved on by one."""
-    if dimensions < 2 or isinstance(now, bool):
-        return []
-    if isinstance(now, int):
-        return [other for other in range(dimensions) if other != now % dimensions]
-    if isinstance(now, tuple) and len(now) < dimensions:
-        return [tuple((each + 1) % dimensions for each in now)]
-    return []
 
 
 def _is_size(value: Any) -> bool:

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
+from handgrad.program.edits import is_floats
+from handgrad.program.insertions import broadcasts, is_array_or_mask
 from handgrad.trees import nodes
-from handgrad.trees.edits import Edit, Editor, Variant, edited, executed, is_floats
+from handgrad.trees.edits import Edit, Editor, Variant, edited, executed
 from handgrad.trees.evaluate import Trace
 from handgrad.trees.nodes import Constant, Factor, Keyword, Name, Node, Term
 from handgrad.trees.reader import Function
-
-#: Every kind of insertion, and what the backward lacked that it puts right.
-INSERTIONS: Final = {
-    "factor inserted": "factor missing",
-    "term inserted": "term missing",
-    "derivative inserted": "activation derivative forgotten",
-    "transpose inserted": "transpose missing",
-}
 
 
 def insertions(function: Function, run: Trace) -> list[Edit]:
@@ -47,7 +41,7 @@ class _Inserter(Editor):
             return
         arrays = {name: self.environment[name] for name in sorted(self.known)}
         for name, value in arrays.items():
-            if _is_array(value) and _broadcasts(value.shape, here.shape):
+            if is_array_or_mask(value) and broadcasts(value.shape, here.shape):
                 yield from self.with_array(node, name, value, here)
         for axis in range(here.ndim):
             yield from self.without_mean(node, axis)
@@ -99,14 +93,3 @@ def _minus(left: Node, right: Node) -> Node:
 def _reduced(kind: str, value: Node, axis: int) -> Node:
     keywords = (Keyword("axis", Constant(axis)), Keyword("keepdims", Constant(True)))
     return nodes.Reduce(kind, value, (), keywords, None)
-
-
-def _is_array(value: Any) -> bool:
-    is_mask = "bool" in str(getattr(value, "dtype", ""))
-    return (is_floats(value) or is_mask) and value.ndim > 0
-
-
-def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of this shape broadcasts to the other one."""
-    pairs = zip(reversed(shape), reversed(to), strict=False)
-    return len(shape) <= len(to) and all(one in (1, other) for one, other in pairs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from handgrad.program.words import symbol
 from handgrad.trees import nodes
 from handgrad.trees.nodes import Node
 
@@ -28,8 +29,6 @@ SHAPING: Final = frozenset(
         "contiguous",
     }
 )
-_GREEK: Final = {"alpha": "α", "beta": "β", "gamma": "γ", "eps": "ε", "sigma": "σ", "mu": "μ"}
-_HAT: Final = "̂"
 _SUM, _PRODUCT, _UNARY, _ATOM = range(4)
 
 Definition = Callable[[str], Node | None]
@@ -38,15 +37,6 @@ Definition = Callable[[str], Node | None]
 def text(node: Node, definition: Definition | None = None) -> str:
     """The node in a line. With `definition`, a name for a mean or sum is written out as that."""
     return _Writer(definition).write(node, 0)
-
-
-def symbol(name: str) -> str:
-    """`dx_hat` as dx̂, `dgamma` as dγ; other names as they are."""
-    stem, hat = (name[: -len("_hat")], _HAT) if name.endswith("_hat") else (name, "")
-    for word, letter in _GREEK.items():
-        if stem in (word, "d" + word):
-            stem = stem.replace(word, letter)
-    return stem + hat
 
 
 def called(function: Node | None) -> str:

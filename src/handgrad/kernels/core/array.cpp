@@ -52,7 +52,7 @@ bool view_strided(PyObject* object, char kind, int item_size, bool writeable, Ar
 
 namespace {
 
-// Whether the last axis of more than one value is contiguous in an aligned array; the others may
+// True where the last axis of more than one value is contiguous in an aligned array; the others may
 // have any strides.
 bool inner_contiguous(PyArrayObject* array) {
     const Py_ssize_t item_size = PyArray_ITEMSIZE(array);
@@ -94,7 +94,7 @@ bool are_small_integers(PyObject* value) {
     return true;
 }
 
-// Whether a kernel can read an array in place: C-contiguous or, where it accepts strided arrays,
+// True where a kernel can read an array in place: C-contiguous or, where it accepts strided arrays,
 // inner contiguous.
 bool is_readable(PyArrayObject* array, bool strided) {
     return PyArray_ISCARRAY_RO(array) || (strided && inner_contiguous(array));

@@ -20,7 +20,7 @@ struct ArrayView {
     long size = 0;
 };
 
-// Whether this thread replays captured calls: then outputs, which were handed out read-only
+// True while this thread replays captured calls: then outputs, which were handed out read-only
 // because a cache shares them, may be written to.
 inline thread_local bool replaying = false;
 

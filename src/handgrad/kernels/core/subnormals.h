@@ -8,7 +8,7 @@
 
 namespace handgrad {
 
-// How a thread's arithmetic rounds, and what it makes of subnormal numbers.
+// A thread's rounding, and its treatment of subnormal numbers.
 class FloatMode {
   public:
 #if defined(__x86_64__) || defined(_M_X64)

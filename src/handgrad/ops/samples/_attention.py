@@ -10,7 +10,7 @@ import numpy as np
 from handgrad.ops.samples._makers import booleans, fixed, normal, pick
 from handgrad.ops.samples._table import Maker
 
-#: Why the annotations of bias and mask do not hold where they have fewer axes.
+#: The reason for which annotations of bias and mask do not hold where these have fewer axes.
 FEWER_AXES: Final = "an annotation for every number of axes would say nothing"
 MASKED_BY: Final = ("mask", "lengths", "causal", "dropout_p")
 #: The second query may look nowhere, the third at one key.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -42,23 +42,37 @@ def random_settings(rng: np.random.Generator, axes: int) -> dict[str, Any]:
     }
 
 
-def random_conv(rng: np.random.Generator, axes: int) -> Row:
-    settings = random_settings(rng, axes)
-    kernel, padding = several(rng, axes, 1, 3), several(rng, axes, 0, 2)
-    groups = settings["groups"]
-    places = (
-        max(d * (k - 1) + 1 - 2 * p, 1) + between(rng, 0, 4)
-        for k, p, d in zip(kernel, padding, settings["dilation"], strict=True)
-    )
-    makers = conv(
+def random_makers(
+    rng: np.random.Generator,
+    sizes: Iterable[int],
+    kernel: tuple[int, ...],
+    groups: int,
+    *,
+    transposed: bool = False,
+) -> dict[str, Maker]:
+    """x of these sizes, with random numbers of images, channels and filters, and with or without a
+    bias. The sizes are drawn after images and channels where they come from a generator."""
+    return conv(
         between(rng, 1, 3),
         groups * between(rng, 1, 2),
-        *places,
+        *sizes,
         out=groups * between(rng, 1, 2),
         kernel=kernel,
         groups=groups,
         bias=pick(rng, True, True, False),
+        transposed=transposed,
     )
+
+
+def random_conv(rng: np.random.Generator, axes: int) -> Row:
+    settings = random_settings(rng, axes)
+    kernel, padding = several(rng, axes, 1, 3), several(rng, axes, 0, 2)
+    groups = settings["groups"]
+    sizes = (
+        max(d * (k - 1) + 1 - 2 * p, 1) + between(rng, 0, 4)
+        for k, p, d in zip(kernel, padding, settings["dilation"], strict=True)
+    )
+    makers = random_makers(rng, sizes, kernel, groups)
     activation = pick(rng, *ACTIVATIONS)
     return row("random", "usual", makers, padding=padding, activation=activation, **settings)
 

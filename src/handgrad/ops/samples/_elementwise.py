@@ -16,7 +16,7 @@ from handgrad.ops.samples._makers import (
     random_shape,
     uniform,
 )
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, OpSamples, Row, row
 
 ShapedMaker = Callable[..., Maker]
 
@@ -76,4 +76,17 @@ def awkward(*more: Row) -> tuple[Row, ...]:
         row("wider", "usual", {"x": uniform(3, 41, low=-30.0, high=30.0)}),
         row("large", "usual", {"x": normal(67, 1031)}, large=True),
         *more,
+    )
+
+
+def smooth(torch: Callable[[Any, Any], Any]) -> OpSamples:
+    """Those of a smooth function without settings; torch: (torch.nn.functional, x) -> y."""
+    return OpSamples(
+        gradients=("x",),
+        rows=SMOOTH,
+        awkward=awkward(),
+        small=SMALL_SMOOTH,
+        small_cotangent=SMALL_COTANGENT,
+        random=random_of(normal),
+        torch=lambda F, arrays, options: torch(F, arrays["x"]),
     )

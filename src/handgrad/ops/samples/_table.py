@@ -22,7 +22,7 @@ Situation = Literal[
 ]
 SITUATIONS: Final[tuple[str, ...]] = get_args(Situation)
 
-#: Why rows with an axis of length 0 are not compared with PyTorch.
+#: The reason for which rows with an axis of length 0 are not compared with PyTorch.
 NOTHING_TO_SUM: Final = "results are empty or sums of nothing, and PyTorch refuses some of these"
 NO_EMPTY_AXIS: Final = "PyTorch refuses an axis of length 0 here, or takes it as another"
 
@@ -63,9 +63,9 @@ class Row:
     smooth: bool
     #: Enough work for several threads and several tiles; too much for the slow checks.
     large: bool = False
-    #: Why PyTorch computes nothing here to compare with, if so.
+    #: The reason for which PyTorch computes nothing here to compare with, if so.
     not_in_torch: str = ""
-    #: Why the annotations of forward do not hold here, if so.
+    #: The reason for which annotations of forward do not hold here, if so.
     not_annotated: str = ""
 
     def draw(self, rng: np.random.Generator) -> Sample:
@@ -114,6 +114,6 @@ class OpSamples:
     open_nonfinite: tuple[str, ...] = ()
     #: Inputs and settings that mask pairs, whose NaN and infinities may or may not come out.
     masked_by: tuple[str, ...] = ()
-    #: Whether an infinity can meet a factor that is 0 or the last digit of 1, such as 1 − y² of a
-    #: saturated tanh or a softmax's share: NaN from one engine, infinity from the other.
+    #: True where an infinity can meet a factor that is 0 or the last digit of 1, such as 1 − y² of
+    #: a saturated tanh or a softmax's share: NaN from one engine, infinity from the other.
     saturates: bool = False

@@ -7,8 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.ops.samples._convolution import GRADIENTS, conv, convolved, random_settings, several
-from handgrad.ops.samples._makers import between, extreme, fixed, pick
+from handgrad.ops.samples._convolution import (
+    GRADIENTS,
+    conv,
+    convolved,
+    random_makers,
+    random_settings,
+    several,
+)
+from handgrad.ops.samples._makers import between, extreme, fixed
 from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
 
 transposed: Final = partial(conv, transposed=True)
@@ -76,15 +83,8 @@ def _random(rng: np.random.Generator) -> Row:
         between(rng, 0, (d * (k - 1) + extra) // 2)
         for k, d, extra in zip(kernel, settings["dilation"], output_padding, strict=True)
     )
-    makers = transposed(
-        between(rng, 1, 3),
-        groups * between(rng, 1, 2),
-        *several(rng, 2, 1, 4),
-        out=groups * between(rng, 1, 2),
-        kernel=kernel,
-        groups=groups,
-        bias=pick(rng, True, True, False),
-    )
+    sizes = (between(rng, 1, 4) for _ in range(2))
+    makers = random_makers(rng, sizes, kernel, groups, transposed=True)
     return row(
         "random", "usual", makers, padding=padding, output_padding=output_padding, **settings
     )
