@@ -4,8 +4,9 @@
 
 Each mutant is one changed operator, sign, index or constant in a copy of the sources. The tests
 that belong to its file run on it, and the whole suite where these pass. A mutant that no test
-notices is printed. Those of C++ are drawn with --build, which needs CMake, Ninja, ccache and a
-compiler. Exit code 1 where more than one in a hundred survived.
+notices is printed, as is one that is only noticed by tests that do not end. Those of C++ are drawn
+with --build, which needs CMake, Ninja, ccache and a compiler. Exit code 1 where more than one in a
+hundred survived.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ MATHS: Final = (
     "decoder_scores.h",
     "attended.h",
 )
-#: A mutant that loops for ever is noticed too.
-PATIENCE: Final = 900
+#: Seconds for the tests of one file, of one part, and for all: several times what they take. A
+#: mutant that loops for ever is noticed too.
+PATIENCE: Final = (600, 2400, 7200)
 
 
 def _candidates(part: str, builds: bool) -> list[Mutant]:
@@ -105,18 +107,22 @@ class Copy:
         return made.returncode == 0
 
     def judge(self, mutant: Mutant) -> str:
-        """`killed`, `survived`, or `invalid` where it does not compile."""
+        """`killed`, `endless`, `survived`, or `invalid` where it does not compile."""
         place = self.folder / mutant.file.relative_to(ROOT)
         right = place.read_text("utf-8")
         place.write_text(mutant.text(), "utf-8")
         try:
             if place.suffix != ".py" and not self.compile():
                 return "invalid"
-            return "killed" if any(map(self._notices, _tests_of(mutant))) else "survived"
+            for tests, patience in zip(_tests_of(mutant), PATIENCE, strict=True):
+                verdict = self._verdict(tests, patience)
+                if verdict != "survived":
+                    return verdict
+            return "survived"
         finally:
             place.write_text(right, "utf-8")
 
-    def _notices(self, tests: list[str]) -> bool:
+    def _verdict(self, tests: list[str], patience: float) -> str:
         environment = {
             **os.environ,
             "PYTHONPATH": str(self.folder / "src"),
@@ -125,11 +131,11 @@ class Copy:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         try:
             ran = subprocess.run(
-                command, cwd=self.folder, env=environment, capture_output=True, timeout=PATIENCE
+                command, cwd=self.folder, env=environment, capture_output=True, timeout=patience
             )
         except subprocess.TimeoutExpired:
-            return True
-        return ran.returncode not in (0, 5)  # 5: no test of this name
+            return "endless"
+        return "survived" if ran.returncode in (0, 5) else "killed"  # 5: no test of this name
 
 
 def main() -> int:
@@ -148,10 +154,10 @@ def main() -> int:
     queues = {part: _candidates(part, options.build) for part in parts}
     for queue in queues.values():
         random.shuffle(queue)
-    counts = {"killed": 0, "survived": 0, "invalid": 0}
+    counts = dict.fromkeys(("killed", "endless", "survived", "invalid"), 0)
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder), Path(folder) if options.build else None)
-        while counts["killed"] + counts["survived"] < options.count and any(queues.values()):
+        while sum(counts.values()) - counts["invalid"] < options.count and any(queues.values()):
             part = parts[sum(counts.values()) % len(parts)]
             if not queues[part]:
                 parts.remove(part)
@@ -161,8 +167,9 @@ def main() -> int:
             counts[verdict] += 1
             if verdict != "killed":
                 print(f"{verdict}: {mutant.describe(ROOT)}", flush=True)
-    judged = counts["killed"] + counts["survived"]
-    print(f"{counts['killed']} of {judged} mutants killed, {counts['invalid']} did not compile")
+    judged = sum(counts.values()) - counts["invalid"]
+    killed = counts["killed"] + counts["endless"]
+    print(f"{killed} of {judged} mutants killed, {counts['invalid']} did not compile")
     return int(counts["survived"] * 100 > judged)
 
 
