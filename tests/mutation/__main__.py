@@ -6,7 +6,7 @@ Each mutant is one changed operator, sign, index or constant in a copy of the so
 that belong to its file run on it, and the whole suite where these pass. A mutant that no test
 notices is printed, as is one that is only noticed by tests that do not end. Those of C++ are drawn
 with --build, which needs CMake, Ninja, ccache and a compiler. Exit code 1 where more than one in a
-hundred survived.
+hundred survived, 2 where the tests do not pass on the unchanged copy.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ MATHS: Final = (
 #: Seconds for the tests of one file, of one part, and for all: several times what they take. A
 #: mutant that loops for ever is noticed too.
 PATIENCE: Final = (600, 2400, 7200)
+WHOLE: Final = ["tests", "-n", "2"]
 
 
 def _candidates(part: str, builds: bool) -> list[Mutant]:
@@ -64,7 +65,7 @@ def _tests_of(mutant: Mutant) -> list[list[str]]:
         "layers": [f"tests/layers/test_{stem}.py", "tests/layers/test_gradients.py"],
     }[part]
     paths = [each for each in first if not each.startswith("tests/") or (ROOT / each).exists()]
-    return [paths, ["tests/ops", "tests/kernels", "tests/layers"], ["tests"]]
+    return [paths, ["tests/ops", "tests/kernels", "tests/layers"], WHOLE]
 
 
 class Copy:
@@ -115,14 +116,15 @@ class Copy:
             if place.suffix != ".py" and not self.compile():
                 return "invalid"
             for tests, patience in zip(_tests_of(mutant), PATIENCE, strict=True):
-                verdict = self._verdict(tests, patience)
+                verdict = self.run(tests, patience)
                 if verdict != "survived":
                     return verdict
             return "survived"
         finally:
             place.write_text(right, "utf-8")
 
-    def _verdict(self, tests: list[str], patience: float) -> str:
+    def run(self, tests: list[str], patience: float) -> str:
+        """What becomes of the copy as it is; see `judge`."""
         environment = {
             **os.environ,
             "PYTHONPATH": str(self.folder / "src"),
@@ -157,6 +159,9 @@ def main() -> int:
     counts = dict.fromkeys(("killed", "endless", "survived", "invalid"), 0)
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder), Path(folder) if options.build else None)
+        if copy.run(WHOLE, PATIENCE[-1]) != "survived":
+            print("the tests fail before anything is changed; they must pass", file=sys.stderr)
+            return 2
         while sum(counts.values()) - counts["invalid"] < options.count and any(queues.values()):
             part = parts[sum(counts.values()) % len(parts)]
             if not queues[part]:
