@@ -247,20 +247,18 @@ class _Side:
         goal = np.asarray(self.draws[0].right[name] if self.repairs else self.draws[0].found[name])
         for depth in (1, 2, 3):
             terms = additive_terms(results[position], depth=depth)
-            values = [self._value(term, position, self.draws[0], goal.shape) for term in terms]
+            values = [self._value(term, self.draws[0], goal.shape) for term in terms]
             if any(value is None for value in values):
                 continue
             coefficients = _least_squares(values, goal)
             if coefficients is not None:
-                yield from self._of_fit(terms, coefficients, position, goal.shape, depth)
+                yield from self._of_fit(terms, coefficients, goal.shape, depth)
 
-    def _value(
-        self, term: Term, position: int, draw: Draw, shape: tuple[int, ...]
-    ) -> np.ndarray | None:
+    def _value(self, term: Term, draw: Draw, shape: tuple[int, ...]) -> np.ndarray | None:
         run = self._run(draw)
         assert run is not None
         try:
-            value = np.asarray(term.value(run, _results(run)[position]), dtype=np.float64)
+            value = np.asarray(term.value(run), dtype=np.float64)
             return np.broadcast_to(value, shape)
         except Exception:  # a term that does not run without the others
             return None
@@ -269,7 +267,6 @@ class _Side:
         self,
         terms: list[Term],
         coefficients: np.ndarray,
-        position: int,
         shape: tuple[int, ...],
         depth: int,
     ) -> Iterator[Explanation]:
@@ -289,7 +286,7 @@ class _Side:
         cost = (1.0 if nice else 1.8) + 0.8 * (len(changed) - 1) + 0.01 * depth
 
         def predict(draw: Draw) -> Any:
-            values = [self._value(term, position, draw, shape) for term in terms]
+            values = [self._value(term, draw, shape) for term in terms]
             pairs = zip(rounded, values, strict=True)
             return sum(c * value for c, value in pairs if value is not None)
 

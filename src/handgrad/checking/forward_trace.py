@@ -7,7 +7,6 @@ even where the forward has no name for that.
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -89,14 +88,19 @@ class ForwardTrace:
 
         def total(point: Mapping[Node, Any]) -> float:
             moved: dict[Node, Any] = {start: point[start]}
-            still = ChainMap({start: start.value}, moved)
+
+            def value(node: Node) -> Any:
+                return moved.get(node, node.value)
+
+            def still(node: Node) -> Any:
+                return start.value if node is start else value(node)
+
             sum_ = 0.0
             for node in behind:
-                if not any(each in moved for each in node.operands):
+                if moved.keys().isdisjoint(node.operands):
                     continue
-                read = still if node is unread else moved
-                args, kwargs = values_of(node.args, read), values_of(dict(node.kwargs), read)
-                result = numbers(node, args, kwargs)
+                read = still if node is unread else value
+                result = numbers(node, *node.called_with(read))
                 if node is second and first in moved:
                     assert first is not None
                     result = node.value + (moved[first] - first.value)
@@ -105,7 +109,8 @@ class ForwardTrace:
                 else:
                     moved[node] = result
             if not self._ends.isdisjoint(moved):
-                y = values_of(self.y, still if unread == "y" else moved)
+                start_too = {start: start.value} if unread == "y" else {}
+                y = values_of(self.y, {**moved, **start_too})
                 pairs = zip(leaves(y), leaves(self.output), leaves(dy), strict=True)
                 sum_ += sum(_moved(*each) for each in pairs)
             return float(sum_)

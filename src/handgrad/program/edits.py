@@ -17,7 +17,7 @@ import numpy as np
 
 from handgrad.program.nodes import Node, Program, mapped
 from handgrad.program.running import Change, Execution
-from handgrad.program.words import SHAPING, operand_words, symbol, words
+from handgrad.program.words import SHAPING, definition, operand_words, symbol, words
 
 #: Every kind of edit, and what it does to the part it names.
 KINDS: Final = {
@@ -134,10 +134,10 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
         case "multiply" | "divide" if is_floats(node.value):
             yield from _of_product(node)
         case "negative":
-            yield Variant("wrong sign", words(node), lambda own, of: of(args[0]))
+            yield Variant("wrong sign", definition(node), lambda own, of: of(args[0]))
         case "matmul":
             yield Variant(
-                "operands swapped", words(node), lambda own, of: of(args[1]) @ of(args[0])
+                "operands swapped", definition(node), lambda own, of: of(args[1]) @ of(args[0])
             )
             yield Variant(
                 "transposed",
@@ -150,7 +150,7 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
                 lambda own, of: of(args[0]) @ of(args[1]).mT,
             )
         case "matrix_transpose":
-            yield Variant("transpose missing", words(node), lambda own, of: of(args[0]))
+            yield Variant("transpose missing", definition(node), lambda own, of: of(args[0]))
         case "where" if len(args) == 3:
             yield Variant(
                 "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])
@@ -215,12 +215,12 @@ def _of_call(node: Node) -> Iterator[Variant]:
         return
     if node.op in _REDUCTIONS:
         other = _REDUCTIONS[node.op]
-        yield Variant(f"{other} for {node.op}", words(node), _times(_ratio(node)))
+        yield Variant(f"{other} for {node.op}", definition(node), _times(_ratio(node)))
     if is_floats(first.value) and is_floats(node.value):
         if node.op in ("sum", "mean", "max", "min"):
-            yield Variant("not reduced", words(node), lambda own, of: of(first))
+            yield Variant("not reduced", definition(node), lambda own, of: of(first))
         elif np.ndim(first.value) == np.ndim(node.value):
-            yield Variant("function missing", words(node), lambda own, of: of(first))
+            yield Variant("function missing", definition(node), lambda own, of: of(first))
     yield from _other_axes(node, first)
 
 
@@ -239,10 +239,10 @@ def _other_axes(node: Node, first: Node) -> Iterator[Variant]:
     dimensions = np.ndim(first.value)
     for name in ("axis", "dim"):
         for other in other_axes(node.kwargs.get(name), dimensions):
-            yield Variant("wrong axis", words(node), _with_keyword(node, name, other))
+            yield Variant("wrong axis", definition(node), _with_keyword(node, name, other))
     if node.op in ("sum", "mean", "max", "min", "softmax") and len(node.args) > 1:
         for other in other_axes(node.args[1], dimensions):
-            yield Variant("wrong axis", words(node), _with_axis(node, other))
+            yield Variant("wrong axis", definition(node), _with_axis(node, other))
 
 
 def _with_keyword(node: Node, name: str, axis: Any) -> Change:

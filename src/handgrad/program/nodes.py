@@ -77,9 +77,25 @@ class Node:
     names: set[str] = field(default_factory=set, repr=False)
     #: The nodes among the arguments, in order.
     operands: tuple[Node, ...] = field(init=False, repr=False)
+    #: True where none of them is within a tuple, list, dict or slice.
+    is_flat: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.operands = tuple(leaves((self.args, self.kwargs)))
+        direct = [each for each in (*self.args, *self.kwargs.values()) if isinstance(each, Node)]
+        self.is_flat = len(direct) == len(self.operands)
+
+    def called_with(self, value: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of `function`, with these values in the place of nodes."""
+
+        def of(each: Any) -> Any:
+            return value(each) if isinstance(each, Node) else each
+
+        if self.is_flat:
+            return tuple([of(each) for each in self.args]), {
+                name: of(each) for name, each in self.kwargs.items()
+            }
+        return mapped(of, self.args), mapped(of, dict(self.kwargs))
 
     @property
     def line(self) -> int:

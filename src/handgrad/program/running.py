@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -35,18 +34,24 @@ def rerun(
     or else in the program, and is not in the result.
     """
     found: dict[Node, Any] = dict(values)
-    before = ChainMap(found, dict(run))
+
+    def value(node: Node) -> Any:
+        if node in found:
+            return found[node]
+        return run.get(node, node.value)
 
     def of(nested: Any) -> Any:
-        return values_of(nested, before)
+        if isinstance(nested, Node):
+            return value(nested)
+        return mapped(lambda each: value(each) if isinstance(each, Node) else each, nested)
 
     for node in nodes:
         if node in values:
             continue
-        if node.function is not None and any(each in found for each in node.operands):
-            found[node] = domain(node, of(node.args), of(dict(node.kwargs)))
+        if node.function is not None and not found.keys().isdisjoint(node.operands):
+            found[node] = domain(node, *node.called_with(value))
         if node in changes:
-            found[node] = changes[node](of(node), of)
+            found[node] = changes[node](value(node), of)
     return found
 
 
@@ -68,7 +73,7 @@ class Execution:
         nodes = {*changes, *self.program.moved_by(changes)}
         order = sorted(nodes, key=lambda node: node.number)
         found = rerun(order, changes=changes, run=self.values)
-        return values_of(nested, ChainMap(found, dict(self.values)))
+        return values_of(nested, {**self.values, **found})
 
 
 def as_execution(program: Program, other: Program) -> Execution | None:
