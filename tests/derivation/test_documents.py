@@ -32,6 +32,9 @@ from handgrad.derivation.documents.document import (
 from handgrad.derivation.documents.labels import LABELS, label
 from handgrad.derivation.documents.tex_text import escape
 from handgrad.derivation.formulas.formula import (
+    FENCES,
+    LETTERS,
+    SIGNS,
     Big,
     Cases,
     Fenced,
@@ -144,7 +147,7 @@ def test_html_is_whole_and_fetches_nothing(document: Document, page: str) -> Non
     tags = {tag for tag, _ in reader.found}
     assert {"math", "table", "svg", "aside", "pre", "figcaption"} <= tags
     assert not tags & {"script", "link", "img", "iframe", "object"}
-    assert "url(" not in page
+    assert re.findall(r"url\((.*?),", page) == ["data:font/woff2;base64"]
     assert "@import" not in page
     for tag, attributes in reader.found:
         assert "src" not in attributes
@@ -171,11 +174,27 @@ def test_html_says_what_scrolls_and_what_is_drawn(page: str) -> None:
     assert 'role="img" aria-label="W₁ &amp; its gradient"' in page
 
 
+def test_the_font_has_what_formulas_and_labels_are_set_with() -> None:
+    fonts = pytest.importorskip("fontTools.ttLib")
+    pytest.importorskip("brotli")
+    folder = Path(html.__file__).parent
+    with fonts.TTFont(folder / html.FONT) as font:
+        characters = {chr(code) for code in font.getBestCmap()}
+        assert font["MATH"].table.MathVariants.VertGlyphCoverage.glyphs
+    words = "".join(word for labels in LABELS.values() for word in labels.values())
+    fences = "".join((*FENCES, *FENCES.values()))
+    assert {*LETTERS.values(), *SIGNS, *fences, *words, *"𝑎𝑧𝐴𝑍ℎ𝛼𝜔𝒂𝑨𝐚𝐀𝛂𝜶∑∏√"} <= characters
+    assert (folder / html.FONT).stat().st_size < 50_000
+    assert "SIL OPEN FONT LICENSE" in (folder / "math.LICENSE.txt").read_text("utf-8")
+
+
 def test_a_fragment_keeps_to_itself(document: Document) -> None:
     pytest.importorskip("latex2mathml")
     fragment = html.fragment(document)
     style = fragment[len("<style>") : fragment.index("</style>")]
     style = re.sub(r"/\*.*?\*/|@media[^{]*\{", "", style)
+    font, style = style.split("}", 1)
+    assert font.startswith('\n@font-face {\n  font-family: "handgrad math";')
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", style)
     selectors = [selector.strip() for rule in rules for selector in rule.split(",")]
     assert len(selectors) > 50

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import assert_never
+from typing import Final, assert_never
 
 from handgrad.derivation.documents.document import (
     Aside,
@@ -27,6 +29,9 @@ from handgrad.derivation.documents.document import (
 )
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.formulas.mathml import to_mathml
+
+#: The font of formulas, which every page carries; `packaging/math_font.py` writes it.
+FONT: Final = "math.woff2"
 
 _ALIGNMENTS = {"l": "left", "c": "center", "r": "right"}
 
@@ -55,8 +60,15 @@ def fragment(document: Document) -> str:
     )
 
 
+@cache
 def _stylesheet() -> str:
-    return files("handgrad.derivation.documents").joinpath("style.css").read_text("utf-8")
+    folder = files("handgrad.derivation.documents")
+    font = b64encode(folder.joinpath(FONT).read_bytes()).decode("ascii")
+    return (
+        '@font-face {\n  font-family: "handgrad math";\n'
+        f'  src: url(data:font/woff2;base64,{font}) format("woff2");\n}}\n'
+        + folder.joinpath("style.css").read_text("utf-8")
+    )
 
 
 def _body(document: Document) -> str:
