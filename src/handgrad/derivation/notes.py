@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from handgrad.derivation.documents import html, markdown, pdf, tex
-from handgrad.derivation.documents.document import Document, Equation
+from handgrad.derivation.documents.document import Alert, Document, Equation
 from handgrad.derivation.documents.labels import LABELS
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.measured import Measure, measure
@@ -44,6 +44,11 @@ class Notes:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+
+    @property
+    def ok(self) -> bool:
+        """False where a gradient was measured and is wrong, as the notes then say at their top."""
+        return not any(isinstance(block, Alert) for block in self.document.blocks)
 
     def to_html(self) -> str:
         """One file that needs nothing else, with MathML."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from handgrad.derivation import docstrings
 from handgrad.derivation.documents.document import (
+    Alert,
     Block,
     Content,
     Document,
@@ -20,6 +21,7 @@ from handgrad.derivation.documents.document import (
     Mono,
     Paragraph,
     Span,
+    Strong,
     Table,
     spans,
 )
@@ -32,6 +34,7 @@ from handgrad.derivation.equations.parts import constant
 from handgrad.derivation.formulas.formula import (
     Formula,
     Lines,
+    Number,
     Row,
     Sign,
     Symbol,
@@ -41,7 +44,7 @@ from handgrad.derivation.formulas.formula import (
     separated,
 )
 from handgrad.derivation.formulas.numbers import matrix, number
-from handgrad.derivation.measured import Measure
+from handgrad.derivation.measured import Measure, Measured
 from handgrad.derivation.topics import Topic
 from handgrad.derivation.written import indexable, with_numbers
 
@@ -79,6 +82,8 @@ class _Notes:
         return label(self.lang, key)
 
     def blocks(self, measure: Measure | None) -> Iterator[Block]:
+        measured = [] if measure is None else measure(self.topic.measured)
+        yield from self._alert(measured)
         yield from self._introduction()
         yield from self._symbols()
         if self.numbers:
@@ -93,8 +98,15 @@ class _Notes:
             yield from self._updates()
         yield from self._variants()
         yield from self._conventions()
-        if measure is not None:
-            yield from self._measured(measure)
+        yield from self._measured(measured)
+
+    def _alert(self, measured: Sequence[Measured]) -> Iterator[Block]:
+        wrong = [each.gradient for each in measured if each.verdict == "wrong"]
+        if wrong:
+            before, between, after = self.say("wrong_gradient").split("{}")
+            symbols = separated(tuple(map(self.derivation.glossary.gradient, wrong)))
+            where = Link(self.say("finite_differences"), "#check")
+            yield Alert((Strong(before.strip()), " ", symbols, between, where, after))
 
     def _introduction(self) -> Iterator[Block]:
         doc = self.topic.doc
@@ -313,23 +325,26 @@ class _Notes:
         if items:
             yield List(tuple(items))
 
-    def _measured(self, measure: Measure) -> Iterator[Block]:
-        found = measure(self.topic.measured)
-        if not found:
+    def _measured(self, measured: Sequence[Measured]) -> Iterator[Block]:
+        if not measured:
             return
         yield Heading(self.say("finite_differences"), anchor="check")
         yield Paragraph(self.say("measured"))
-        header = tuple(map(self.say, ("gradient", "error", "bound", "method")))
+        header = tuple(map(self.say, ("gradient", "error", "bound", "method", "verdict")))
         rows: Sequence[tuple[Content, ...]] = [
             (
                 self.derivation.glossary.gradient(each.gradient),
                 _magnitude(each.error),
                 _magnitude(each.bound),
                 self.say(each.method),
+                _verdict(each, self.lang),
             )
-            for each in found
+            for each in measured
         ]
-        yield Table(header, tuple(rows), align="lrrl")
+        yield Table(header, tuple(rows), align="lrrll")
+        if self.topic.variants:
+            command = Mono(f"handgrad check {self.topic.subject.name}")
+            yield Paragraph((f"{self.say('measured_elsewhere')} ", command, "."))
 
 
 def _assigned(symbol: Formula, value: Any) -> Formula:
@@ -363,6 +378,13 @@ def _value(value: Any) -> Content:
     return Mono(repr(value))
 
 
+def _verdict(measured: Measured, lang: str) -> Span:
+    words = label(lang, measured.verdict)
+    return words if measured.verdict == "right" else Strong(words)
+
+
 def _magnitude(value: float) -> Formula:
-    """Two digits and a power of ten."""
+    """Two digits, and a power of ten where there are many."""
+    if 0.01 <= value < 10:
+        return Number(f"{value:.2g}")
     return number(float(f"{value:.1e}"), digits=2)

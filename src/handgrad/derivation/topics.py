@@ -64,7 +64,7 @@ def op_topic(name: str, inputs: Sequence[Any], options: Mapping[str, Any], lang:
     variants = () if inputs or options else tuple(_variants(name, subject, usual, others, lang))
     return Topic(
         subject,
-        _on(name, usual.arrays, usual.options, None) if not inputs else subject,
+        subject if inputs or options else _on(name, usual.arrays, usual.options, None),
         name,
         inspect.getdoc(module) or "",
         docstrings.parse(inspect.getdoc(module.forward) or ""),

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Final, assert_never
 
 from handgrad.derivation.documents.document import (
+    Alert,
     Aside,
     Block,
     Code,
@@ -91,6 +92,8 @@ def _block(block: Block, lang: str) -> str:
             return f'<pre class="scroll" tabindex="0"><code>{escape(text)}</code></pre>\n'
         case Figure():
             return _figure(block)
+        case Alert(content):
+            return f'<p class="alert" role="alert">{_inline(content)}</p>\n'
         case List(items, ordered):
             tag = "ol" if ordered else "ul"
             entries = "".join(f"<li>{_inline(item)}</li>\n" for item in items)
