@@ -46,6 +46,7 @@ from handgrad.derivation.formulas.formula import (
 from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.measured import Measure, Measured
 from handgrad.derivation.topics import Topic
+from handgrad.derivation.translations import translated
 from handgrad.derivation.written import indexable, with_numbers
 
 _NOTHING = Row(())
@@ -112,9 +113,8 @@ class _Notes:
         doc = self.topic.doc
         if self.lang != "en" and not self.topic.translated:
             yield Paragraph(self.say("from_code"))
-        if self.topic.introduction:
-            for paragraph in self.topic.introduction.split("\n\n"):
-                yield Paragraph(docstrings.prose(" ".join(paragraph.split())))
+        for paragraph in docstrings.paragraphs(self.topic.introduction):
+            yield Paragraph(docstrings.prose(paragraph))
         if doc.summary and doc.summary != self.topic.introduction:
             yield Paragraph(docstrings.prose(doc.summary))
         if doc.source:
@@ -144,7 +144,7 @@ class _Notes:
         if meaning.definition is not None:
             return row(Sign("="), meaning.definition)
         if meaning.words:
-            return docstrings.prose(meaning.words)
+            return docstrings.prose(translated(meaning.words, self.lang))
         return _value(meaning.value)
 
     # Equations
@@ -267,7 +267,7 @@ class _Notes:
     # What is kept, edges, other settings, the check
 
     def _cache(self) -> Iterator[Block]:
-        words = [" ".join(each.split()) for each in self.topic.cache.split("\n\n") if each.strip()]
+        words = docstrings.paragraphs(self.topic.cache)
         kept = self.derivation.kept
         if not words and not kept:
             return

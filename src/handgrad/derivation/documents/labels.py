@@ -238,7 +238,7 @@ LABELS = {
         "shape": "formă",
         "shape_or_meaning": "formă sau sens",
         "shapes": "Forme",
-        "source": "Sursă",
+        "source": "Sursa",
         "step": "Pasul",
         "steps": (
             "Indicele {} numără pașii unei secvențe de la 1; o stare cu indicele 0 este cea "

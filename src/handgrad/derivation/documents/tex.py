@@ -149,7 +149,7 @@ def _equation(equation: Equation, name: str) -> str:
     if equation.name:
         above = f"\\hspace*{{1.5em}}{_inline(equation.name, name)}\\nopagebreak\n\n"
     formula = _math(equation.formula)
-    if len(formula) > _WIDE or r"\begin" in formula:
+    if len(formula) > _WIDE or r"\begin{a" in formula:
         formula = _SHRUNK.format(_ROOM, rf"$\displaystyle {formula}$")
     if equation.shape is not None:
         formula += rf" \qquad {_math(equation.shape)}"
