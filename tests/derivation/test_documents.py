@@ -251,6 +251,21 @@ def test_tex_numbers_equations_by_labels(document: Document) -> None:
     assert r"\newcommand" not in text
 
 
+def test_tex_stands_on_a_slide_with_nothing_else(document: Document, tmp_path: Path) -> None:
+    """Equations and drawing alone, in a document that knows only the packages they say."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    text = tex.render(document)
+    parts = re.findall(r"\\begin{(equation\*?|center)}(.*?)\\end{\1}", text, re.DOTALL)
+    body = "\n".join(rf"\begin{{{kind}}}{part}\end{{{kind}}}" for kind, part in parts)
+    preamble = r"\documentclass{article}\usepackage{amsmath,graphicx,tikz}"
+    slide = f"{preamble}\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    (tmp_path / "slide.tex").write_text(slide, "utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "slide.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")[-2000:]
+
+
 def test_tex_has_the_drawing(document: Document) -> None:
     text = tex.render(document)
     assert TIKZ in text

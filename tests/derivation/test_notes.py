@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.derivation.documents.document import Alert, Equation, Strong
+from handgrad.derivation.documents.document import Alert, Equation, Heading, Paragraph, Strong
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.formulas.formula import Symbol, gradient_of
 from handgrad.derivation.formulas.latex import to_latex
@@ -55,6 +55,7 @@ def reversed_relu_backward(dy, cache):
 
 
 X = np.array([[1.0, -2.0], [3.0, 0.5]])
+RNG = np.random.default_rng(0)
 KINKS = np.array([[0.0, -2.0], [3.0, 0.0]])
 
 #: A user's module, with shapes for one pair and inputs for the other.
@@ -135,6 +136,24 @@ def test_a_pair_of_functions(target):
 @pytest.mark.parametrize("target", ["layer_norm", hg.ops.layer_norm])
 def test_an_op_by_name_or_module(target):
     assert notes(target).document.title == "layer_norm"
+
+
+@pytest.mark.parametrize(
+    ("model", "lang", "source"),
+    [
+        (hg.MLP([3, 2], rng=RNG), "en", "Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and"),
+        (hg.MLP([3, 2], rng=RNG), "ro", "Sursa: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and"),
+    ],
+)
+def test_a_model_names_its_source(model, lang, source):
+    first, *_ = notes(model, lang=lang).document.blocks
+    assert isinstance(first, Paragraph)
+    assert "".join(first.content).startswith(source)
+
+
+def test_a_model_without_a_source_names_none():
+    first, *_ = notes(hg.Sequential(hg.Dense(2, 2, rng=RNG))).document.blocks
+    assert isinstance(first, Heading)
 
 
 @pytest.mark.parametrize(("lang", "word"), [("en", "Wrong:"), ("ro", "Greșit:")])

@@ -6,18 +6,21 @@ import difflib
 import math
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from handgrad.derivation import docstrings
 from handgrad.derivation.documents import html, markdown, pdf, tex
-from handgrad.derivation.documents.document import Alert, Document, Equation
-from handgrad.derivation.documents.labels import LABELS
+from handgrad.derivation.documents.document import Alert, Document, Equation, Paragraph
+from handgrad.derivation.documents.labels import LABELS, label
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.measured import Measure, measure
 from handgrad.derivation.models.model import model_document, recipe_document
 from handgrad.derivation.operation import document
 from handgrad.derivation.topics import Topic, op_topic, pair_topic, worked_topic
+from handgrad.derivation.translations import cited
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
@@ -149,17 +152,15 @@ def notes(
                     "(attention, layer_norm, gru, ...)"
                 )
             chosen, shape = named.recipe, example_shape(named.recipe)
-            return Notes(
-                recipe_document(
-                    chosen, named.value, shape, title=target, lang=lang, numbers=numbers
-                )
+            written = recipe_document(
+                chosen, named.value, shape, title=target, lang=lang, numbers=numbers
             )
+            return Notes(_with_source(written, named.value))
         found = named.value
     if isinstance(found, Layer):
         title = target if isinstance(target, str) else _name(target)
-        return Notes(
-            _model(found, inputs, options, title=title, lang=lang, numbers=numbers, eta=eta)
-        )
+        written = _model(found, inputs, options, title=title, lang=lang, numbers=numbers, eta=eta)
+        return Notes(_with_source(written, found))
     topic = _topic(target, found, inputs, options, lang)
     return Notes(document(topic, numbers=numbers, lang=lang, eta=eta, measure=measure))
 
@@ -175,6 +176,17 @@ def _model(
         raise ArgumentError(f"notes: {given} for a model; allowed: one batch, and {allowed}")
     x = inputs[0] if inputs else None
     return model_document(model, x, **settings, **options)
+
+
+def _with_source(document: Document, model: Layer) -> Document:
+    """The document with the source that the class of its model names, below the introduction."""
+    source = docstrings.parse(type(model).__doc__ or "").source
+    if not source:
+        return document
+    words = f"{label(document.lang, 'source')}: {cited(source, document.lang)}"
+    at = next(i for i, each in enumerate(document.blocks) if not isinstance(each, Paragraph))
+    blocks = (*document.blocks[:at], Paragraph(docstrings.prose(words)), *document.blocks[at:])
+    return replace(document, blocks=blocks)
 
 
 def _topic(
