@@ -56,6 +56,14 @@ def test_a_page_never_scrolls_sideways_on_a_phone(target: str, tmp_path: Path) -
     assert found["page"] == found["window"]
 
 
+def test_no_figure_and_no_equation_is_split_on_paper(tmp_path: Path) -> None:
+    expression = """Object.fromEntries(["figure", ".equation", "tr"].map((each) =>
+      [each, frame.contentWindow.getComputedStyle(page.querySelector(each)).breakInside]))"""
+    page = notes("digits").to_html().replace("@media print", "@media screen")
+    found = measured(page, expression, tmp_path)
+    assert found == {"figure": "avoid", ".equation": "avoid", "tr": "avoid"}
+
+
 def test_the_font_is_its_own_and_fences_grow(tmp_path: Path) -> None:
     """The brackets of a matrix are as high as its rows, on a machine without such a font."""
     expression = """{

@@ -93,7 +93,7 @@ def _body(blocks: tuple[Block, ...], name: str) -> str:
 def _block(block: Block, name: str) -> str:
     match block:
         case Heading(content, level, _):
-            return rf"\{_SECTIONS[min(level, 4) - 1]}{{{_inline(content, name)}}}"
+            return rf"\{_SECTIONS[min(level, 4) - 1]}{{\raggedright {_inline(content, name)}}}"
         case Paragraph(content):
             return _inline(content, name)
         case Equation():
