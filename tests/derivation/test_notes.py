@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.derivation.documents.document import Alert, Equation, Heading, Paragraph, Strong
+from handgrad.derivation.documents.document import Alert, Equation, Heading, Mono, Paragraph, Strong
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.formulas.formula import Symbol, gradient_of
 from handgrad.derivation.formulas.latex import to_latex
@@ -167,6 +167,35 @@ def test_a_wrong_gradient_is_said_first(lang, word):
     assert rf"{{\color[HTML]{{A3301C}}\textbf{{{word}}}" in found.to_latex()
     assert f"> [!CAUTION]\n> **{word}** $" in found.to_markdown()
     assert label(lang, "wrong") in str(found.document.blocks[-1])
+
+
+class Half(hg.layers.Layer):
+    """y = x/2, whose backward forgets the half, or not."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, x, *, training=False):
+        return 0.5 * x, None
+
+    def output_shape(self, shape):
+        return shape
+
+    def backward(self, dy, cache, *, gradients=None, input_gradient=True):
+        return self.factor * dy, gradients or {}
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(0.5, []), (1.0, ["x", "0.weight", "0.bias"])])
+def test_a_wrong_layer_of_ones_own_is_said_first(factor, wrong):
+    model = hg.Sequential(hg.Dense(3, 2, rng=RNG), Half(factor), hg.Dense(2, 1, rng=RNG))
+    found = notes(model)
+    assert found.ok == (not wrong)
+    alerts = [block for block in found.document.blocks if isinstance(block, Alert)]
+    named = [span.text for each in alerts for span in each.content if isinstance(span, Mono)]
+    assert named == wrong
+    *_, table = found.document.blocks
+    assert [row[-1] for row in table.rows].count("right") == len(table.rows) - len(wrong)
+    assert notes(model, measure=None).ok
 
 
 def test_a_right_gradient_is_no_alert():

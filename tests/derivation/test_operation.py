@@ -315,7 +315,7 @@ def test_gradients_of_sequences_arrive_for_every_step_and_for_the_last_state():
 
 
 def test_romanian_words():
-    document = notes("relu", lang="ro").document
+    document = notes("tanh", lang="ro").document
     assert "Înainte" in headings(document)
     assert "Înapoi" in headings(document)
     assert said(document.blocks[0].content) == label("ro", "from_code")

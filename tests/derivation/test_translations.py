@@ -24,7 +24,7 @@ WORK = re.compile(r"[^:;.]*?, [^;]*? \((nedatat|\d{4})\)")
 
 
 def sentences(document: Document) -> list[str]:
-    """What stands on a page in words, without code and formulas."""
+    """The words on a page, without code and formulas."""
     found = []
     for block in document.blocks:
         match block:

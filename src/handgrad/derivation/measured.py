@@ -8,8 +8,10 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from handgrad.checking.differences import CENTRAL, KINK, NOT_FINITE, directional
+from handgrad.checking.targets import pair_of
 from handgrad.derivation.equations.execution import Subject
 from handgrad.errors import ArgumentError
+from handgrad.layers import Layer
 
 #: Central differences beside the inputs, which are moved by this fraction of their size.
 BESIDE: Final = "central differences, beside a kink"
@@ -54,6 +56,17 @@ def measure(subject: Subject) -> list[Measured]:
         if each.method == CENTRAL
     }
     return [beside.get(e.gradient, e) if e.method == KINK else e for e in found]
+
+
+def measure_layer(layer: Layer, inputs: Sequence[Any]) -> list[Measured]:
+    """Every gradient of a layer or model, as `measure` does it; parameters go by their names."""
+    pair = pair_of(layer, inputs)
+    arrays = {**dict(zip(pair.inputs, inputs, strict=False)), **pair.parameters}
+
+    def forward(**given: Any) -> Any:
+        return pair.forward(*(given[name] for name in pair.inputs))
+
+    return measure(Subject(pair.name, forward, pair.backward, arrays, gradients=pair.gradients))
 
 
 def _measured(

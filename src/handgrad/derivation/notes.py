@@ -6,17 +6,21 @@ import difflib
 import math
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from handgrad.derivation import docstrings
+import numpy as np
+
+from handgrad.derivation import docstrings, verdicts
 from handgrad.derivation.documents import html, markdown, pdf, tex
-from handgrad.derivation.documents.document import Alert, Document, Equation, Paragraph
+from handgrad.derivation.documents.document import Alert, Document, Equation, Mono, Paragraph
 from handgrad.derivation.documents.labels import LABELS, label
 from handgrad.derivation.formulas.latex import to_latex
-from handgrad.derivation.measured import Measure, measure
+from handgrad.derivation.measured import Measure, Measured, measure, measure_layer
+from handgrad.derivation.models.flow import example_shape as model_example_shape
 from handgrad.derivation.models.model import model_document, recipe_document
 from handgrad.derivation.operation import document
 from handgrad.derivation.topics import Topic, op_topic, pair_topic, worked_topic
@@ -24,6 +28,7 @@ from handgrad.derivation.translations import cited
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
+from handgrad.layers.base import walk
 from handgrad.ops import OPS
 from handgrad.recipes.tasks import example_shape
 from handgrad.resolve import Target, resolve
@@ -38,6 +43,8 @@ _SUFFIXES: Final = {
     ".pdf": "pdf",
 }
 FORMATS: Final = ("html", "tex", "md", "pdf")
+#: In how many examples the gradients of a model are measured.
+_EXAMPLES: Final = 3
 #: What `notes` takes beside a model.
 _MODEL_OPTIONS: Final = frozenset({"loss", "target", "optimizer", "input_shape"})
 
@@ -160,7 +167,8 @@ def notes(
     if isinstance(found, Layer):
         title = target if isinstance(target, str) else _name(target)
         written = _model(found, inputs, options, title=title, lang=lang, numbers=numbers, eta=eta)
-        return Notes(_with_source(written, found))
+        measured = () if measure is None else _measured(found, inputs, options)
+        return Notes(_with_verdicts(_with_source(written, found), measured))
     topic = _topic(target, found, inputs, options, lang)
     return Notes(document(topic, numbers=numbers, lang=lang, eta=eta, measure=measure))
 
@@ -187,6 +195,23 @@ def _with_source(document: Document, model: Layer) -> Document:
     at = next(i for i, each in enumerate(document.blocks) if not isinstance(each, Paragraph))
     blocks = (*document.blocks[:at], Paragraph(docstrings.prose(words)), *document.blocks[at:])
     return replace(document, blocks=blocks)
+
+
+def _measured(model: Layer, inputs: tuple[Any, ...], options: dict[str, Any]) -> Sequence[Measured]:
+    """The gradients of a model with a layer of the user's own; the others are tested."""
+    if all(type(each).__module__.startswith("handgrad.") for _, each in walk(model)):
+        return ()
+    shape = options.get("input_shape", model_example_shape(model))
+    if not inputs and (model.takes_tokens or shape is None):
+        return ()
+    example = np.random.default_rng(0).standard_normal((_EXAMPLES, *(shape or ())))
+    return measure_layer(model, [np.asarray(each) for each in inputs] or [example])
+
+
+def _with_verdicts(document: Document, measured: Sequence[Measured]) -> Document:
+    lang = document.lang
+    before, after = (tuple(part(measured, Mono, lang)) for part in (verdicts.alert, verdicts.table))
+    return replace(document, blocks=(*before, *document.blocks, *after))
 
 
 def _topic(

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.derivation import docstrings
+from handgrad.derivation import docstrings, verdicts
 from handgrad.derivation.documents.document import (
-    Alert,
     Block,
     Content,
     Document,
@@ -21,7 +20,6 @@ from handgrad.derivation.documents.document import (
     Mono,
     Paragraph,
     Span,
-    Strong,
     Table,
     spans,
 )
@@ -34,7 +32,6 @@ from handgrad.derivation.equations.parts import constant
 from handgrad.derivation.formulas.formula import (
     Formula,
     Lines,
-    Number,
     Row,
     Sign,
     Symbol,
@@ -44,7 +41,7 @@ from handgrad.derivation.formulas.formula import (
     separated,
 )
 from handgrad.derivation.formulas.numbers import matrix, number
-from handgrad.derivation.measured import Measure, Measured
+from handgrad.derivation.measured import Measure
 from handgrad.derivation.topics import Topic
 from handgrad.derivation.translations import translated
 from handgrad.derivation.written import indexable, with_numbers
@@ -84,7 +81,8 @@ class _Notes:
 
     def blocks(self, measure: Measure | None) -> Iterator[Block]:
         measured = [] if measure is None else measure(self.topic.measured)
-        yield from self._alert(measured)
+        gradient = self.derivation.glossary.gradient
+        yield from verdicts.alert(measured, gradient, self.lang)
         yield from self._introduction()
         yield from self._symbols()
         if self.numbers:
@@ -99,15 +97,9 @@ class _Notes:
             yield from self._updates()
         yield from self._variants()
         yield from self._conventions()
-        yield from self._measured(measured)
-
-    def _alert(self, measured: Sequence[Measured]) -> Iterator[Block]:
-        wrong = [each.gradient for each in measured if each.verdict == "wrong"]
-        if wrong:
-            before, between, after = self.say("wrong_gradient").split("{}")
-            symbols = separated(tuple(map(self.derivation.glossary.gradient, wrong)))
-            where = Link(self.say("finite_differences"), "#check")
-            yield Alert((Strong(before.strip()), " ", symbols, between, where, after))
+        if measured:
+            yield from verdicts.table(measured, gradient, self.lang)
+            yield from self._elsewhere()
 
     def _introduction(self) -> Iterator[Block]:
         doc = self.topic.doc
@@ -325,23 +317,8 @@ class _Notes:
         if items:
             yield List(tuple(items))
 
-    def _measured(self, measured: Sequence[Measured]) -> Iterator[Block]:
-        if not measured:
-            return
-        yield Heading(self.say("finite_differences"), anchor="check")
-        yield Paragraph(self.say("measured"))
-        header = tuple(map(self.say, ("gradient", "error", "bound", "method", "verdict")))
-        rows: Sequence[tuple[Content, ...]] = [
-            (
-                self.derivation.glossary.gradient(each.gradient),
-                _magnitude(each.error),
-                _magnitude(each.bound),
-                self.say(each.method),
-                _verdict(each, self.lang),
-            )
-            for each in measured
-        ]
-        yield Table(header, tuple(rows), align="lrrll")
+    def _elsewhere(self) -> Iterator[Block]:
+        """The command that measures the settings which the table leaves out."""
         if self.topic.variants:
             command = Mono(f"handgrad check {self.topic.subject.name}")
             yield Paragraph((f"{self.say('measured_elsewhere')} ", command, "."))
@@ -376,15 +353,3 @@ def _value(value: Any) -> Content:
     if is_array(value):
         return Mono(str(tuple(value.shape)))
     return Mono(repr(value))
-
-
-def _verdict(measured: Measured, lang: str) -> Span:
-    words = label(lang, measured.verdict)
-    return words if measured.verdict == "right" else Strong(words)
-
-
-def _magnitude(value: float) -> Formula:
-    """Two digits, and a power of ten where there are many."""
-    if 0.01 <= value < 10:
-        return Number(f"{value:.2g}")
-    return number(float(f"{value:.1e}"), digits=2)

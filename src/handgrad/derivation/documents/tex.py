@@ -54,7 +54,7 @@ _PREAMBLE = r"""\documentclass[11pt,fleqn]{article}
   \setlength{\abovedisplayshortskip}{0pt}\setlength{\belowdisplayshortskip}{3pt plus 1pt}}
 """
 
-#: What may be wider than its room is shrunk to it.
+#: A formula or drawing that is wider than its room is shrunk to it.
 _SHRUNK = r"\resizebox{{\ifdim\width>{0}\linewidth {0}\linewidth\else\width\fi}}{{!}}{{{1}}}"
 #: The share of the line that an equation has beside its shape and number.
 _ROOM = "0.75"
