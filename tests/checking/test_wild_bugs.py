@@ -10,9 +10,9 @@ import pytest
 from benchmarks.wild_bugs import EXERCISES
 from benchmarks.wild_bugs.case import Exercise
 from benchmarks.wild_bugs.judge import Outcome, false_alarms, outcomes
-from handgrad import trees
 from handgrad.checking import report
 from handgrad.ops import OPS
+from handgrad.program import edits
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def found(exercise: Exercise) -> list[Outcome]:
 
 
 def test_labels_use_the_words_of_the_checker() -> None:
-    known = {*trees.KINDS, *report.KINDS, *WANTED}
+    known = {*edits.KINDS, *report.KINDS, *WANTED}
     for exercise in EXERCISES:
         assert exercise.like is None or exercise.like in OPS
         for bug in exercise.bugs:

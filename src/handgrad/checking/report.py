@@ -1,4 +1,4 @@
-"""What a check found: a table of gradients, the situations tried, one sentence per fault."""
+"""The findings of a check: a table of gradients, the situations tried, one sentence per fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
-#: Kinds of faults beside those of `handgrad.trees.KINDS`, and what they say of a gradient.
+#: Kinds of faults beside those of `handgrad.program.edits.KINDS`, and what they say of a gradient.
 KINDS: Final = {
     "raises": "forward or backward raised an exception",
     "wrong count": "backward returns too few or too many gradients",
@@ -50,10 +50,11 @@ class Fault:
     """One thing that is wrong.
 
     `gradient` is the input whose gradient it is ("" for a fault of forward or of the whole call),
-    `kind` one of `KINDS` or `trees.KINDS`, `term` the part of the formula concerned ("" if none),
-    `message` one sentence, and `confidence` between 0 (wrong, cause unknown) and 1 (the cause
-    reproduces the numbers on every draw, and nothing else that was tried does). `alternatives` is
-    the kind and term of another cause with the same effect, which the message names too.
+    `kind` one of `KINDS` or `program.edits.KINDS`, `term` the part of the formula concerned ("" if
+    none), `message` one sentence, and `confidence` between 0 (wrong, cause unknown) and 1 (the
+    cause reproduces the numbers on every draw, and nothing else that was tried does).
+    `alternatives` is the kind and term of another cause with the same effect, which the message
+    names too.
     """
 
     gradient: str

@@ -7,6 +7,7 @@ edit concerns a position in the source, and so all nodes from there, as in the r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,8 +16,30 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.program.nodes import Node, Program, mapped
-from handgrad.program.running import Change
-from handgrad.program.words import SHAPING, words
+from handgrad.program.running import Change, Execution
+from handgrad.program.words import SHAPING, operand_words, symbol, words
+
+#: Every kind of edit, and what it does to the part it names.
+KINDS: Final = {
+    "term missing": "a summand is left out",
+    "wrong sign": "a summand or the whole has the wrong sign",
+    "factor missing": "an array that should be multiplied in is not",
+    "scale missing": "a number that should be multiplied in is not",
+    "scale inverted": "multiplied where it should be divided, or the other way round",
+    "operands swapped": "the operands of a matrix product or a quotient are exchanged",
+    "transpose missing": "a matrix is not transposed",
+    "transposed": "a matrix is transposed that should not be",
+    "sum for mean": "a sum where a mean belongs",
+    "mean for sum": "a mean where a sum belongs",
+    "wrong axis": "another axis",
+    "not reduced": "a sum or mean is left out",
+    "mask forgotten": "a condition is left out",
+    "wrong branch": "the two branches of a condition are exchanged",
+    "function missing": "a function is not applied",
+    "activation derivative forgotten": "the gradient is not multiplied by f′",
+    "stale variable": "another variable of the same shape is used",
+    "gradients swapped": "two gradients come back in each other's place",
+}
 
 Of = Callable[[Any], Any]
 _REDUCTIONS: Final = {"sum": "mean", "mean": "sum"}
@@ -26,7 +49,8 @@ _REDUCTIONS: Final = {"sum": "mean", "mean": "sum"}
 class Edit:
     """The kind of change, the part it concerns, the line of the source, and the changed nodes.
 
-    `swapped` are positions of the result that come back in each other's place.
+    `swapped` are positions of the result that come back in each other's place. Edits of two runs
+    with the same `key` change the same thing.
     """
 
     kind: str
@@ -34,6 +58,17 @@ class Edit:
     line: int
     changes: Mapping[Node, Change]
     swapped: tuple[int, int] | None = None
+    key: Any = None
+
+    def results(self, run: Execution) -> tuple[Any, ...]:
+        """What a run gives with this change made, one by one; raises what that raises."""
+        result = run.program.result
+        several = result if isinstance(result, tuple) else (result,)
+        found = list(run.changed(self.changes, several))
+        if self.swapped is not None:
+            i, j = self.swapped
+            found[i], found[j] = found[j], found[i]
+        return tuple(found)
 
 
 class Variant(NamedTuple):
@@ -55,15 +90,17 @@ def edits(program: Program) -> list[Edit]:
 
 
 def merged(group: list[Node], variants: list[list[Variant]]) -> list[Edit]:
-    """One edit of all nodes of a site for every variant, which come in the same order at each."""
+    """One edit for every variant of a site, of all its nodes that have this variant."""
+    found: dict[Any, dict[Node, Change]] = {}
+    for node, own in zip(group, variants, strict=True):
+        met: Counter[Any] = Counter()
+        for kind, part, change in own:
+            met[kind, part] += 1
+            found.setdefault((kind, part, met[kind, part]), {})[node] = change
+    first = group[0]
     return [
-        Edit(
-            each[0].kind,
-            each[0].part,
-            group[0].line,
-            {node: variant.change for node, variant in zip(group, each, strict=True)},
-        )
-        for each in zip(*variants, strict=False)
+        Edit(kind, part, first.line, changes, key=(first.site, first.op, kind, part, number))
+        for (kind, part, number), changes in found.items()
     ]
 
 
@@ -90,23 +127,33 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
                 "operands swapped", words(node), lambda own, of: of(args[1]) @ of(args[0])
             )
             yield Variant(
-                "transposed", words(args[0]), lambda own, of: of(args[0]).mT @ of(args[1])
+                "transposed",
+                operand_words(node, args[0]),
+                lambda own, of: of(args[0]).mT @ of(args[1]),
             )
             yield Variant(
-                "transposed", words(args[1]), lambda own, of: of(args[0]) @ of(args[1]).mT
+                "transposed",
+                operand_words(node, args[1]),
+                lambda own, of: of(args[0]) @ of(args[1]).mT,
             )
         case "matrix_transpose":
             yield Variant("transpose missing", words(node), lambda own, of: of(args[0]))
         case "where" if len(args) == 3:
-            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
+            yield Variant(
+                "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])
+            )
             yield Variant(
                 "wrong branch",
-                words(args[0]),
+                operand_words(node, args[0]),
                 lambda own, of: node.function(of(args[0]), of(args[2]), of(args[1])),  # type: ignore[misc]
             )
         case "bitwise_and":
-            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
-            yield Variant("mask forgotten", words(args[1]), lambda own, of: of(args[0]))
+            yield Variant(
+                "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])
+            )
+            yield Variant(
+                "mask forgotten", operand_words(node, args[1]), lambda own, of: of(args[0])
+            )
         case _:
             yield from _of_call(node)
     yield from _stale(program, node)
@@ -114,41 +161,44 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
 
 def _of_sum(node: Node) -> Iterator[Variant]:
     left, right = node.args
+    said_left, said_right = operand_words(node, left), operand_words(node, right)
     plus = node.op == "add"
     sign = "" if plus else "−"
-    yield Variant("term missing", words(left), lambda own, of: of(right) if plus else -of(right))
-    yield Variant("term missing", sign + words(right), lambda own, of: of(left))
+    yield Variant("term missing", said_left, lambda own, of: of(right) if plus else -of(right))
+    yield Variant("term missing", sign + said_right, lambda own, of: of(left))
     yield Variant(
         "wrong sign",
-        words(left),
+        said_left,
         lambda own, of: of(right) - of(left) if plus else -of(left) - of(right),
     )
     yield Variant(
         "wrong sign",
-        sign + words(right),
+        sign + said_right,
         lambda own, of: of(left) - of(right) if plus else of(left) + of(right),
     )
 
 
 def _of_product(node: Node) -> Iterator[Variant]:
     left, right = node.args
+    said_left, said_right = operand_words(node, left), operand_words(node, right)
     times = node.op == "multiply"
     first = "scale missing" if _is_scalar(left) else "factor missing"
     second = "scale missing" if _is_scalar(right) else "factor missing"
-    yield Variant(first, words(left), lambda own, of: of(right) if times else 1.0 / of(right))
-    yield Variant(second, ("" if times else "1/") + words(right), lambda own, of: of(left))
+    yield Variant(first, said_left, lambda own, of: of(right) if times else 1.0 / of(right))
+    yield Variant(second, ("" if times else "1/") + said_right, lambda own, of: of(left))
     if times and not _is_scalar(right):
         return
     yield Variant(
         "scale inverted",
-        ("" if times else "1/") + words(right),
+        ("" if times else "1/") + said_right,
         lambda own, of: of(left) / of(right) if times else of(left) * of(right),
     )
 
 
 def _of_call(node: Node) -> Iterator[Variant]:
     first = node.args[0] if node.args else None
-    if not isinstance(first, Node) or node.op in SHAPING or node.op in ("getitem", "store"):
+    unchanging = node.op in SHAPING or node.op in ("getitem", "store", "element")
+    if unchanging or not isinstance(first, Node) or not hasattr(first.value, "ndim"):
         return
     if node.op in _REDUCTIONS:
         other = _REDUCTIONS[node.op]
@@ -214,19 +264,19 @@ def _stale(program: Program, node: Node) -> Iterator[Variant]:
         for name, other in sorted(known.items()):
             alike = is_floats(other.value) and np.shape(other.value) == np.shape(operand.value)
             if alike and other is not operand and name != operand.name:
-                part = f"{words(other)} for {words(operand)}"
-                yield Variant("stale variable", part, _with_operand(node, operand, other))
+                part = f"{symbol(name)} for {operand_words(node, operand)}"
+                yield Variant("stale variable", part, with_operand(node, operand, other))
 
 
-def _with_operand(node: Node, old: Node, new: Node) -> Change:
-    def change(own: Any, of: Of) -> Any:
-        def value(each: Any) -> Any:
-            return of(new) if each is old else of(each)
+def with_operand(node: Node, old: Node, new: Node) -> Change:
+    """The node with another operand in the place of one."""
+    return lambda own, of: recomputed(node, lambda each: of(new if each is old else each))
 
-        assert node.function is not None
-        return node.function(*mapped(value, node.args), **mapped(value, dict(node.kwargs)))
 
-    return change
+def recomputed(node: Node, value: Of) -> Any:
+    """The node from other values of its operands."""
+    assert node.function is not None
+    return node.function(*mapped(value, node.args), **mapped(value, dict(node.kwargs)))
 
 
 def _swapped(program: Program) -> Iterator[Edit]:
@@ -237,7 +287,7 @@ def _swapped(program: Program) -> Iterator[Edit]:
     for (i, one), (j, other) in combinations(nodes, 2):
         if np.shape(one.value) == np.shape(other.value):
             part = f"{words(one)} and {words(other)}"
-            yield Edit("gradients swapped", part, one.line, {}, (i, j))
+            yield Edit("gradients swapped", part, one.line, {}, (i, j), ("swapped", i, j))
 
 
 def is_floats(value: Any) -> bool:

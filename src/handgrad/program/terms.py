@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from handgrad.program.edits import is_floats
-from handgrad.program.nodes import Node, Program
-from handgrad.program.running import Change, rerun, values_of
+from handgrad.program.nodes import Node
+from handgrad.program.running import Change, Execution
 from handgrad.program.words import SHAPING, words
 
 #: Operations that are linear in their first operand.
@@ -29,12 +28,9 @@ class Term(NamedTuple):
     label: str
     changes: Mapping[Node, Change]
 
-    def value(
-        self, program: Program, node: Node, run: Mapping[Node, Any] = MappingProxyType({})
-    ) -> Any:
-        """The term of `node` in an earlier run of the program, with its sign."""
-        found = rerun(program.nodes, changes=self.changes, run=run)
-        return values_of(node, {**run, **found})
+    def value(self, run: Execution, node: Node) -> Any:
+        """The term of `node` in a run of the program, with its sign."""
+        return run.changed(self.changes, node)
 
 
 def additive_terms(node: Node, *, depth: int = 1) -> list[Term]:
