@@ -27,9 +27,13 @@ def rng():
     return np.random.default_rng(0)
 
 
-def figures(model, shape, loss=None):
+def figure_blocks(model, shape, loss=None):
     blocks = drawings(flow_of(model, shape), loss, "en")
-    return [ElementTree.fromstring(each.svg) for each in blocks if isinstance(each, Figure)]
+    return [each for each in blocks if isinstance(each, Figure)]
+
+
+def figures(model, shape, loss=None):
+    return [ElementTree.fromstring(each.svg) for each in figure_blocks(model, shape, loss)]
 
 
 def boxes(drawing):
@@ -174,11 +178,7 @@ def test_a_line_hops_over_what_it_crosses():
 
 def test_tikz_says_what_the_drawing_says(rng):
     """Each box, line and sum of the SVG is in the picture for LaTeX, at the same place."""
-    (figure,) = [
-        each
-        for each in drawings(flow_of(residual(rng), (4,)), None, "en")
-        if isinstance(each, Figure)
-    ]
+    (figure,) = figure_blocks(residual(rng), (4,))
     drawing = ElementTree.fromstring(figure.svg)
     for x, y, *_ in boxes(drawing):
         assert f"({x:g},{y:g}) rectangle" in figure.tikz
