@@ -81,12 +81,25 @@ class Variant(NamedTuple):
 
 def edits(program: Program) -> list[Edit]:
     """Every edit of an operation that the program made."""
-    found = [
-        edit
-        for group in by_site(program)
-        for edit in merged(group, [list(_variants(program, node)) for node in group])
+    return [
+        *(edit for group in by_site(program) for edit in _of(program, group)),
+        *_swapped(program),
     ]
-    return [*found, *_swapped(program)]
+
+
+def same_edit(program: Program, edit: Edit) -> Edit | None:
+    """The edit that changes the same in another run; None where that has no such operation."""
+    if edit.swapped is not None:
+        among = _swapped(program)
+    else:
+        site, op = edit.key[:2]
+        groups = (each for each in by_site(program) if (each[0].site, each[0].op) == (site, op))
+        among = (found for group in groups for found in _of(program, group))
+    return next((found for found in among if found.key == edit.key), None)
+
+
+def _of(program: Program, group: list[Node]) -> list[Edit]:
+    return merged(group, [list(_variants(program, node)) for node in group])
 
 
 def merged(group: list[Node], variants: list[list[Variant]]) -> list[Edit]:
@@ -292,6 +305,8 @@ def _swapped(program: Program) -> Iterator[Edit]:
 
 def is_floats(value: Any) -> bool:
     """True for an array of floats, of any library."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind == "f"
     return hasattr(value, "shape") and "float" in str(getattr(value, "dtype", ""))
 
 

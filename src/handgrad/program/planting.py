@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from handgrad.program.edits import Edit, edits
+from handgrad.program.edits import Edit, same_edit
 from handgrad.program.recorder import Recorder
 from handgrad.program.running import Execution
 
@@ -23,7 +23,7 @@ class Planted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         program = Recorder().run(self.function, *args, **kwargs)
         run = Execution(program)
-        edit = next((each for each in edits(program) if each.key == self.edit.key), None)
+        edit = same_edit(program, self.edit)
         if edit is None:
             return run.value(program.result)
         results = edit.results(run)

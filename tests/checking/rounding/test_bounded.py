@@ -55,6 +55,15 @@ def test_errors_are_carried_on_by_every_rule() -> None:
             assert np.all(np.abs(moved - function(x, y)) <= result.error), name
 
 
+def test_a_function_of_infinity_times_a_zero_in_doubt_is_in_doubt() -> None:
+    """0 · ∞ is NaN, and ∞ where rounding left something of the 0."""
+    with np.errstate(invalid="ignore"):
+        product = _bounded(0.0, 1e-9) * np.inf
+        for result in (np.tanh(product), np.sin(product), 1.0 / product, product + 1.0):
+            assert np.isnan(result.value)
+            assert np.isinf(result.error)
+
+
 def test_every_partial_result_of_a_sum_may_be_flushed() -> None:
     """Terms below the smallest normal number can all be lost where their sum is above it."""
     x = np.full((1, 6), 2.0**-63)

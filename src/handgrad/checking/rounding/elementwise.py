@@ -54,7 +54,8 @@ def add(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Un
 def divide(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Uncertain:
     magnitude = np.abs(b.value)
     error = (np.abs(a.value) * b.error / magnitude + a.error) / (magnitude - b.error)
-    error = np.where((b.error > 0) & (b.error >= magnitude), np.inf, error)
+    unbounded = (b.error > 0) & (b.error >= magnitude) | a.is_open | b.is_open
+    error = np.where(unbounded, np.inf, error)
     value = np.divide(a.value, b.value)
     if arithmetic.skips_zeros:
         left_out = a.is_zero & (b.value != 0)
@@ -79,7 +80,8 @@ def monotone(lowest: float = -np.inf, roundings: float = LIBRARY) -> Callable[..
         wide = np.isinf(x.error)
         above = function(np.where(wide, np.inf, x.value + x.error)) - value
         below = value - function(np.where(wide, lowest, np.maximum(x.value - x.error, lowest)))
-        return computed(value, np.fmax(above, below), arithmetic, roundings)
+        error = np.where(x.is_open, np.inf, np.fmax(above, below))
+        return computed(value, error, arithmetic, roundings)
 
     return rule
 
@@ -90,7 +92,8 @@ square_root: Final = monotone(0.0, roundings=1.0)
 
 def wave(function: Any, arithmetic: Arithmetic, x: Uncertain) -> Uncertain:
     """sin and cos, whose slope is at most 1."""
-    return computed(function(x.value), np.minimum(x.error, 2.0), arithmetic, LIBRARY)
+    error = np.where(x.is_open, np.inf, np.minimum(x.error, 2.0))
+    return computed(function(x.value), error, arithmetic, LIBRARY)
 
 
 def sign(function: Any, arithmetic: Arithmetic, x: Uncertain) -> Uncertain:
