@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from handgrad.checking.kinds import EDITS
 from handgrad.dispatch import engine
 from handgrad.ops import layer_norm, linear, rnn
 from handgrad.program import Execution, Node, Program, trace
-from handgrad.program.edits import KINDS, Edit, edits, same_edit
+from handgrad.program.edits import Edit, edits, same_edit
 from handgrad.program.planting import Planted
 from handgrad.program.terms import additive_terms
 
@@ -47,7 +48,7 @@ def test_a_flipped_sign_changes_one_term_twice_over() -> None:
 
 def test_kinds_are_the_listed_ones_and_lines_are_those_of_the_source() -> None:
     found = edits(of_layer_norm())
-    assert {edit.kind for edit in found} <= set(KINDS)
+    assert {edit.kind for edit in found} <= set(EDITS)
     assert {edit.kind for edit in found} >= {
         "term missing",
         "wrong sign",

@@ -15,82 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
+from handgrad.checking.kinds import EDITS, INSERTIONS
 from handgrad.checking.report import Fault
 from handgrad.program import Execution
 from handgrad.program.edits import Edit, edits
 from handgrad.program.insertions import insertions
 from handgrad.program.terms import Term, additive_terms
 
-#: How contrived each kind of edit is; less is told first.
-_COSTS: Final = {
-    "activation derivative forgotten": 1.0,
-    "term missing": 1.05,
-    "wrong sign": 1.05,
-    "mean for sum": 1.1,
-    "sum for mean": 1.1,
-    "mask forgotten": 1.1,
-    "transpose missing": 1.2,
-    "factor missing": 1.2,
-    "scale missing": 1.2,
-    "not reduced": 1.25,
-    "gradients swapped": 1.25,
-    "operands swapped": 1.3,
-    "wrong axis": 1.3,
-    "wrong branch": 1.3,
-    "function missing": 1.35,
-    "scale inverted": 1.4,
-    "transposed": 1.4,
-    "stale variable": 1.9,
-    "transpose inserted": 1.45,
-    "factor inserted": 1.5,
-    "derivative inserted": 1.55,
-    "term inserted": 1.6,
-}
-_PHRASES: Final = {
-    "term missing": "term {} is missing",
-    "wrong sign": "term {} has the wrong sign",
-    "mean for sum": "a mean stands where {} belongs",
-    "sum for mean": "a sum stands where {} belongs",
-    "mask forgotten": "the condition {} is forgotten",
-    "transpose missing": "{} is not transposed",
-    "factor missing": "the factor {} is missing",
-    "scale missing": "the scale {} is missing",
-    "not reduced": "{} is not taken: the values stay as they are",
-    "gradients swapped": "{} come back in each other's place",
-    "operands swapped": "the operands of {} are exchanged",
-    "wrong axis": "{} is taken along another axis",
-    "wrong branch": "the branches of {} are exchanged",
-    "function missing": "{} is not applied",
-    "scale inverted": "{} multiplies where it should divide, or the other way round",
-    "transposed": "{} is transposed and should not be",
-    "stale variable": "one variable stands where another belongs: {}",
-    "activation derivative forgotten": "the derivative of the activation, in {}, is forgotten",
-}
-#: The fault of a backward that an edit of this kind puts right.
-_OPPOSITES: Final = {
-    "term missing": ("extra term", "term {} is too many"),
-    "wrong sign": ("wrong sign", "term {} has the wrong sign"),
-    "mean for sum": ("sum for mean", "{} should be a mean"),
-    "sum for mean": ("mean for sum", "{} should be a sum"),
-    "mask forgotten": ("extra factor", "the condition {} does not belong there"),
-    "transpose missing": ("transposed", "{} should not be transposed"),
-    "factor missing": ("extra factor", "the factor {} is too many"),
-    "scale missing": ("extra factor", "the scale {} is too many"),
-    "not reduced": ("extra factor", "{} does not belong there: the values are wanted as they are"),
-    "gradients swapped": ("gradients swapped", "{} come back in each other's place"),
-    "operands swapped": ("operands swapped", "the operands of {} are exchanged"),
-    "wrong axis": ("wrong axis", "{} is taken along the wrong axis"),
-    "wrong branch": ("wrong branch", "the branches of {} are exchanged"),
-    "function missing": ("extra factor", "{} should not be applied"),
-    "activation derivative forgotten": ("extra factor", "{} should not be applied"),
-    "scale inverted": ("scale inverted", "{} multiplies where it should divide, or vice versa"),
-    "transposed": ("transpose missing", "{} should be transposed"),
-    "factor inserted": ("factor missing", "the factor {} is missing"),
-    "term inserted": ("term missing", "the term {} is missing"),
-    "derivative inserted": ("activation derivative forgotten", "the factor {} is forgotten"),
-    "transpose inserted": ("transpose missing", "{} should be transposed"),
-    "stale variable": ("stale variable", "another variable belongs there: {}"),
-}
+_KINDS: Final = EDITS | INSERTIONS
 #: A fitted coefficient this close to a whole number or a half is meant to be it.
 _NEAR: Final = 1e-6
 #: Explanations tried of one gradient; the contrived ones come last.
@@ -132,12 +64,12 @@ def _results(run: Execution) -> tuple[Any, ...]:
 
 def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
     """The one edit of the right backward that raises just this, and what it does in words."""
-    for edit in sorted(edits(run.program), key=lambda each: _COSTS.get(each.kind, 2.0)):
+    for edit in sorted(edits(run.program), key=lambda each: EDITS[each.kind].cost):
         try:
             edit.results(run)
         except Exception as other:
             if type(other) is type(error) and str(other) == str(error):
-                return edit, _PHRASES.get(edit.kind, "{}").format(edit.part)
+                return edit, EDITS[edit.kind].phrase.format(edit.part)
     return None
 
 
@@ -213,10 +145,11 @@ class _Side:
             def predict(draw: Draw, number: int = number) -> Any:
                 return self._results(number, _index(self.draws, draw))[position]
 
-            kind, phrase = edit.kind, _PHRASES.get(edit.kind, "{}")
-            cost = _COSTS.get(edit.kind, 2.0)
+            fault = _KINDS[edit.kind]
+            kind, phrase, cost = edit.kind, fault.phrase, fault.cost
             if self.repairs:
-                kind, phrase = _OPPOSITES.get(edit.kind, (edit.kind, phrase))
+                assert fault.repair is not None
+                kind, phrase = fault.repair
                 cost += 0.2
             line = edit.line if self.repairs else 0
             said = phrase.format(edit.part)

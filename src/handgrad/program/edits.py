@@ -19,28 +19,6 @@ from handgrad.program.nodes import Node, Program, mapped
 from handgrad.program.running import Change, Execution
 from handgrad.program.words import SHAPING, definition, operand_words, symbol, words
 
-#: Every kind of edit, and what it does to the part it names.
-KINDS: Final = {
-    "term missing": "a summand is left out",
-    "wrong sign": "a summand or the whole has the wrong sign",
-    "factor missing": "an array that should be multiplied in is not",
-    "scale missing": "a number that should be multiplied in is not",
-    "scale inverted": "multiplied where it should be divided, or the other way round",
-    "operands swapped": "the operands of a matrix product or a quotient are exchanged",
-    "transpose missing": "a matrix is not transposed",
-    "transposed": "a matrix is transposed that should not be",
-    "sum for mean": "a sum where a mean belongs",
-    "mean for sum": "a mean where a sum belongs",
-    "wrong axis": "another axis",
-    "not reduced": "a sum or mean is left out",
-    "mask forgotten": "a condition is left out",
-    "wrong branch": "the two branches of a condition are exchanged",
-    "function missing": "a function is not applied",
-    "activation derivative forgotten": "the gradient is not multiplied by f′",
-    "stale variable": "another variable of the same shape is used",
-    "gradients swapped": "two gradients come back in each other's place",
-}
-
 Of = Callable[[Any], Any]
 _REDUCTIONS: Final = {"sum": "mean", "mean": "sum"}
 
