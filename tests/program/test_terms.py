@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from handgrad.ops import batch_norm, layer_norm
+from handgrad.ops import batch_norm, group_norm, layer_norm
 from handgrad.program import Node, Program, trace
 from handgrad.program.terms import additive_terms
 
@@ -31,17 +31,15 @@ def test_the_terms_of_layer_norm() -> None:
     values = [each.value(program, dx) for each in terms]
     np.testing.assert_allclose(sum(values), dx.value, rtol=0, atol=1e-12)
     by_name = {node.name: node.value for node in program.nodes}
-    np.testing.assert_allclose(values[1], -by_name["mean_dx_hat"] * by_name["inv_std"], rtol=1e-12)
+    expected = np.broadcast_to(-by_name["mean_dx_hat"] * by_name["inv_std"], dx.value.shape)
+    np.testing.assert_allclose(values[1], expected, rtol=1e-12)
 
 
 def test_terms_of_another_depth_add_up_too() -> None:
     program = program_of_layer_norm()
     for node in program.result:
         for depth in (1, 2, 3):
-            values = [
-                np.broadcast_to(each.value(program, node), node.value.shape)
-                for each in additive_terms(node, depth=depth)
-            ]
+            values = [each.value(program, node) for each in additive_terms(node, depth=depth)]
             np.testing.assert_allclose(sum(values), node.value, rtol=0, atol=1e-12)
 
 
@@ -56,3 +54,16 @@ def test_terms_of_batch_norm_add_up() -> None:
     for node in program.result:
         values = [each.value(program, node) for each in additive_terms(node, depth=2)]
         np.testing.assert_allclose(sum(values), node.value, rtol=0, atol=1e-12)
+
+
+def test_terms_that_are_broadcast_before_a_reshape_add_up() -> None:
+    x, dy = RNG.standard_normal((2, 6, 3)), RNG.standard_normal((2, 6, 3))
+    gamma, beta = RNG.standard_normal(6), RNG.standard_normal(6)
+    _, cache = group_norm.forward.reference(  # type: ignore[attr-defined]
+        x, gamma, beta, num_groups=2
+    )
+    program = trace(group_norm.backward, dy, cache)
+    for node in program.result:
+        for depth in (1, 2, 3):
+            values = [each.value(program, node) for each in additive_terms(node, depth=depth)]
+            np.testing.assert_allclose(sum(values), node.value, rtol=0, atol=1e-12)

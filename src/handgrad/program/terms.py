@@ -11,6 +11,8 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from handgrad.program.edits import is_floats
 from handgrad.program.nodes import Node, Program
 from handgrad.program.running import Change, rerun, values_of
@@ -58,7 +60,7 @@ def _terms(node: Any, depth: int, *, opened: bool = True) -> Iterator[Term]:
             negated = number == 1 and node.op == "subtract"
             for label, changes in _terms(operand, depth):
                 said = _negated(label) if negated else label
-                yield Term(said, {**changes, node: _only(operand, negated=negated)})
+                yield Term(said, {**changes, node: _only(node, operand, negated=negated)})
     elif node.op == "negative":
         for label, changes in _terms(args[0], depth):
             yield Term(_negated(label), changes)
@@ -82,8 +84,14 @@ def _of_factors(node: Node, factors: tuple[Any, ...], depth: int) -> Iterator[Te
         yield Term(" ".join(said), changes)
 
 
-def _only(operand: Any, *, negated: bool) -> Change:
-    return lambda own, of: -of(operand) if negated else of(operand)
+def _only(node: Node, operand: Any, *, negated: bool) -> Change:
+    """One summand in the place of the sum, broadcast to its shape, in which it may be reshaped."""
+
+    def summand(own: Any, of: Any) -> Any:
+        value = np.broadcast_to(of(operand), np.shape(node.value))
+        return -value if negated else value
+
+    return summand
 
 
 def _negated(label: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from handgrad.trees import nodes
 from handgrad.trees.evaluate import Trace, evaluate
 from handgrad.trees.nodes import Factor, Node
@@ -75,13 +77,22 @@ def _expanded(node: Node, run: Trace, depth: int) -> Expansion:
         case nodes.Transpose(value) | nodes.Reduce("sum" | "mean", value):
             yield from _expanded_part(node, "value", value, run, depth)
         case nodes.Call(function, (first, *rest)) if called(function) in SHAPING:
-            for sign, label, whole in _expanded(first, run, depth):
+            several = list(_expanded(first, run, depth))
+            if not _are_like(first, several, run):
+                several = [(1, first, first)]
+            for sign, label, whole in several:
                 yield sign, label, replace(node, arguments=(whole, *rest))
         case nodes.Method(value, name) if name in SHAPING:
             for sign, label, whole in _expanded(value, run, depth):
                 yield sign, label, replace(node, value=whole)
         case _:
             yield 1, node, node
+
+
+def _are_like(node: Node, several: list[tuple[int, Node, Node]], run: Trace) -> bool:
+    """Whether each term has the shape of all; one that is broadcast cannot be reshaped alone."""
+    shape = np.shape(evaluate(node, run.environment))
+    return all(np.shape(evaluate(whole, run.environment)) == shape for _, _, whole in several)
 
 
 def _expanded_part(node: Any, field: str, part: Node, run: Trace, depth: int) -> Expansion:
