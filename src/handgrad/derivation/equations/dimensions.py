@@ -62,12 +62,12 @@ class Dimensions:
     letters: Letters = field(default_factory=lambda: MappingProxyType({}))
 
     def size(self, size: int) -> Formula:
-        """N, H W, D/2, 4 H, N + 2, or the number where no letter fits."""
+        """N, H W, D/2, 4 H, N + 2, 2 N + 1, or the number where no letter fits."""
         if size == 1 or not self.letters:
             return Number(str(size))
         if size in self.letters:
             return _letter(self.letters[size])
-        for found in chain(self._product(size), self._padded(size)):
+        for found in chain(self._product(size), self._padded(size), self._odd(size)):
             return found
         return Number(str(size))
 
@@ -105,6 +105,11 @@ class Dimensions:
             if size - known in _PADDED:
                 sign = "+" if size > known else "−"
                 yield row(_letter(letter), Sign(sign), Number(str(abs(size - known))))
+
+    def _odd(self, size: int) -> Iterator[Formula]:
+        for known, letter in self.letters.items():
+            if size == 2 * known + 1:
+                yield row(Number("2"), _letter(letter), Sign("+"), Number("1"))
 
 
 def _letter(name: str) -> Formula:
