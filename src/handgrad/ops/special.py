@@ -1,8 +1,7 @@
-"""Functions that the array API lacks, or whose plain formula overflows."""
+"""Two functions that the array API lacks, or whose plain formula overflows."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 from array_api_compat import array_namespace
@@ -81,15 +80,3 @@ def logistic(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     decay = xp.exp(-xp.abs(x))
     top = xp.where(x >= 0, xp.ones_like(x), decay)
     return top / (1.0 + decay)
-
-
-def log_sum_exp(x: Float[Array, "*shape"], axis: int) -> Float[Array, "*rest"]:
-    """log Σ exp(x) along an axis; −∞ where every x is −∞."""
-    xp = array_namespace(x)
-    highest = xp.max(x, axis=axis, keepdims=True)
-    highest = xp.where(xp.isinf(highest), xp.zeros_like(highest), highest)
-    total = xp.sum(xp.exp(x - highest), axis=axis)
-    is_nothing = total == 0
-    log_total = xp.log(xp.where(is_nothing, xp.ones_like(total), total))
-    found = log_total + xp.squeeze(highest, axis=axis)
-    return xp.where(is_nothing, xp.full_like(total, -math.inf), found)

@@ -165,7 +165,7 @@ SAMPLES: Final = OpSamples(
         row("impossible targets", "masked rows", _IMPOSSIBLE, smooth=False, reduction="none"),
         row(
             "spread scores",
-            "usual",
+            "extreme values",
             {"x": uniform(3, 9, 5, low=-300.0, high=300.0), "targets": _spelt(3, 3, 5)},
         ),
         row(
