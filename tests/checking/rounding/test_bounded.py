@@ -74,6 +74,7 @@ def test_a_choice_in_doubt_covers_both_branches() -> None:
     np.testing.assert_array_equal(positive.error, [0, 1, 0])
     chosen = np.where(positive, 5.0, 3.0)
     np.testing.assert_array_equal(chosen.error, [0, 2, 0])
+    np.testing.assert_array_equal(np.where(positive, 5.0, np.nan).error, [0, np.inf, 0])
     np.testing.assert_array_equal((5.0 * positive).error > 4, [False, True, False])
     np.testing.assert_array_equal(np.logical_not(positive).error, positive.error)
     assert type(x < 2) is np.ndarray

@@ -130,13 +130,14 @@ def clip(
 
 
 def where(function: Any, arithmetic: Arithmetic, condition: Any, a: Any, b: Any) -> Uncertain:
-    """Where the condition is in doubt, either branch."""
+    """Where the condition is in doubt, either branch; anything, if one of them is NaN."""
     a, b = lifted(a, arithmetic), lifted(b, arithmetic)
     chosen, doubt = condition, np.asarray(False)
     if isinstance(condition, Uncertain):
         chosen, doubt = condition.value, condition.error != 0
     value, error = np.where(chosen, a.value, b.value), np.where(chosen, a.error, b.error)
     either = np.maximum(a.error, b.error) + np.abs(a.value - b.value)
+    either = np.where(np.isnan(either), np.inf, either)
     return Uncertain(np.asarray(value), np.where(doubt, either, error))
 
 
