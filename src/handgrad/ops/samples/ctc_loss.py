@@ -162,7 +162,6 @@ SAMPLES: Final = OpSamples(
         row("awkward", "prime sizes", _scored(3, 23, 17, 7)),
         row("around vectors", "usual", _scored(2, 40, 33, 16)),
         row("one class", "one row", _scored(2, 3, 1, 0)),
-        row("impossible targets", "masked rows", _IMPOSSIBLE, smooth=False, reduction="none"),
         row(
             "spread scores",
             "extreme values",

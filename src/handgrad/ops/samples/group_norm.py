@@ -20,7 +20,7 @@ def _batch(*x_shape: int) -> dict[str, Maker]:
 
 _ROWS: Final = (
     row("usual", "usual", _batch(2, 6, 5), num_groups=3),
-    row("square", "usual", _batch(4, 4), num_groups=2),
+    row("square", "usual", _batch(4, 4), num_groups=1),
     row("one example", "one row", _batch(1, 4, 5), num_groups=2),
     row("one vector per channel", "one row", _batch(3, 6), num_groups=2),
     row("prime sizes", "prime sizes", _batch(3, 7, 5), num_groups=1),
