@@ -102,6 +102,14 @@ def sign(function: Any, arithmetic: Arithmetic, x: Uncertain) -> Uncertain:
 
 
 @elementwise
+def log_add_exp(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Uncertain:
+    """log(eᵃ + eᵇ), a maximum plus at most log 2: an error of both operands comes through once."""
+    size = np.maximum(*(np.where(np.isfinite(x.value), x.reach, 0.0) for x in (a, b))) + 1.0
+    value, error = np.logaddexp(a.value, b.value), np.maximum(a.error, b.error)
+    return computed(value, error, arithmetic, LIBRARY, size)
+
+
+@elementwise
 def extremum(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Uncertain:
     """The larger or smaller of two: the error is that of the one chosen, if it is sure which."""
     value = np.asarray(function(a.value, b.value))
@@ -125,13 +133,14 @@ def clip(
 
 
 def where(function: Any, arithmetic: Arithmetic, condition: Any, a: Any, b: Any) -> Uncertain:
-    """Where the condition is in doubt, either branch."""
+    """Where the condition is in doubt, either branch; anything, if one of them is NaN."""
     a, b = lifted(a, arithmetic), lifted(b, arithmetic)
     chosen, doubt = condition, np.asarray(False)
     if isinstance(condition, Uncertain):
         chosen, doubt = condition.value, condition.error != 0
     value, error = np.where(chosen, a.value, b.value), np.where(chosen, a.error, b.error)
     either = np.maximum(a.error, b.error) + np.abs(a.value - b.value)
+    either = np.where(np.isnan(either), np.inf, either)
     return Uncertain(np.asarray(value), np.where(doubt, either, error))
 
 
