@@ -30,14 +30,14 @@ from benchmarks import (
     results,
     scaling,
     steps,
-    works,
+    workloads,
 )
 from benchmarks.bursts import ContenderError
 from benchmarks.peers import INSTALL, installed, libraries
 from benchmarks.tables import tables
 
 #: What is measured without `--only`; the others take long, or make noise on purpose.
-DEFAULT: Final = (*works.NAMES, "matmul", "calls", "memory", "footprint", "accuracy")
+DEFAULT: Final = (*workloads.NAMES, "matmul", "calls", "memory", "footprint", "accuracy")
 SECTIONS: Final = (*DEFAULT, "neighbour", *scaling.SECTIONS)
 
 
@@ -57,7 +57,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default=",".join(INSTALL), help="libraries beside handgrad")
     parser.add_argument("--threads", type=int, default=machine.cores(), help="of every library")
     parser.add_argument("--rounds", type=int, default=30, help="bursts of every contender")
-    parser.add_argument("--quick", action="store_true", help="see that it works; no figures")
+    parser.add_argument("--quick", action="store_true", help="see that it runs; no figures")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results")
     given = parser.parse_args()
     if given.quick and given.save:
@@ -92,7 +92,7 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
 
     for name in given.only:
         console.print(f"measuring {name}")
-        if name in works.NAMES:
+        if name in workloads.NAMES:
             keep("steps", name, steps.measure(name, peers, **timing))
         elif name == "matmul":
             for size, precision in matmul.PRODUCTS:
@@ -114,8 +114,8 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
                 libraries(peers), repeats=repeats, wheel=not given.quick
             )
         elif name == "neighbour":
-            for work in neighbour.WORKS[-1 if given.quick else 0 :]:
-                keep("neighbour", work, neighbour.measure(work, peers, **timing))
+            for workload in neighbour.WORKLOADS[-1 if given.quick else 0 :]:
+                keep("neighbour", workload, neighbour.measure(workload, peers, **timing))
         elif name in scaling.SECTIONS:
             points = scaling.measure(name, peers, **timing, quick=given.quick)
             for label, measured in points.items():

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.bursts import compare
 from benchmarks.contender import Job
 from benchmarks.machine import resident_bytes
-from benchmarks.works import product
+from benchmarks.workloads import product
 
 HEADS: Final = 6
 SIZE: Final = 64

@@ -19,12 +19,12 @@ from typing import Any, Final
 from benchmarks.bursts import ROOT, Contender, Spread
 from benchmarks.machine import pin
 
-WORKS: Final = ("lstm", "mlp")
+WORKLOADS: Final = ("lstm", "mlp")
 NEIGHBOURS: Final = (0, 1, 2)
 
 
 def measure(
-    work: str, peers: Iterable[str], *, threads: int, rounds: int, burst: float
+    workload: str, peers: Iterable[str], *, threads: int, rounds: int, burst: float
 ) -> dict[str, Any]:
     """Step times with each number of neighbours, and their ratios to the quiet ones of a round."""
     names = ["handgrad", *(name for name in peers if name == "torch")]
@@ -32,7 +32,7 @@ def measure(
         name: {count: [] for count in NEIGHBOURS} for name in names
     }
     with ExitStack() as stack:
-        arguments = {"work": work, "sizes": {}}
+        arguments = {"workload": workload, "sizes": {}}
         running = [
             stack.enter_context(Contender(name, "benchmarks.steps", arguments, threads=threads))
             for name in names

@@ -34,7 +34,7 @@ def section(result: dict[str, Any], folder: str = "") -> str:
     noise = warning(result["load"])
     lines = [about, *([f"Not quiet: {noise}."] if noise else [])]
     if picture.drawn(result):
-        lines.append(f"![{picture.LABEL}]({folder}{results.stem(result)}.svg)")
+        lines.append(f"![{picture.LABEL}]({folder}{results.file_name(result)}.svg)")
     return "\n\n".join([*lines, *(table.markdown() for table in tables(result))])
 
 
@@ -67,7 +67,7 @@ def written() -> dict[Path, str]:
     found = results.newest()
     readme = ROOT / "README.md"
     drawings = {
-        results.FOLDER / f"{results.stem(result)}.svg": picture.svg(result)
+        results.FOLDER / f"{results.file_name(result)}.svg": picture.svg(result)
         for result in found
         if picture.drawn(result)
     }

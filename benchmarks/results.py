@@ -12,7 +12,7 @@ from benchmarks.machine import slug
 FOLDER: Final = Path(__file__).parent / "results"
 
 
-def stem(result: dict[str, Any]) -> str:
+def file_name(result: dict[str, Any]) -> str:
     """The name of a result's files."""
     return f"{result['date']}-{slug(result['machine']['cpu'])}"
 
@@ -20,10 +20,10 @@ def stem(result: dict[str, Any]) -> str:
 def save(result: dict[str, Any], folder: Path = FOLDER) -> list[Path]:
     """Write the result, over what the same day and CPU had of the same measurements.
 
-    The paths of the JSON and, where works were measured, of their picture.
+    The paths of the JSON and, where workloads were measured, of their picture.
     """
     folder.mkdir(exist_ok=True)
-    path = folder / f"{stem(result)}.json"
+    path = folder / f"{file_name(result)}.json"
     if path.exists():
         earlier = json.loads(path.read_text("utf-8"))["sections"]
         sections = {

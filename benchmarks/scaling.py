@@ -17,7 +17,7 @@ class Point(NamedTuple):
     """One comparison of a section; threads: None for what was asked for."""
 
     label: str
-    work: str
+    workload: str
     sizes: dict[str, int]
     threads: int | None = None
 
@@ -40,13 +40,18 @@ POINTS: Final = {
         for size in (8, 16, 32, 64, 128)
     ],
     "scaling_threads": [
-        Point(f"{work}, {threads} {'thread' if threads == 1 else 'threads'}", work, {}, threads)
-        for work in ("mlp", "convnet", "lstm", "gpt_mini")
+        Point(
+            f"{workload}, {threads} {'thread' if threads == 1 else 'threads'}",
+            workload,
+            {},
+            threads,
+        )
+        for workload in ("mlp", "convnet", "lstm", "gpt_mini")
         for threads in (1, 2)
     ],
 }
 SECTIONS: Final = tuple(POINTS)
-#: Of the rounds that works have: sizes that lie side by side say as much as many rounds.
+#: Of the rounds that workloads have: sizes that lie side by side say as much as many rounds.
 FEWER_ROUNDS: Final = 3
 
 
@@ -62,9 +67,9 @@ def measure(
             "rounds": max(1, rounds // FEWER_ROUNDS),
             "burst": burst,
         }
-        if point.work == "attention":
+        if point.workload == "attention":
             alone = [name for name in peers if hasattr(attention, name)]
             found[point.label] = attention.measure(**point.sizes, peers=alone, **settings)
         else:
-            found[point.label] = steps.measure(point.work, peers, point.sizes, **settings)
+            found[point.label] = steps.measure(point.workload, peers, point.sizes, **settings)
     return found

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 import handgrad as hg
-from benchmarks import works
+from benchmarks import workloads
 from benchmarks.bursts import ROOT
 from benchmarks.machine import cores, resident_bytes
 
@@ -43,10 +43,10 @@ Step = Callable[[], None]
 
 
 def _batches_of(name: str) -> Iterator[Step]:
-    """Steps of one work, as its benchmark takes them."""
-    work = works.load(name)
-    inputs, target = work.examples()
-    model = work.handgrad(np.random.default_rng(0))
+    """Steps of one workload, as its benchmark takes them."""
+    workload = workloads.load(name)
+    inputs, target = workload.examples()
+    model = workload.handgrad(np.random.default_rng(0))
     parameters = model.bind()
     gradients = parameters.zeros_like()
     loss = hg.losses.CrossEntropy(class_axis=1 if target.ndim == 1 else -1)
@@ -106,14 +106,14 @@ _WORKS: Final = (("mlp_tiny", 500), ("mlp", 30), ("cnn", 8), ("lstm_ragged", 8),
 
 
 def _rounds(folder: Path) -> Iterator[float]:
-    """The seconds of one round of all works after the other."""
+    """The seconds of one round of all workloads after the other."""
     steps = [(_batches_of(name), count) for name, count in _WORKS]
     steps += [(_new_shapes(), 30), (_trainer(folder), 1)]
     while True:
         began = time.monotonic()
-        for work, count in steps:
+        for workload, count in steps:
             for _ in range(count):
-                next(work)()
+                next(workload)()
         yield time.monotonic() - began
 
 
@@ -131,7 +131,7 @@ class Findings(NamedTuple):
 
 
 def soak(minutes: float, folder: Path) -> Findings:
-    """Rounds of all works for so many minutes."""
+    """Rounds of all workloads for so many minutes."""
     found = Findings([], [])
     rounds = _rounds(folder)
     end = time.monotonic() + 60 * minutes

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import works
+from benchmarks import workloads
 from benchmarks.bursts import compare
 from benchmarks.contender import Job
 from benchmarks.machine import resident_bytes
@@ -25,11 +25,11 @@ Sizes = Mapping[str, Any]
 
 
 def measure(
-    work: str, peers: Iterable[str], sizes: Sizes | None = None, **settings: Any
+    workload: str, peers: Iterable[str], sizes: Sizes | None = None, **settings: Any
 ) -> dict[str, Any]:
-    """handgrad and its peers on one work; `differs` names those whose losses are others."""
-    arguments = {"work": work, "sizes": dict(sizes or {})}
-    names = contenders(works.load(work, **arguments["sizes"]), peers)
+    """handgrad and its peers on one workload; `differs` names those whose losses are others."""
+    arguments = {"workload": workload, "sizes": dict(sizes or {})}
+    names = contenders(workloads.load(workload, **arguments["sizes"]), peers)
     found = compare([(name, arguments) for name in names], "benchmarks.steps", **settings)
     own = np.array(found["contenders"]["handgrad"]["losses"])
     found["differs"] = [
@@ -47,8 +47,8 @@ def same_losses(own: np.ndarray, theirs: np.ndarray, precision: str) -> bool:
     return bool(np.all(np.abs(theirs - own) <= within))
 
 
-def contenders(described: works.Work, peers: Iterable[str]) -> list[str]:
-    """handgrad, in bf16 too where it can and a peer does, and the peers that have this work."""
+def contenders(described: workloads.Workload, peers: Iterable[str]) -> list[str]:
+    """handgrad, in bf16 too where it can and a peer does, and the peers that have this workload."""
     names = [name for name in peers if name != "sklearn" or described.layers is not None]
     bf16 = any(precision(name) == "bf16" for name in names) and multiplies_bf16()
     return ["handgrad", *(["handgrad-bf16"] if bf16 else []), *names]
@@ -74,25 +74,27 @@ def _job(step: Callable[[], Any], wait: Callable[[Any], Any], **about: Any) -> J
     return Job(run, losses=losses, before=before, **about)
 
 
-def _first_parameters(described: works.Work) -> list[np.ndarray]:
+def _first_parameters(described: workloads.Workload) -> list[np.ndarray]:
     return described.for_peers(described.handgrad(np.random.default_rng(0)).parameters)
 
 
-def handgrad(work: str, sizes: Sizes) -> Job:
-    return _handgrad(work, sizes, nullcontext)
+def handgrad(workload: str, sizes: Sizes) -> Job:
+    return _handgrad(workload, sizes, nullcontext)
 
 
-def handgrad_bf16(work: str, sizes: Sizes) -> Job:
+def handgrad_bf16(workload: str, sizes: Sizes) -> Job:
     import handgrad as hg
 
-    return _handgrad(work, sizes, lambda: hg.precision("bf16"))
+    return _handgrad(workload, sizes, lambda: hg.precision("bf16"))
 
 
-def _handgrad(work: str, sizes: Sizes, precisely: Callable[[], AbstractContextManager[Any]]) -> Job:
+def _handgrad(
+    workload: str, sizes: Sizes, precisely: Callable[[], AbstractContextManager[Any]]
+) -> Job:
     import handgrad as hg
     from handgrad.training.results import engine_name
 
-    described = works.load(work, **sizes)
+    described = workloads.load(workload, **sizes)
     inputs, target = described.examples()
     model = described.handgrad(np.random.default_rng(0))
     parameters = model.bind()
@@ -111,27 +113,27 @@ def _handgrad(work: str, sizes: Sizes, precisely: Callable[[], AbstractContextMa
     return _job(step, lambda value: value, version=version, flops=described.flops(model))
 
 
-def torch(work: str, sizes: Sizes) -> Job:
-    return _torch(work, sizes)
+def torch(workload: str, sizes: Sizes) -> Job:
+    return _torch(workload, sizes)
 
 
-def torch_compile(work: str, sizes: Sizes) -> Job:
+def torch_compile(workload: str, sizes: Sizes) -> Job:
     """Forward and loss compiled, and with them backward; the fused Adam is one kernel already."""
     # Helpers that compile would go on while this process is stopped.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    return _torch(work, sizes, compiled=True)
+    return _torch(workload, sizes, compiled=True)
 
 
-def torch_bf16(work: str, sizes: Sizes) -> Job:
+def torch_bf16(workload: str, sizes: Sizes) -> Job:
     """Parameters, gradients and Adam in float32, and by autocast the products in bf16."""
-    return _torch(work, sizes, autocast=True)
+    return _torch(workload, sizes, autocast=True)
 
 
-def _torch(work: str, sizes: Sizes, *, compiled: bool = False, autocast: bool = False) -> Job:
+def _torch(workload: str, sizes: Sizes, *, compiled: bool = False, autocast: bool = False) -> Job:
     import torch as library
     from torch.nn.functional import cross_entropy
 
-    described = works.load(work, **sizes)
+    described = workloads.load(workload, **sizes)
     arrays, classes = described.examples()
     inputs = tuple(None if x is None else library.from_numpy(x) for x in arrays)
     target = described.torch_target(inputs, library.from_numpy(classes))
@@ -144,7 +146,7 @@ def _torch(work: str, sizes: Sizes, *, compiled: bool = False, autocast: bool = 
     def loss_of(*inputs: Any) -> Any:
         with library.autocast("cpu", library.bfloat16, enabled=autocast):
             scores = model(*inputs)
-            return cross_entropy(scores.flatten(0, -2), target, ignore_index=works.IGNORED)
+            return cross_entropy(scores.flatten(0, -2), target, ignore_index=workloads.IGNORED)
 
     if compiled:
         loss_of = library.compile(loss_of)
@@ -159,11 +161,11 @@ def _torch(work: str, sizes: Sizes, *, compiled: bool = False, autocast: bool = 
     return _job(step, lambda value: value, version=library.__version__)
 
 
-def jax(work: str, sizes: Sizes) -> Job:
+def jax(workload: str, sizes: Sizes) -> Job:
     import jax as library
     from jax import numpy as jnp
 
-    described = works.load(work, **sizes)
+    described = workloads.load(workload, **sizes)
     arrays, classes = described.examples()
     inputs = tuple(None if x is None else jnp.asarray(x) for x in arrays)
     target = jnp.asarray(classes)
@@ -176,7 +178,7 @@ def jax(work: str, sizes: Sizes) -> Job:
         scores, statistics = described.jax(parameters, *inputs)
         chosen = jnp.take_along_axis(scores, jnp.maximum(target, 0)[..., None], -1)[..., 0]
         losses = library.nn.logsumexp(scores, axis=-1) - chosen
-        counts = target != works.IGNORED
+        counts = target != workloads.IGNORED
         return jnp.sum(losses * counts) / jnp.sum(counts), statistics
 
     def adam(t: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
@@ -206,12 +208,12 @@ def jax(work: str, sizes: Sizes) -> Job:
     return _job(step, library.block_until_ready, version=library.__version__)
 
 
-def sklearn(work: str, sizes: Sizes) -> Job:
+def sklearn(workload: str, sizes: Sizes) -> Job:
     """MLPClassifier with a call of partial_fit for a step, without its penalty on the weights."""
     import sklearn as library
     from sklearn.neural_network import MLPClassifier
 
-    described = works.load(work, **sizes)
+    described = workloads.load(workload, **sizes)
     assert described.layers is not None
     (x,), target = described.examples()
     model = MLPClassifier(
@@ -223,7 +225,7 @@ def sklearn(work: str, sizes: Sizes) -> Job:
     )
     # The first call makes weights and optimizer; the weights are then replaced, and without
     # `_optimizer` the next call makes a new one for them.
-    model.partial_fit(x, target, classes=np.arange(works.CLASSES))
+    model.partial_fit(x, target, classes=np.arange(workloads.CLASSES))
     first = _first_parameters(described)
     model.coefs_ = [np.array(weight.T, order="C") for weight in first[0::2]]
     model.intercepts_ = [bias.copy() for bias in first[1::2]]

@@ -42,7 +42,7 @@ def tables(result: Result) -> list[Table]:
     """Every table that a result has the figures for."""
     sections = result["sections"]
     makers = {
-        "steps": (_steps, _bf16, _memory_of_works),
+        "steps": (_steps, _bf16, _memory_of_workloads),
         "matmul": (_matmul,),
         "scaling_gpt": (_scaling_gpt,),
         "scaling_attention": (_attention, _memory_of_attention),
@@ -165,26 +165,28 @@ def _steps(measured: dict[str, Any]) -> Table:
         "quartiles, of a peer with its time over handgrad's, burst by burst; "
         "limit: the FLOPs of the products at the machine's peak"
     )
-    return _comparison(title, "work", measured)
+    return _comparison(title, "workload", measured)
 
 
 def _bf16(measured: dict[str, Any]) -> Table:
     """The contenders whose products are in bf16; no rows where there are none."""
-    both = {work: one for work, one in measured.items() if any(map(_is_bf16, one["contenders"]))}
+    both = {
+        workload: one for workload, one in measured.items() if any(map(_is_bf16, one["contenders"]))
+    }
     peers = _peers(both, "bf16") or [name for name in TITLES if name == "torch-bf16"]
     own = "handgrad-bf16"
     rows = []
-    for work, one in both.items():
+    for workload, one in both.items():
         here = own in one["contenders"]
         rows.append(
             (
-                work,
+                workload,
                 _spread(one["contenders"][own], 1e3) if here else "–",
                 *(_beside(one, name) for name in peers),
                 _of_peak(one, own, "peak_bf16") if here else "–",
             )
         )
-    header = ("work", *(TITLES[name] for name in (own, *peers)), "of bf16 limit")
+    header = ("workload", *(TITLES[name] for name in (own, *peers)), "of bf16 limit")
     title = f"One training step in ms with products in bf16, {_threads(measured)}"
     return Table(title, header, rows)
 
@@ -211,9 +213,11 @@ def _bytes_table(title: str, first: str, measured: dict[str, Any], key: str) -> 
     return Table(title, (first, *(TITLES[name] for name in names)), rows)
 
 
-def _memory_of_works(measured: dict[str, Any]) -> Table:
-    title = "Peak memory of the process of each work, interpreter, library and compiling included"
-    return _bytes_table(title, "work", measured, "peak_bytes")
+def _memory_of_workloads(measured: dict[str, Any]) -> Table:
+    title = (
+        "Peak memory of the process of each workload, interpreter, library and compiling included"
+    )
+    return _bytes_table(title, "workload", measured, "peak_bytes")
 
 
 def _scaling_gpt(measured: dict[str, Any]) -> Table:
@@ -243,28 +247,28 @@ def _scaling_convolution(measured: dict[str, Any]) -> Table:
 
 
 def _scaling_threads(measured: dict[str, Any]) -> Table:
-    return _comparison("One training step in ms by the number of threads", "work", measured)
+    return _comparison("One training step in ms by the number of threads", "workload", measured)
 
 
 def _neighbour(measured: dict[str, Any]) -> Table:
     names = [name for name in TITLES if any(name in one["contenders"] for one in measured.values())]
     rows = [
         (
-            f"{work}, {beside} beside",
+            f"{workload}, {beside} beside",
             *(
                 f"{_spread(one['contenders'][name][beside], 1e3)}, "
                 f"{one['slowdown'][name][beside]['median']:.2f}×"
                 for name in names
             ),
         )
-        for work, one in measured.items()
+        for workload, one in measured.items()
         for beside in one["contenders"]["handgrad"]
     ]
     title = (
         f"One training step in ms, {_threads(measured)}, beside processes that spin on the same "
         "cores, and over the quiet step; on 2 cores a fair share is 1.5× beside one, 2× beside two"
     )
-    return Table(title, ("work", *(TITLES[name] for name in names)), rows)
+    return Table(title, ("workload", *(TITLES[name] for name in names)), rows)
 
 
 def _matmul(measured: dict[str, Any]) -> Table:

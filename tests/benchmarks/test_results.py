@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from benchmarks import bursts, machine, peers, picture, readme, results, scaling, works
+from benchmarks import bursts, machine, peers, picture, readme, results, scaling, workloads
 from benchmarks.contender import Job
 from benchmarks.tables import tables
 
@@ -103,7 +103,7 @@ def test_products_count_what_each_layer_multiplies() -> None:
         hg.Conv2d(1, 2, 3, rng=rng), hg.Flatten(), hg.Dense(2 * 4 * 4, 5, rng=rng)
     )
     convolution, dense = 2 * 9 * 16, 2 * 16 * 5
-    assert works.products(model, (1, 6, 6)) == 2 * (2 * convolution + 3 * dense)
+    assert workloads.products(model, (1, 6, 6)) == 2 * (2 * convolution + 3 * dense)
 
 
 def test_tables_say_ratios_best_peer_and_part_of_the_limit() -> None:
@@ -164,8 +164,8 @@ def test_neighbours_and_scaling_have_tables() -> None:
 def test_points_of_scaling_hold_as_many_steps_and_pixels() -> None:
     for section, points in scaling.POINTS.items():
         for point in points:
-            assert point.work in (*works.NAMES, "attention")
-            if point.label.startswith("T ") and point.work == "gpt_mini":
+            assert point.workload in (*workloads.NAMES, "attention")
+            if point.label.startswith("T ") and point.workload == "gpt_mini":
                 assert point.sizes["steps"] * point.sizes["batch"] == 4096, section
 
 
