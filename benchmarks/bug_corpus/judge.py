@@ -68,7 +68,7 @@ def report_of(
     forward: Forward | None = None,
     with_like: bool = False,
 ) -> CheckReport:
-    """The checker's report on a pair of the exercise."""
+    """The checker's report on a backward and its forward."""
     target = (forward or exercise.forward, backward)
     if with_like:
         return check(target, like=exercise.like, seed=SEED)

@@ -7,7 +7,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.layers import Layer
-from tests.checking.pairs import (
+from tests.checking.functions import (
     W,
     X,
     backward,
@@ -51,9 +51,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("pair", "kind", "words"), FAULTS.values(), ids=FAULTS)
-def test_a_malformed_result_is_named(pair, kind, words):
-    fault = only_kind(pair, normal(4, 5))
+@pytest.mark.parametrize(("functions", "kind", "words"), FAULTS.values(), ids=FAULTS)
+def test_a_malformed_result_is_named(functions, kind, words):
+    fault = only_kind(functions, normal(4, 5))
     assert fault.kind == kind
     for word in words:
         assert word in fault.message
@@ -216,8 +216,8 @@ def test_noise_on_a_known_op_is_unknown():
 
 def test_an_explanation_needs_something_that_it_excludes():
     """One row, and values of one sign: "right except on row 0" or "where x > 0" says nothing."""
-    pair = square, lambda dy, x: 2.0 * x * dy + noise(x) * dy
-    fault = told(pair, np.abs(normal(1, 6)) + 0.1)[0]
+    functions = square, lambda dy, x: 2.0 * x * dy + noise(x) * dy
+    fault = told(functions, np.abs(normal(1, 6)) + 0.1)[0]
     assert fault.kind == "unknown", fault.message
 
 

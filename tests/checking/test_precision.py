@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from tests.checking.pairs import (
+from tests.checking.functions import (
     normal,
     only_kind,
     square,
@@ -41,7 +41,7 @@ def layer_norm_backward(dy, cache):
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
-    ("pair", "inputs"),
+    ("functions", "inputs"),
     [
         ((lambda x: (np.tanh(x),) * 2, lambda dy, y: dy * (1.0 - y * y)), (normal(9, 11),)),
         ((layer_norm, layer_norm_backward), (3.0 * normal(7, 33) + 5.0, normal(33), normal(33))),
@@ -52,9 +52,9 @@ def layer_norm_backward(dy, cache):
     ],
     ids=["tanh", "layer norm", "softmax and cross-entropy"],
 )
-def test_a_right_float32_backward_passes(pair, inputs, seed):
+def test_a_right_float32_backward_passes(functions, inputs, seed):
     narrow = [each.astype(np.float32) if each.dtype.kind == "f" else each for each in inputs]
-    report = hg.check(pair, *narrow, seed=seed)
+    report = hg.check(functions, *narrow, seed=seed)
     assert report.ok, str(report)
     assert any(row.situation == "float32" for row in report.trials)
 

@@ -9,7 +9,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.checking import CheckError, CheckReport
-from tests.checking.pairs import (
+from tests.checking.functions import (
     W,
     X,
     backward,

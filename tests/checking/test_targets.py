@@ -9,7 +9,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError
-from tests.checking.pairs import (
+from tests.checking.functions import (
     W,
     X,
     backward,
@@ -76,8 +76,8 @@ def test_a_pair_with_like():
 
 
 def test_a_pair_is_recognised_as_the_op_that_it_is():
-    pair = (lambda x: (np.tanh(x),) * 2, lambda dy, y: dy * (1.0 - y * y))
-    assert hg.check(pair, normal(2, 3)).like == "tanh"
+    functions = (lambda x: (np.tanh(x),) * 2, lambda dy, y: dy * (1.0 - y * y))
+    assert hg.check(functions, normal(2, 3)).like == "tanh"
     assert hg.check((square, square_backward), normal(2, 3)).like is None
 
 

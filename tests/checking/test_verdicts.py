@@ -7,7 +7,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.checking import checker
-from tests.checking.pairs import X, normal, square, square_backward
+from tests.checking.functions import X, normal, square, square_backward
 
 WHOLE = np.array([[0.0, 1.0, -1.0, 0.0], [2.0, 2.0, -2.0, 0.0]])
 
@@ -128,8 +128,8 @@ def test_an_input_that_happens_to_be_as_long_as_the_batch_is_not_cut():
     def rows_backward(dy, _):
         return dy, dy.sum(axis=0)
 
-    for pair in ((heads, heads_backward), (rows, rows_backward)):
-        report = hg.check(pair, normal(3, 3), np.zeros(3))
+    for functions in ((heads, heads_backward), (rows, rows_backward)):
+        report = hg.check(functions, normal(3, 3), np.zeros(3))
         assert report.verdict == "right", report
 
 

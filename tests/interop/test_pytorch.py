@@ -1,4 +1,4 @@
-"""Functions and modules of PyTorch as pairs: values, gradients, strides, writes and purity."""
+"""Functions and modules of PyTorch: values, gradients, strides, writes and purity."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError
-from handgrad.interop import pair_of
-from handgrad.interop.pytorch import function_pair, module_pair
+from handgrad.interop import forward_backward
+from handgrad.interop.pytorch import from_function, from_module
 from tests.tolerances import assert_close
 
 torch = pytest.importorskip("torch")
@@ -111,17 +111,17 @@ def layer_norm_inputs(dtype=np.float64):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_function_gives_its_own_values_and_gradients(dtype):
     inputs, dy = layer_norm_inputs(dtype), normal(3, 5, dtype=dtype, seed=2)
-    pair = function_pair(LayerNorm, [*inputs, 1e-3])
-    assert pair.name == "LayerNorm"
-    assert pair.inputs == pair.gradients == ("x", "gamma", "beta")
-    assert pair.takes_float64
-    y, cache = pair.forward(*inputs)
+    functions = from_function(LayerNorm, [*inputs, 1e-3])
+    assert functions.name == "LayerNorm"
+    assert functions.inputs == functions.gradients == ("x", "gamma", "beta")
+    assert functions.takes_float64
+    y, cache = functions.forward(*inputs)
     expected, expected_cache = hg.ops.layer_norm.forward(*inputs, eps=1e-3)
     assert y.dtype == dtype
     assert_close(y, expected, DTYPES[dtype])
     gradients = hg.ops.layer_norm.backward(dy, expected_cache)
     for _ in range(2):  # backward can be called again
-        for found, right in zip(pair.backward(dy, cache), gradients, strict=True):
+        for found, right in zip(functions.backward(dy, cache), gradients, strict=True):
             assert found.dtype == dtype
             assert_close(found, right, DTYPES[dtype])
 
@@ -129,9 +129,9 @@ def test_a_function_gives_its_own_values_and_gradients(dtype):
 def test_a_wrong_function_keeps_its_wrong_gradients():
     x, gamma, beta = layer_norm_inputs()
     dy = normal(3, 5, seed=2)
-    pair = pair_of(WrongLayerNorm, [x, gamma, beta])
-    _, cache = pair.forward(x, gamma, beta)
-    dx, _, dbeta = pair.backward(dy, cache)
+    functions = forward_backward(WrongLayerNorm, [x, gamma, beta])
+    _, cache = functions.forward(x, gamma, beta)
+    dx, _, dbeta = functions.backward(dy, cache)
     inv_std = 1 / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
     assert_close(dx, dy * gamma * inv_std, "torch float64")
     assert dbeta is None
@@ -139,8 +139,8 @@ def test_a_wrong_function_keeps_its_wrong_gradients():
 
 def test_the_source_is_the_function_in_which_backward_is_written():
     inputs = layer_norm_inputs()
-    assert function_pair(WrongLayerNorm, inputs).source is WrongLayerNorm.backward
-    assert function_pair(LayerNorm, inputs).source is LayerNorm.backward.__wrapped__
+    assert from_function(WrongLayerNorm, inputs).source is WrongLayerNorm.backward
+    assert from_function(LayerNorm, inputs).source is LayerNorm.backward.__wrapped__
 
 
 COTANGENTS = {
@@ -156,9 +156,9 @@ COTANGENTS = {
 @pytest.mark.parametrize("dy", COTANGENTS.values(), ids=COTANGENTS)
 def test_dy_arrives_as_it_is(dy):
     x = normal(*dy.shape)
-    pair = function_pair(Seen, [x])
-    y, cache = pair.forward(x)
-    dx = pair.backward(dy, cache)
+    functions = from_function(Seen, [x])
+    y, cache = functions.forward(x)
+    dx = functions.backward(dy, cache)
     assert y.shape == dx.shape == dy.shape
     assert_close(dx, 2 * dy, "torch float64")
     assert Seen.dy.data_ptr() == (dy.ctypes.data if dy.size else 0)
@@ -168,7 +168,7 @@ def test_dy_arrives_as_it_is(dy):
 
 def test_a_negative_stride_is_taken_as_a_copy():
     x = normal(5)[::-1]
-    y, _ = function_pair(Seen, [x]).forward(x)
+    y, _ = from_function(Seen, [x]).forward(x)
     assert_close(y, 2 * x, "torch float64")
 
 
@@ -185,36 +185,36 @@ def test_what_a_function_writes_can_be_seen(writeable):
 
     x, dy = normal(3), normal(3, seed=1)
     x_before, dy_before = x.copy(), dy.copy()
-    pair = function_pair(Writes, [x])
-    assert_close(x, x_before, "torch float64")  # making the pair has tried copies
+    functions = from_function(Writes, [x])
+    assert_close(x, x_before, "torch float64")  # making the functions has tried copies
     x.flags.writeable = dy.flags.writeable = writeable
-    _, cache = pair.forward(x)
-    pair.backward(dy, cache)
+    _, cache = functions.forward(x)
+    functions.backward(dy, cache)
     assert_close(x, 2 * x_before, "torch float64")
     assert_close(dy, 2 * dy_before, "torch float64")
 
 
 def test_integers_are_inputs_without_a_gradient():
     table, tokens, dy = normal(5, 3), np.array([4, 0, 4]), normal(3, 3, seed=1)
-    pair = function_pair(Embedding, [table, tokens])
-    assert pair.inputs == ("table", "tokens")
-    assert pair.gradients == ("table",)
-    y, cache = pair.forward(table, tokens)
+    functions = from_function(Embedding, [table, tokens])
+    assert functions.inputs == ("table", "tokens")
+    assert functions.gradients == ("table",)
+    y, cache = functions.forward(table, tokens)
     np.testing.assert_array_equal(y, table[tokens])
     expected = np.zeros((5, 3))
     np.add.at(expected, tokens, dy)
-    assert_close(pair.backward(dy, cache), expected, "torch float64")
+    assert_close(functions.backward(dy, cache), expected, "torch float64")
 
 
 def test_several_outputs_of_which_one_is_not_differentiable():
     x = normal(3, 4)
-    pair = function_pair(Largest, [x])
-    (values, places, sums), cache = pair.forward(x)
+    functions = from_function(Largest, [x])
+    (values, places, sums), cache = functions.forward(x)
     np.testing.assert_array_equal(places, x.argmax(-1))
     assert_close(values, x.max(-1), "torch float64")
     dvalues, dsums = normal(3), normal(3, seed=1)
     expected = np.eye(4)[places] * dvalues[:, None] + dsums[:, None]
-    dx = pair.backward((dvalues, np.zeros_like(places), dsums), cache)
+    dx = functions.backward((dvalues, np.zeros_like(places), dsums), cache)
     assert_close(dx, expected, "torch float64")
     assert sums.shape == (3,)
 
@@ -227,9 +227,9 @@ def test_a_function_of_no_input_has_no_gradient():
             ctx.mark_non_differentiable(y)
             return y
 
-    pair = function_pair(Constant, [normal(3)])
-    _, cache = pair.forward(normal(3))
-    assert pair.backward(normal(3, dtype=np.float32), cache) is None
+    functions = from_function(Constant, [normal(3)])
+    _, cache = functions.forward(normal(3))
+    assert functions.backward(normal(3, dtype=np.float32), cache) is None
 
 
 def test_what_is_wrong_with_a_function():
@@ -244,14 +244,14 @@ def test_what_is_wrong_with_a_function():
             return {"y": x}
 
     x = normal(3)
-    pair = function_pair(TooFew, [x, x])
-    _, cache = pair.forward(x, x)
+    functions = from_function(TooFew, [x, x])
+    _, cache = functions.forward(x, x)
     with pytest.raises(RuntimeError, match="incorrect number of gradients"):
-        pair.backward(x, cache)
+        functions.backward(x, cache)
     with pytest.raises(ArgumentError, match=r"^TooFew: 3 inputs given; .* forward\(x, y\)"):
-        function_pair(TooFew, [x, x, x])
+        from_function(TooFew, [x, x, x])
     with pytest.raises(ArgumentError, match=r"^Dictionary: forward returns a dict; allowed: "):
-        function_pair(Dictionary, [x]).forward(x)
+        from_function(Dictionary, [x]).forward(x)
 
 
 def test_a_function_for_float32_only():
@@ -267,8 +267,8 @@ def test_a_function_for_float32_only():
                 raise TypeError("float32 only")
             return x * 2
 
-    assert not function_pair(Casts, [normal(3)]).takes_float64
-    assert not function_pair(Refuses, [normal(3)]).takes_float64
+    assert not from_function(Casts, [normal(3)]).takes_float64
+    assert not from_function(Refuses, [normal(3)]).takes_float64
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -277,15 +277,15 @@ def test_a_module_gives_the_gradients_of_inputs_and_parameters(dtype, training):
     module = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Dropout(0.5), nn.Linear(6, 3))
     module.train(training)
     x, dy = normal(5, 4, dtype=dtype), normal(5, 3, dtype=dtype)
-    pair = pair_of(module, [x])
-    assert pair.name == "Sequential"
-    assert pair.inputs == pair.gradients == ("input", *dict(module.named_parameters()))
-    assert list(pair.parameters) == list(pair.inputs[1:])
-    parameters = [pair.parameters[name].astype(dtype) for name in pair.inputs[1:]]
+    functions = forward_backward(module, [x])
+    assert functions.name == "Sequential"
+    assert functions.inputs == functions.gradients == ("input", *dict(module.named_parameters()))
+    assert list(functions.parameters) == list(functions.inputs[1:])
+    parameters = [functions.parameters[name].astype(dtype) for name in functions.inputs[1:]]
 
-    y, cache = pair.forward(x, *parameters)
-    gradients = pair.backward(dy, cache)
-    again, _ = pair.forward(x, *parameters)
+    y, cache = functions.forward(x, *parameters)
+    gradients = functions.backward(dy, cache)
+    again, _ = functions.forward(x, *parameters)
     np.testing.assert_array_equal(y, again)  # dropout has drawn the same
     assert y.dtype == gradients[0].dtype == gradients[1].dtype == dtype
 
@@ -305,11 +305,11 @@ def test_a_module_and_torch_are_left_as_they_were():
     before = {name: value.clone() for name, value in module.state_dict().items()}
     generator = torch.get_rng_state()
     x, dy = normal(5, 4), normal(5, 6)
-    pair = module_pair(module, [x], name="block")
-    assert pair.name == "block"
-    arrays = [x, *(2 * value.astype(np.float64) for value in pair.parameters.values())]
-    _, cache = pair.forward(*arrays)
-    pair.backward(dy, cache)
+    functions = from_module(module, [x], name="block")
+    assert functions.name == "block"
+    arrays = [x, *(2 * value.astype(np.float64) for value in functions.parameters.values())]
+    _, cache = functions.forward(*arrays)
+    functions.backward(dy, cache)
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     assert all(parameter.grad is None for parameter in module.parameters())
     assert torch.equal(torch.get_rng_state(), generator)
@@ -318,14 +318,14 @@ def test_a_module_and_torch_are_left_as_they_were():
 def test_batch_norm_in_training_agrees_with_ours():
     x, dy = normal(7, 3), normal(7, 3, seed=1)
     gamma, beta = normal(3), normal(3, seed=1)
-    pair = module_pair(nn.BatchNorm1d(3), [x])
-    y, cache = pair.forward(x, gamma, beta)
+    functions = from_module(nn.BatchNorm1d(3), [x])
+    y, cache = functions.forward(x, gamma, beta)
     expected, expected_cache = hg.ops.batch_norm.forward(
         x, gamma, beta, np.zeros(3), np.ones(3), training=True
     )
     assert_close(y, expected, "torch float64")
     gradients = hg.ops.batch_norm.backward(dy, expected_cache)
-    for found, right in zip(pair.backward(dy, cache), gradients, strict=True):
+    for found, right in zip(functions.backward(dy, cache), gradients, strict=True):
         assert_close(found, right, "torch float64")
 
 
@@ -342,18 +342,18 @@ def test_a_module_with_nested_outputs_integers_and_frozen_parameters():
             return y, missing, list(state)
 
     tokens, scale = np.array([[4], [0], [4]]), np.array(1.5)
-    pair = module_pair(Reader(), [tokens, scale, None])
-    assert pair.inputs[:2] == ("tokens", "scale")
-    assert pair.gradients[:2] == ("scale", "embedding.weight")
-    assert set(pair.inputs) - set(pair.gradients) == {"tokens", "lstm.bias_ih_l0"}
-    arrays = [value.astype(np.float64) for value in pair.parameters.values()]
-    (y, (h, c)), cache = pair.forward(tokens, scale, *arrays)
+    functions = from_module(Reader(), [tokens, scale, None])
+    assert functions.inputs[:2] == ("tokens", "scale")
+    assert functions.gradients[:2] == ("scale", "embedding.weight")
+    assert set(functions.inputs) - set(functions.gradients) == {"tokens", "lstm.bias_ih_l0"}
+    arrays = [value.astype(np.float64) for value in functions.parameters.values()]
+    (y, (h, c)), cache = functions.forward(tokens, scale, *arrays)
     dy = (normal(*y.shape), (normal(*h.shape), normal(*c.shape, seed=1)))
-    gradients = dict(zip(pair.gradients, pair.backward(dy, cache), strict=True))
+    gradients = dict(zip(functions.gradients, functions.backward(dy, cache), strict=True))
 
     direction = normal(*scale.shape, seed=5) * 1e-5
-    ahead, _ = pair.forward(tokens, scale + direction, *arrays)
-    behind, _ = pair.forward(tokens, scale - direction, *arrays)
+    ahead, _ = functions.forward(tokens, scale + direction, *arrays)
+    behind, _ = functions.forward(tokens, scale - direction, *arrays)
     change = (
         np.vdot(dy[0], ahead[0] - behind[0])
         + np.vdot(dy[1][0], ahead[1][0] - behind[1][0])
@@ -369,29 +369,29 @@ def test_an_input_with_a_parameters_name():
         def forward(self, x, weight):
             return super().forward(x) * weight
 
-    pair = module_pair(Scaled(2, 2, bias=False), [normal(3, 2), normal(2)])
-    assert pair.inputs == ("x", "input.weight", "weight")
+    functions = from_module(Scaled(2, 2, bias=False), [normal(3, 2), normal(2)])
+    assert functions.inputs == ("x", "input.weight", "weight")
 
 
 def test_a_half_precision_module():
     x = normal(3, 2, dtype=np.float32)
-    pair = module_pair(nn.Linear(2, 3, dtype=torch.bfloat16), [x])
-    assert {array.dtype.name for array in pair.parameters.values()} == {"float32"}
-    y, _ = pair.forward(x, *pair.parameters.values())
+    functions = from_module(nn.Linear(2, 3, dtype=torch.bfloat16), [x])
+    assert {array.dtype.name for array in functions.parameters.values()} == {"float32"}
+    y, _ = functions.forward(x, *functions.parameters.values())
     assert y.dtype == np.float32
 
 
 def test_what_is_recognised():
     x = normal(3)
-    assert pair_of(Seen.apply, [x]).name == "Seen"
-    assert pair_of(nn.Identity(), [x]).name == "Identity"
-    assert pair_of(nn.Identity().apply, [x]) is None
-    assert pair_of(hg.ops.layer_norm, [x]) is None
-    assert pair_of(np.tanh, [x]) is None
+    assert forward_backward(Seen.apply, [x]).name == "Seen"
+    assert forward_backward(nn.Identity(), [x]).name == "Identity"
+    assert forward_backward(nn.Identity().apply, [x]) is None
+    assert forward_backward(hg.ops.layer_norm, [x]) is None
+    assert forward_backward(np.tanh, [x]) is None
 
 
 def test_tensors_among_the_arguments_are_arrays():
-    assert function_pair(LayerNorm, [torch.ones(2, 3), torch.ones(3), torch.ones(3)]).inputs == (
+    assert from_function(LayerNorm, [torch.ones(2, 3), torch.ones(3), torch.ones(3)]).inputs == (
         "x",
         "gamma",
         "beta",
@@ -400,7 +400,7 @@ def test_tensors_among_the_arguments_are_arrays():
 
 def test_looking_at_a_target_imports_no_framework():
     code = (
-        "import sys; from handgrad.interop import pair_of; "
-        "assert pair_of(print, []) is None; assert not {'torch', 'jax'} & set(sys.modules)"
+        "import sys; from handgrad.interop import forward_backward; "
+        "assert forward_backward(print, []) is None; assert not {'torch', 'jax'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,7 @@ from handgrad.checking.situations import Setup
 from handgrad.checking.stepwise import explained, stepwise
 from handgrad.checking.subject import Subject
 from handgrad.checking.trial import Run, close, like_nested, numeric_gradient, run, size_of
-from handgrad.pair import Pair
+from handgrad.forward_backward import ForwardBackward
 from handgrad.program import Execution, Program, as_execution, trace
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
@@ -24,7 +24,7 @@ _ELEMENTS: Final = 2000
 
 def causes(
     subject: Subject,
-    pair: Pair,
+    functions: ForwardBackward,
     done: Run,
     wrong: tuple[str, ...],
     setup: Setup,
@@ -36,39 +36,45 @@ def causes(
 
     `compared`: the subject's op says what is right; otherwise differences do.
     """
-    second = run(pair, done.arrays, rng)
-    with pair.context():
-        draws = _draws(subject, pair, (done, second), wrong, setup, rng, compared=compared)
-        faults = diagnose(wrong, draws, gradients=pair.gradients, situation=setup.situation)
+    second = run(functions, done.arrays, rng)
+    with functions.context():
+        draws = _draws(subject, functions, (done, second), wrong, setup, rng, compared=compared)
+        faults = diagnose(wrong, draws, gradients=functions.gradients, situation=setup.situation)
         if any(fault.kind == "unknown" for fault in faults):
-            faults = _line_by_line(pair, done, second, faults, rng)
-    return [_not_linear(pair, done, fault, rng) for fault in faults]
+            faults = _line_by_line(functions, done, second, faults, rng)
+    return [_not_linear(functions, done, fault, rng) for fault in faults]
 
 
 def _line_by_line(
-    pair: Pair, done: Run, second: Run, faults: list[Fault], rng: np.random.Generator
+    functions: ForwardBackward,
+    done: Run,
+    second: Run,
+    faults: list[Fault],
+    rng: np.random.Generator,
 ) -> list[Fault]:
     """The faults of the target's own backward line by line, where no single cause explains it."""
-    forward, backward = pair.forward_source, pair.source
-    inputs = [done.arrays[name] for name in pair.inputs]
+    forward, backward = functions.forward_source, functions.source
+    inputs = [done.arrays[name] for name in functions.inputs]
     small = sum(array.size for array in inputs) <= _ELEMENTS
-    if forward is None or backward is None or not small or pair.source_arguments is not None:
+    if forward is None or backward is None or not small or functions.source_arguments is not None:
         return faults
-    positions = dict(enumerate(pair.gradients))
+    positions = dict(enumerate(functions.gradients))
     dys = [done.dy, second.dy]
-    steps = stepwise(forward, backward, inputs, dys, positions, rng, pair.forward_options)
+    steps = stepwise(forward, backward, inputs, dys, positions, rng, functions.forward_options)
     wrong = [fault.gradient for fault in faults]
     found = explained(steps, wrong, done.arrays, done.y)
     told = " ".join(fault.message for fault in found)
     return [*(fault for fault in faults if f"d{fault.gradient}" not in told), *found]
 
 
-def _not_linear(pair: Pair, done: Run, fault: Fault, rng: np.random.Generator) -> Fault:
+def _not_linear(
+    functions: ForwardBackward, done: Run, fault: Fault, rng: np.random.Generator
+) -> Fault:
     """An unexplained gradient that does not turn with dy: it depends on dy in another way."""
     if fault.kind != "unknown":
         return fault
     name = fault.gradient
-    turned = run(pair, done.arrays, rng, dy=like_nested(done.dy, np.negative))
+    turned = run(functions, done.arrays, rng, dy=like_nested(done.dy, np.negative))
     if close(turned.gradients[name], -np.asarray(done.gradients[name]), done.dy):
         return fault
     message = f"d{name}: is not linear in dy: for −dy it is not −d{name}"
@@ -77,7 +83,7 @@ def _not_linear(pair: Pair, done: Run, fault: Fault, rng: np.random.Generator) -
 
 def _draws(
     subject: Subject,
-    pair: Pair,
+    functions: ForwardBackward,
     runs: tuple[Run, ...],
     wrong: tuple[str, ...],
     setup: Setup,
@@ -92,23 +98,25 @@ def _draws(
     of_own: list[Program | None] = []
     for done in runs:
         if compared:
-            right, program = subject.right(pair, done, setup)
+            right, program = subject.right(functions, done, setup)
             allowed = {name: 1e-12 * size_of(right[name]) for name in right}
         else:
-            numeric = {name: numeric_gradient(pair, done, name, _ELEMENTS, rng) for name in wrong}
+            numeric = {
+                name: numeric_gradient(functions, done, name, _ELEMENTS, rng) for name in wrong
+            }
             right = {name: gradient for name, (gradient, _) in numeric.items()}
             allowed = {name: bound for name, (_, bound) in numeric.items()}
             program = None
         rights.append(right)
         tolerances.append(allowed)
         of_op.append(program)
-        of_own.append(None if subject.is_ops_own else _own_program(pair, done))
+        of_own.append(None if subject.is_ops_own else _own_program(functions, done))
     return tuple(
         Draw(
             done.arrays,
             done.y,
             done.dy,
-            {name: done.gradients[name] for name in pair.gradients},
+            {name: done.gradients[name] for name in functions.gradients},
             right,
             allowed,
             op_run,
@@ -120,16 +128,16 @@ def _draws(
     )
 
 
-def _own_program(pair: Pair, done: Run) -> Program | None:
+def _own_program(functions: ForwardBackward, done: Run) -> Program | None:
     """The program of the target's own backward; None where it cannot be followed."""
-    if pair.source is None:
+    if functions.source is None:
         return None
-    inputs = [done.arrays[name] for name in pair.inputs]
+    inputs = [done.arrays[name] for name in functions.inputs]
     dy, cache = copy.deepcopy((done.dy, done.cache))  # in case it writes into them
     try:
-        if pair.source_arguments is None:
-            return trace(pair.source, dy, cache)
-        return trace(pair.source, *pair.source_arguments(inputs, dy, cache))
+        if functions.source_arguments is None:
+            return trace(functions.source, dy, cache)
+        return trace(functions.source, *functions.source_arguments(inputs, dy, cache))
     except Exception:  # a function we know nothing of; its program is not needed
         return None
 

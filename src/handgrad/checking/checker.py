@@ -43,8 +43,8 @@ from handgrad.checking.trial import (
     unit_of,
 )
 from handgrad.errors import ArgumentError
+from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
-from handgrad.pair import Pair
 from handgrad.program import Execution
 
 #: How a gradient was judged where differences at the point itself say nothing.
@@ -72,14 +72,14 @@ class Checker:
         usual, *others = setups
         if module := self.subject.meet(usual):
             others = situations.of_op(module, self.rng)
-        pair, arrays = self.subject.pair(usual)
-        if not pair.gradients:
+        functions, arrays = self.subject.functions(usual)
+        if not functions.gradients:
             raise ArgumentError(
-                f"check: {pair.name} has no input of floats; allowed: at least one of them"
+                f"check: {functions.name} has no input of floats; allowed: at least one of them"
             )
         self.usual_arrays = arrays
         try:
-            self.usual(pair, arrays, usual)
+            self.usual(functions, arrays, usual)
         except TrialFault as found:
             self.faults.append(found.fault)
             verdict = "wrong" if found.fault.judged else "undecided"
@@ -88,13 +88,13 @@ class Checker:
             if isinstance(self.subject.target, Layer) and self.faults:
                 self.faults = self.localised(usual) or self.faults
             if self.subject.op is None:
-                others = list(situations.of_arrays(pair, arrays, usual, self.rng))
+                others = list(situations.of_arrays(functions, arrays, usual, self.rng))
             for setup in others:
                 self.another(setup)
         return CheckReport(
-            pair.name,
+            functions.name,
             self.seed,
-            pair.op,
+            functions.op,
             tuple(self.rows),
             tuple(self.trials),
             tuple(self.faults),
@@ -128,36 +128,40 @@ class Checker:
 
     # The usual inputs
 
-    def usual(self, pair: Pair, arrays: dict[str, np.ndarray], setup: Setup) -> None:
-        done = run(pair, arrays, self.rng)
-        require_repeatable(pair, done)
+    def usual(
+        self, functions: ForwardBackward, arrays: dict[str, np.ndarray], setup: Setup
+    ) -> None:
+        done = run(functions, arrays, self.rng)
+        require_repeatable(functions, done)
         self.faults += not_finite(done)
-        pair, done = self.without_constants(pair, done)
+        functions, done = self.without_constants(functions, done)
         self.remarks += other_types(done)
-        malformed_faults = malformed(pair, done)
+        malformed_faults = malformed(functions, done)
         self.faults += malformed_faults
         broken = {fault.gradient for fault in malformed_faults}
-        self.faults += self.subject.different_forward(pair, done, setup)
-        self.gather(repeated(pair, done, [n for n in pair.gradients if n not in broken]))
-        sound = [name for name in pair.gradients if name not in broken]
-        self.rows += self.judged(pair, done, sound)
+        self.faults += self.subject.different_forward(functions, done, setup)
+        self.gather(repeated(functions, done, [n for n in functions.gradients if n not in broken]))
+        sound = [name for name in functions.gradients if name not in broken]
+        self.rows += self.judged(functions, done, sound)
         wrong = tuple(row.gradient for row in self.rows if row.verdict == "wrong")
-        wrong += self.elementwise_wrong(pair, done, setup, {*wrong, *broken})
+        wrong += self.elementwise_wrong(functions, done, setup, {*wrong, *broken})
         self.settled = {*wrong, *broken}
         if wrong:
-            self.faults += self.causes(pair, done, wrong, setup)
+            self.faults += self.causes(functions, done, wrong, setup)
         self.trials.append(TrialRow("usual", "wrong" if self.faults else "right", ""))
         if not self.faults:
-            self.gather(other_cotangents(pair, done, self.rng))
-            found = precision_faults(pair, arrays, self.rng)
+            self.gather(other_cotangents(functions, done, self.rng))
+            found = precision_faults(functions, arrays, self.rng)
             self.faults += found.faults
             self.remarks += found.remarks
             self.rows += found.rows
             if found.applies:
                 self.trials.append(TrialRow("float32", "wrong" if found.faults else "right", ""))
 
-    def without_constants(self, pair: Pair, done: Run) -> tuple[Pair, Run]:
-        """The pair without gradients that are None because their inputs are constants.
+    def without_constants(
+        self, functions: ForwardBackward, done: Run
+    ) -> tuple[ForwardBackward, Run]:
+        """The functions without gradients that are None because their inputs are constants.
 
         That is what None means in PyTorch, for a single number, and where forward does not change
         with the input; but some gradient has to come back.
@@ -167,51 +171,57 @@ class Checker:
             for name, found in done.gradients.items()
             if found is None
             and (
-                pair.none_is_constant
+                functions.none_is_constant
                 or np.ndim(done.arrays[name]) == 0
-                or changes_nothing(pair, done, name, self.rng)
+                or changes_nothing(functions, done, name, self.rng)
             )
         ]
-        if not constants or len(constants) == len(pair.gradients):
-            return pair, done
+        if not constants or len(constants) == len(functions.gradients):
+            return functions, done
         for name in constants:
             message = f"d{name} is None: {name} is taken for a constant"
             self.remarks.append(Fault(name, "constant", "", message, 1.0))
         self.constants.update(constants)
-        kept = [name for name in pair.gradients if name not in constants]
+        kept = [name for name in functions.gradients if name not in constants]
         gradients = {name: done.gradients[name] for name in kept}
-        return selected(pair, kept), replace(done, gradients=gradients)
+        return selected(functions, kept), replace(done, gradients=gradients)
 
     def gather(self, findings: Findings) -> None:
         self.faults += findings.faults
         self.remarks += findings.remarks
         self.trials += findings.trials
 
-    def judged(self, pair: Pair, done: Run, names: Sequence[str]) -> list[GradientRow]:
+    def judged(
+        self, functions: ForwardBackward, done: Run, names: Sequence[str]
+    ) -> list[GradientRow]:
         """One row per gradient.
 
         Before one is called wrong, its own rounding is counted or listened to, and it is compared
         with those beside the point, where that may be a kink.
         """
-        rows = [directional_row(pair, done, name, self.rng) for name in names]
+        rows = [directional_row(functions, done, name, self.rng) for name in names]
         if any(row.verdict == "wrong" for row in rows):
-            rounding = self.counted_rounding(pair, done)
-            rows = [self.with_rounding(pair, done, row, rounding.get(row.gradient)) for row in rows]
-        return [self.beside_the_point(pair, done, row) for row in rows]
+            rounding = self.counted_rounding(functions, done)
+            rows = [
+                self.with_rounding(functions, done, row, rounding.get(row.gradient)) for row in rows
+            ]
+        return [self.beside_the_point(functions, done, row) for row in rows]
 
-    def counted_rounding(self, pair: Pair, done: Run) -> dict[str, Any]:
+    def counted_rounding(self, functions: ForwardBackward, done: Run) -> dict[str, Any]:
         """The bound of the rounding in each gradient, where it can be had."""
         try:
-            counted, _ = bounds(pair, done.arrays, done.dy, unit_of(pair) / 2.0)
+            counted, _ = bounds(functions, done.arrays, done.dy, unit_of(functions) / 2.0)
         except Exception:  # a stranger's function that does not stand being called so
             return {}
         return {
             name: known
-            for name, known in zip(pair.gradients, counted, strict=True)
+            for name, known in zip(functions.gradients, counted, strict=True)
             if known is not None
         }
 
-    def with_rounding(self, pair: Pair, done: Run, row: GradientRow, counted: Any) -> GradientRow:
+    def with_rounding(
+        self, functions: ForwardBackward, done: Run, row: GradientRow, counted: Any
+    ) -> GradientRow:
         """A row that is wrong, judged again with the rounding within backward."""
         if row.verdict != "wrong" or math.isinf(row.error):
             return row
@@ -220,17 +230,19 @@ class Checker:
             size_of(counted[0]), 1e-3 * _largest(done.dy)
         ):
             counted = None
-        again = directional_row(pair, done, row.gradient, self.rng, counted)
+        again = directional_row(functions, done, row.gradient, self.rng, counted)
         if again.verdict != "wrong":
             return again
 
-        return directional_row(pair, done, row.gradient, self.rng, counted, noises)
+        return directional_row(functions, done, row.gradient, self.rng, counted, noises)
 
-    def beside_the_point(self, pair: Pair, done: Run, row: GradientRow) -> GradientRow:
+    def beside_the_point(
+        self, functions: ForwardBackward, done: Run, row: GradientRow
+    ) -> GradientRow:
         """A row that is not right, unless those beside the point say that it is."""
         if row.verdict == "right" or math.isinf(row.error):
             return row
-        seen = beside(pair, done, row.gradient, self.rng)
+        seen = beside(functions, done, row.gradient, self.rng)
         if seen == "kink":
             self.at_a_kink(row.gradient)
             return replace(row, error=0.0, verdict="right", method=BESIDE)
@@ -241,31 +253,31 @@ class Checker:
         return row
 
     def elementwise_wrong(
-        self, pair: Pair, done: Run, setup: Setup, known: set[str]
+        self, functions: ForwardBackward, done: Run, setup: Setup, known: set[str]
     ) -> tuple[str, ...]:
         """Gradients that differ from the op's own although their directional derivative agreed."""
         if not self.is_compared(setup):
             return ()
-        right, _ = self.subject.right(pair, done, setup)
+        right, _ = self.subject.right(functions, done, setup)
         return tuple(
             name
-            for name in pair.gradients
-            if name not in known and self.differs(pair, done, name, right[name])
+            for name in functions.gradients
+            if name not in known and self.differs(functions, done, name, right[name])
         )
 
-    def differs(self, pair: Pair, done: Run, name: str, right: Any) -> bool:
+    def differs(self, functions: ForwardBackward, done: Run, name: str, right: Any) -> bool:
         """Whether a gradient is another than the op's own, beyond rounding and away from kinks."""
         found = done.gradients[name]
         if close(found, right, done.dy):
             return False
         if np.shape(found) != np.shape(right):
             return True
-        counted = self.counted_rounding(pair, done).get(name)
+        counted = self.counted_rounding(functions, done).get(name)
         error = np.abs(np.asarray(found) - right)
         most = 1e-9 * max(size_of(right), _largest(done.dy))
         if counted is not None and np.all(error <= np.minimum(counted[1], most)):
             return False
-        if beside(pair, done, name, self.rng) != "kink":
+        if beside(functions, done, name, self.rng) != "kink":
             return True
         self.at_a_kink(name)
         return False
@@ -282,10 +294,12 @@ class Checker:
         same = all(fault.kind != "forward differs" for fault in self.faults)
         return self.subject.op is not None and setup.comparable and same
 
-    def causes(self, pair: Pair, done: Run, wrong: tuple[str, ...], setup: Setup) -> list[Fault]:
+    def causes(
+        self, functions: ForwardBackward, done: Run, wrong: tuple[str, ...], setup: Setup
+    ) -> list[Fault]:
         compared = self.is_compared(setup)
         try:
-            return causes(self.subject, pair, done, wrong, setup, self.rng, compared=compared)
+            return causes(self.subject, functions, done, wrong, setup, self.rng, compared=compared)
         except (
             Exception
         ) as error:  # the gradients are wrong, whatever the search for the cause does
@@ -311,24 +325,24 @@ class Checker:
             return
         known = self.settled | self.constants | {fault.gradient for fault in self.faults}
         try:
-            pair, arrays = self.subject.pair(setup)
-            judged = [name for name in pair.gradients if name not in known]
+            functions, arrays = self.subject.functions(setup)
+            judged = [name for name in functions.gradients if name not in known]
             if not judged:
                 return
-            if not self.is_meant(pair, arrays, setup):
+            if not self.is_meant(functions, arrays, setup):
                 self.trials.append(TrialRow(setup.title, "does not apply", ""))
                 return
-            done = run(pair, arrays, self.rng)
+            done = run(functions, arrays, self.rng)
         except (ArgumentError, TypeError):
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
             return
         except TrialFault as found:
             self.refused(setup, found)
             return
-        faults = [fault for fault in malformed(pair, done) if fault.gradient in judged]
+        faults = [fault for fault in malformed(functions, done) if fault.gradient in judged]
         if not faults:
-            wrong = tuple(self.wrong_here(pair, done, setup, judged))
-            faults = self.causes(pair, done, wrong, setup) if wrong else []
+            wrong = tuple(self.wrong_here(functions, done, setup, judged))
+            faults = self.causes(functions, done, wrong, setup) if wrong else []
         for fault in faults:
             message = f"{fault.message}, {_where(setup, arrays)}"
             self.blame(replace(fault, message=message, situation=setup.situation), setup)
@@ -347,18 +361,20 @@ class Checker:
         finite = all(np.isfinite(each).all() for each in arrays)
         return setup.situation in ("empty", "extreme values") or not finite
 
-    def is_meant(self, pair: Pair, arrays: Mapping[str, np.ndarray], setup: Setup) -> bool:
+    def is_meant(
+        self, functions: ForwardBackward, arrays: Mapping[str, np.ndarray], setup: Setup
+    ) -> bool:
         """Whether inputs that the checker made are such as the target's forward is written for."""
         if self.subject.op is None:
             if not setup.rows:
                 return True
             several = len(arrays[setup.rows[0]]) > 1
             whole = arrays if several else self.usual_arrays
-            return situations.keeps_rows(pair, whole, setup.rows, self.rng)
+            return situations.keeps_rows(functions, whole, setup.rows, self.rng)
         if self.subject.is_meant_as_op:
             return True
         y, _ = self.subject.op.forward(setup)
-        found, _ = forward(pair, arrays)
+        found, _ = forward(functions, arrays)
         return same_outputs(found, y, rtol=1e-7, atol=1e-9)
 
     def refused(self, setup: Setup, found: TrialFault) -> None:
@@ -378,19 +394,21 @@ class Checker:
                 fault = replace(fault, message=message, confidence=0.5, alternatives=alternatives)
         self.situation_fault(fault, setup)
 
-    def wrong_here(self, pair: Pair, done: Run, setup: Setup, names: Sequence[str]) -> list[str]:
+    def wrong_here(
+        self, functions: ForwardBackward, done: Run, setup: Setup, names: Sequence[str]
+    ) -> list[str]:
         """Those of the named gradients that are wrong on these inputs."""
         if self.subject.op is not None and setup.comparable:
             y, _ = self.subject.op.forward(setup)
             if not same_outputs(done.y, y, rtol=1e-7, atol=1e-9):
                 return []  # another forward there, by choice: not the same gradient either
-            right, _ = self.subject.right(pair, done, setup)
-            wrong = [name for name in names if self.differs(pair, done, name, right[name])]
+            right, _ = self.subject.right(functions, done, setup)
+            wrong = [name for name in names if self.differs(functions, done, name, right[name])]
             if wrong or not setup.smooth:
                 return wrong
         if not setup.smooth or not all(np.isfinite(each).all() for each in leaves(done.y)):
             return []
-        rows = self.judged(pair, done, names)
+        rows = self.judged(functions, done, names)
         return [row.gradient for row in rows if row.verdict == "wrong"]
 
 

@@ -29,7 +29,7 @@ from handgrad.checking.trial import (
     magnitude,
     run,
 )
-from handgrad.pair import Pair
+from handgrad.forward_backward import ForwardBackward
 
 Seen = Literal["kink", "right", "wrong", "undecided"]
 
@@ -62,7 +62,7 @@ _MOST: Final = 1e-5
 _CANCELLED: Final = 1e-12
 
 
-def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
+def beside(functions: ForwardBackward, done: Run, name: str, rng: np.random.Generator) -> Seen:
     """Judge a gradient by those around the point.
 
     "kink" is right at a point with a kink, and "right" at one without; "undecided" where forward
@@ -74,12 +74,12 @@ def beside(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> Seen:
     # The same ways out at both distances, so that they lead to the same sides of kinks.
     seed = int(rng.integers(2**32))
     far, near = (
-        list(_around(pair, done, name, distance, np.random.default_rng(seed)))
+        list(_around(functions, done, name, distance, np.random.default_rng(seed)))
         for distance in (_FAR, _NEAR)
     )
     if min(len(far), len(near)) < _JUDGED:
         return "undecided"
-    verdicts = [directional_row(pair, each, name, rng).verdict for each in far[:_JUDGED]]
+    verdicts = [directional_row(functions, each, name, rng).verdict for each in far[:_JUDGED]]
     if verdicts.count("wrong") >= 2:
         return "wrong"
     if verdicts.count("right") < 2:
@@ -112,7 +112,7 @@ def _along(done: Run, name: str, direction: np.ndarray) -> np.ndarray:
 
 
 def _around(
-    pair: Pair, done: Run, name: str, distance: float, rng: np.random.Generator
+    functions: ForwardBackward, done: Run, name: str, distance: float, rng: np.random.Generator
 ) -> Iterator[Run]:
     """Runs at points around, in pairs on opposite sides; those that forward takes."""
     array = np.asarray(done.arrays[name], dtype=np.float64)
@@ -122,7 +122,7 @@ def _around(
         for side in (1.0, -1.0):
             moved = np.where(finite, array + side * distance * size * way, array)
             try:
-                found = run(pair, {**done.arrays, name: moved}, rng, dy=done.dy)
+                found = run(functions, {**done.arrays, name: moved}, rng, dy=done.dy)
             except TrialFault:
                 continue
             gradient = np.asarray(found.gradients[name])
@@ -150,7 +150,9 @@ def _directions(array: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndar
         yield np.asarray(array, dtype=np.float64)
 
 
-def noises(pair: Pair, done: Run, name: str, direction: np.ndarray) -> tuple[float, float]:
+def noises(
+    functions: ForwardBackward, done: Run, name: str, direction: np.ndarray
+) -> tuple[float, float]:
     """How far rounding alone moves <y, dy> and <gradient, direction>.
 
     Fourth differences along a line hold nothing of a smooth function but its noise, whether that
@@ -163,7 +165,7 @@ def noises(pair: Pair, done: Run, name: str, direction: np.ndarray) -> tuple[flo
     values: list[tuple[float, float]] = []
     try:
         for i in range(_STEPS):
-            found = run(pair, {**done.arrays, name: array + i * step}, rng, dy=done.dy)
+            found = run(functions, {**done.arrays, name: array + i * step}, rng, dy=done.dy)
             values.append((contracted(found), float(np.sum(_along(found, name, direction)))))
     except (TrialFault, ValueError, TypeError):
         return 0.0, 0.0

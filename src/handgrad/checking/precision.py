@@ -21,7 +21,7 @@ from handgrad.checking.trial import (
     run,
 )
 from handgrad.dispatch import engine
-from handgrad.pair import Pair
+from handgrad.forward_backward import ForwardBackward
 
 #: How many times the condition of the problem an error must be to be blamed on the computation,
 #: and how large it must be to matter.
@@ -44,14 +44,14 @@ class Found(NamedTuple):
 
 
 def precision_faults(
-    pair: Pair, arrays: Mapping[str, np.ndarray], rng: np.random.Generator
+    functions: ForwardBackward, arrays: Mapping[str, np.ndarray], rng: np.random.Generator
 ) -> Found:
     """The run in float32: no further from float64 than the bound; other types are remarks."""
-    if not pair.takes_float64:
+    if not functions.takes_float64:
         return Found([], [], [], applies=False)  # it has been judged in float32 all along
     narrow = {name: _float32(array) for name, array in arrays.items()}
     try:
-        done = run(pair, narrow, rng)
+        done = run(functions, narrow, rng)
     except TrialFault as refused:
         return Found([], [_in_float32(refused.fault)], [], applies=False)
     for y in leaves(done.y):
@@ -60,15 +60,15 @@ def precision_faults(
             remark = _in_float32(Fault("", "wrong type", "", message, 1.0))
             return Found([], [remark], [], applies=False)
     remarks = [_in_float32(each) for each in other_types(done)]
-    faults = [_in_float32(each) for each in malformed(pair, done)]
+    faults = [_in_float32(each) for each in malformed(functions, done)]
     if faults:
         return Found(faults, remarks, [])
     try:
-        values, method = bounds(pair, narrow, done.dy, UNIT)
+        values, method = bounds(functions, narrow, done.dy, UNIT)
     except Exception as ended:  # inputs beside the given ones are none that the target takes
         return Found([], [_in_float32(raised("forward or backward", ended))], [], applies=False)
     rows = []
-    for name, counted in zip(pair.gradients, values, strict=True):
+    for name, counted in zip(functions.gradients, values, strict=True):
         if counted is None:
             continue
         right, bound = counted
@@ -92,7 +92,9 @@ def precision_faults(
             )
             faults.append(Fault(name, "inaccurate", "", message, 0.9, "float32"))
     if method == COUNTED and not faults:
-        faults = _lost_digits(pair, narrow, done, dict(zip(pair.gradients, values, strict=True)))
+        faults = _lost_digits(
+            functions, narrow, done, dict(zip(functions.gradients, values, strict=True))
+        )
     return Found(faults, remarks, rows)
 
 
@@ -101,18 +103,21 @@ def _in_float32(fault: Fault) -> Fault:
 
 
 def _lost_digits(
-    pair: Pair, arrays: Mapping[str, np.ndarray], done: Run, counted: Mapping[str, Any]
+    functions: ForwardBackward,
+    arrays: Mapping[str, np.ndarray],
+    done: Run,
+    counted: Mapping[str, Any],
 ) -> list[Fault]:
     """Errors that the target's own steps explain, but no rounding of what goes in: cancellation.
 
     A gradient that is not more than rounding in float64 either, such as that of a bias of the keys
     of an attention, is 0 in theory and has no digits to lose.
     """
-    wide = [_float64(arrays[name]) for name in pair.inputs]
+    wide = [_float64(arrays[name]) for name in functions.inputs]
     dy = like_nested(done.dy, _float64)
-    values = perturbed_bound(pair.forward, pair.backward, wide, dy, unit=UNIT)
+    values = perturbed_bound(functions.forward, functions.backward, wide, dy, unit=UNIT)
     faults = []
-    for name, known in zip(pair.gradients, values, strict=True):
+    for name, known in zip(functions.gradients, values, strict=True):
         if known is None:
             continue
         right, bound = known
@@ -135,16 +140,16 @@ def _float32(array: np.ndarray) -> np.ndarray:
 
 
 def bounds(
-    pair: Pair, arrays: Mapping[str, np.ndarray], dy: Any, unit: float
+    functions: ForwardBackward, arrays: Mapping[str, np.ndarray], dy: Any, unit: float
 ) -> tuple[tuple[tuple[np.ndarray, np.ndarray] | None, ...], str]:
     """Per gradient its float64 value and what rounding to `unit` explains; and the method."""
-    wide = [_float64(arrays[name]) for name in pair.inputs]
+    wide = [_float64(arrays[name]) for name in functions.inputs]
     dy = like_nested(dy, _float64)
     with engine("reference"):
-        counted = bound_of_backward(pair.forward, pair.backward, wide, dy, unit=unit)
+        counted = bound_of_backward(functions.forward, functions.backward, wide, dy, unit=unit)
         if counted is not None:
             return counted, COUNTED
-    return perturbed_bound(pair.forward, pair.backward, wide, dy, unit=unit), PERTURBED
+    return perturbed_bound(functions.forward, functions.backward, wide, dy, unit=unit), PERTURBED
 
 
 def _float64(array: np.ndarray) -> np.ndarray:

@@ -10,21 +10,21 @@ import numpy as np
 
 from handgrad.checking.trial import leaves, same_outputs
 from handgrad.dispatch import engine
+from handgrad.forward_backward import ForwardBackward
 from handgrad.ops import OPS
 from handgrad.ops.samples import gradient_names
-from handgrad.pair import Pair
 
 
-def recognised(pair: Pair, arrays: Mapping[str, np.ndarray]) -> str | None:
-    """The op that the pair's forward is, with default settings; None if there is none.
+def recognised(functions: ForwardBackward, arrays: Mapping[str, np.ndarray]) -> str | None:
+    """The op that this forward is, with default settings; None if there is none.
 
-    Only a pair with the op's gradients counts, and only a value that is not simply an input again.
+    Only functions with the op's gradients count, and only a value that is no input again.
     """
-    if pair.parameters:
+    if functions.parameters:
         return None
-    inputs = [arrays[name] for name in pair.inputs]
+    inputs = [arrays[name] for name in functions.inputs]
     try:
-        y = pair.forward(*inputs)[0]
+        y = functions.forward(*inputs)[0]
     except Exception:  # what forward raises is reported where it is run
         return None
     if any(each.dtype.kind != "f" or each.size == 0 for each in leaves(y)):
@@ -32,19 +32,19 @@ def recognised(pair: Pair, arrays: Mapping[str, np.ndarray]) -> str | None:
     if any(_same(y, each) for each in inputs):
         return None
     for name in OPS:
-        if len(pair.gradients) != len(gradient_names(name)):
+        if len(functions.gradients) != len(gradient_names(name)):
             continue
         try:
             with engine("reference"):
                 expected, _ = import_module(f"handgrad.ops.{name}").forward(*inputs)
         except Exception:  # other inputs than this op takes
             continue
-        if _same(expected, y) and _is_elsewhere(name, pair, inputs):
+        if _same(expected, y) and _is_elsewhere(name, functions, inputs):
             return name
     return None
 
 
-def _is_elsewhere(name: str, pair: Pair, inputs: Sequence[np.ndarray]) -> bool:
+def _is_elsewhere(name: str, functions: ForwardBackward, inputs: Sequence[np.ndarray]) -> bool:
     """Whether the op gives the same on other values too, and not by chance as zeros do."""
     rng = np.random.default_rng(0)
     moved = [
@@ -52,7 +52,7 @@ def _is_elsewhere(name: str, pair: Pair, inputs: Sequence[np.ndarray]) -> bool:
         for x in inputs
     ]
     try:
-        y = pair.forward(*moved)[0]
+        y = functions.forward(*moved)[0]
         with engine("reference"):
             expected, _ = import_module(f"handgrad.ops.{name}").forward(*moved)
     except Exception:  # values that one of them does not take

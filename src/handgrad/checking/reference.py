@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.checking.situations import Setup
-from handgrad.checking.targets import accepted, pair_of
+from handgrad.checking.targets import accepted, forward_backward
 from handgrad.checking.trial import backward
 from handgrad.dispatch import engine
 from handgrad.program import Program, trace
@@ -30,21 +30,21 @@ class KnownOp:
         """y and the reference's cache."""
         positional, keyword = by_kind(self.module, setup)
         inputs = _arrays(positional)
-        pair = pair_of(self.module, inputs, options=self.options(setup, keyword))
+        functions = forward_backward(self.module, inputs, options=self.options(setup, keyword))
         with engine("reference"):
             given = [array for array in inputs if array is not None]
-            result: tuple[Any, Any] = pair.forward(*given)
+            result: tuple[Any, Any] = functions.forward(*given)
         return result
 
     def gradients(self, setup: Setup, dy: Any) -> tuple[dict[int, Any], Program]:
         """The gradients for this cotangent by the inputs' positions, and the backward's program."""
         positional, keyword = by_kind(self.module, setup)
         inputs = _arrays(positional)
-        pair = pair_of(self.module, inputs, options=self.options(setup, keyword))
+        functions = forward_backward(self.module, inputs, options=self.options(setup, keyword))
         _, cache = self.forward(setup)
         with engine("reference"):
-            found = backward(pair, dy, cache)
-            by_position = {pair.inputs.index(name): each for name, each in found.items()}
+            found = backward(functions, dy, cache)
+            by_position = {functions.inputs.index(name): each for name, each in found.items()}
             return by_position, trace(self.module.backward, dy, cache)
 
 

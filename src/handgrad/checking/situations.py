@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.trial import leaves, like_nested
+from handgrad.forward_backward import ForwardBackward
 from handgrad.ops.samples import samples
-from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -44,7 +44,7 @@ class Setup:
 
 def of_op(op: ModuleType, rng: np.random.Generator) -> list[Setup]:
     """Every situation and setting of a known op; the usual one first."""
-    stem = op.__name__.rpartition(".")[2]
+    name = op.__name__.rpartition(".")[2]
     return [
         Setup(
             each.situation,
@@ -53,7 +53,7 @@ def of_op(op: ModuleType, rng: np.random.Generator) -> list[Setup]:
             each.options,
             each.smooth,
         )
-        for each in samples(stem, rng)
+        for each in samples(name, rng)
     ]
 
 
@@ -63,7 +63,7 @@ def _label(label: str) -> str:
 
 
 def of_arrays(
-    pair: Pair, arrays: Arrays, usual: Setup, rng: np.random.Generator
+    functions: ForwardBackward, arrays: Arrays, usual: Setup, rng: np.random.Generator
 ) -> Iterator[Setup]:
     """Situations made from the arrays of an unknown target, by changing its batch.
 
@@ -81,7 +81,7 @@ def of_arrays(
             for key, value in usual.arrays.items()
         }
 
-    names = [name for name in pair.inputs if name not in pair.parameters]
+    names = [name for name in functions.inputs if name not in functions.parameters]
     first = next((name for name in names if np.ndim(arrays[name]) > 0), None)
     if first is None:
         return
@@ -103,7 +103,9 @@ def of_arrays(
         yield Setup("extreme values", label, filled(changed), options, False, False)
 
 
-def keeps_rows(pair: Pair, arrays: Arrays, rows: Sequence[str], rng: np.random.Generator) -> bool:
+def keeps_rows(
+    functions: ForwardBackward, arrays: Arrays, rows: Sequence[str], rng: np.random.Generator
+) -> bool:
     """Whether forward takes every row of these inputs by itself, as a batch is.
 
     Its outputs are then those of the rows one by one, or, of a loss, their mean or sum. An input
@@ -123,7 +125,9 @@ def keeps_rows(pair: Pair, arrays: Arrays, rows: Sequence[str], rng: np.random.G
     def outputs(only: int | None) -> list[np.ndarray]:
         chosen = slice(None) if only is None else slice(only, only + 1)
         given = {name: x[chosen] if name in rows else x for name, x in drawn.items()}
-        return list(leaves(pair.forward(*(np.array(given[name]) for name in pair.inputs))[0]))
+        return list(
+            leaves(functions.forward(*(np.array(given[name]) for name in functions.inputs))[0])
+        )
 
     try:
         whole, single = outputs(None), [outputs(i) for i in range(count)]
@@ -181,7 +185,7 @@ def written(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -
 
 
 def kept_arrays(arrays: Arrays, dy: Any, cache: Any) -> dict[str, np.ndarray]:
-    """Every array that a pair could write to: the inputs, the cotangent, the cache."""
+    """Every array that the functions could write to: the inputs, the cotangent, the cache."""
     found = {name: np.asarray(array) for name, array in arrays.items()}
     found.update(_named("dy", dy))
     found.update(_named("cache", cache))

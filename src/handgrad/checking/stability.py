@@ -21,7 +21,7 @@ from handgrad.checking.trial import (
     run,
     same_outputs,
 )
-from handgrad.pair import Pair
+from handgrad.forward_backward import ForwardBackward
 
 
 class Findings(NamedTuple):
@@ -34,10 +34,10 @@ class Findings(NamedTuple):
 _CALLS: Final = 5
 
 
-def require_repeatable(pair: Pair, done: Run) -> None:
+def require_repeatable(functions: ForwardBackward, done: Run) -> None:
     """Raise TrialFault where forward does not give the same y for the same inputs."""
     for _ in range(_CALLS):
-        y, _ = forward(pair, done.arrays)
+        y, _ = forward(functions, done.arrays)
         if not same_outputs(y, done.y, rtol=1e-5, atol=1e-9):
             message = (
                 "forward is random: it gives another y when it is called again with the same "
@@ -46,19 +46,19 @@ def require_repeatable(pair: Pair, done: Run) -> None:
             raise TrialFault(Fault("", "random", "", message, 1.0, judged=False))
 
 
-def repeated(pair: Pair, done: Run, names: Sequence[str]) -> Findings:
+def repeated(functions: ForwardBackward, done: Run, names: Sequence[str]) -> Findings:
     """Nothing has been written to, and a second backward gives the same bits for these names."""
     inputs = {name: np.array(array) for name, array in done.arrays.items()}
     before = {name: array.copy() for name, array in inputs.items()}
-    _, cache = forward_on(pair, inputs)
+    _, cache = forward_on(functions, inputs)
     changed = situations.written(before, inputs)
     dy = like_nested(done.dy, np.array)
     kept = situations.kept_arrays(inputs, dy, cache)
     before = {name: array.copy() for name, array in kept.items()}
-    gradients = backward(pair, dy, cache)
+    gradients = backward(functions, dy, cache)
     changed += [name for name in situations.written(before, kept) if name not in changed]
     first = {name: np.array(gradients[name]) for name in names}
-    second = backward(pair, done.dy if changed else dy, cache)
+    second = backward(functions, done.dy if changed else dy, cache)
     remarks: list[Fault] = []
     faults = [
         Fault("", "written to", name, f"{name} is written to; allowed: reading it", 1.0)
@@ -83,7 +83,7 @@ def repeated(pair: Pair, done: Run, names: Sequence[str]) -> Findings:
     return Findings(faults, remarks, trials)
 
 
-def other_cotangents(pair: Pair, done: Run, rng: np.random.Generator) -> Findings:
+def other_cotangents(functions: ForwardBackward, done: Run, rng: np.random.Generator) -> Findings:
     """The same values in another layout give the same gradients."""
     faults: list[Fault] = []
     remarks: list[Fault] = []
@@ -92,8 +92,8 @@ def other_cotangents(pair: Pair, done: Run, rng: np.random.Generator) -> Finding
         values = dy if values_changed else done.dy
         plain = like_nested(values, lambda array: np.array(array, order="C"))
         try:
-            again = run(pair, done.arrays, rng, dy=plain)
-            other = run(pair, done.arrays, rng, dy=dy)
+            again = run(functions, done.arrays, rng, dy=plain)
+            other = run(functions, done.arrays, rng, dy=dy)
         except TrialFault as found:
             fault = found.fault
             message = f"{situation}: {fault.message}"
@@ -102,7 +102,7 @@ def other_cotangents(pair: Pair, done: Run, rng: np.random.Generator) -> Finding
             continue
         wrong = [
             name
-            for name in pair.gradients
+            for name in functions.gradients
             if not close(other.gradients[name], again.gradients[name], dy)
         ]
         for name in wrong:

@@ -14,18 +14,18 @@ from handgrad.checking.report import Fault
 from handgrad.checking.situations import Setup
 from handgrad.checking.targets import (
     computes_as,
+    forward_backward,
     in_float64,
     is_op,
     is_op_name,
     op_module,
-    pair_of,
     selected,
     takes,
     wanted,
 )
 from handgrad.checking.trial import Run, guarded, leaves, like_nested, same_outputs
 from handgrad.errors import ArgumentError
-from handgrad.pair import Pair
+from handgrad.forward_backward import ForwardBackward
 
 
 class Subject:
@@ -60,40 +60,40 @@ class Subject:
         """
         module = None
         if self.op is None:
-            module = op_module(recognised(*self.pair(usual)))
+            module = op_module(recognised(*self.functions(usual)))
             self.op = None if module is None else KnownOp(module)
         self.form = self._form(usual)
         return module
 
-    def pair(self, setup: Setup) -> tuple[Pair, dict[str, np.ndarray]]:
+    def functions(self, setup: Setup) -> tuple[ForwardBackward, dict[str, np.ndarray]]:
         """The target for these inputs, and its arrays by the names of its arguments."""
         positional, keyword = by_kind(self.op.module if self.op else None, setup)
-        pair = pair_of(
+        functions = forward_backward(
             self.target,
             list(positional.values()),
             like=self.op.module if self.op and not is_op(self.target) else None,
             wrt=self.wrt,
             options={**setup.options, **keyword},
         )
-        wanted(self.wrt or (), pair.inputs)
-        if self.wrt is not None and set(pair.gradients) != set(self.wrt):
-            pair = selected(pair, self.wrt)
-        own = [name for name in pair.inputs if name not in pair.parameters]
+        wanted(self.wrt or (), functions.inputs)
+        if self.wrt is not None and set(functions.gradients) != set(self.wrt):
+            functions = selected(functions, self.wrt)
+        own = [name for name in functions.inputs if name not in functions.parameters]
         given = [array for array in positional.values() if isinstance(array, np.ndarray)]
         if len(own) != len(given):
             raise ArgumentError(
-                f"check: {len(given)} inputs are given for {pair.name}; allowed: {len(own)}, "
+                f"check: {len(given)} inputs are given for {functions.name}; allowed: {len(own)}, "
                 f"for {', '.join(own)}"
             )
         arrays = dict(zip(own, given, strict=True))
         brought = {
             name: np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
-            for name, array in pair.parameters.items()
+            for name, array in functions.parameters.items()
         }
         arrays = {**arrays, **brought}
-        return in_float64(computes_as(guarded(pair, arrays), arrays)), arrays
+        return in_float64(computes_as(guarded(functions, arrays), arrays)), arrays
 
-    def different_forward(self, pair: Pair, done: Run, setup: Setup) -> list[Fault]:
+    def different_forward(self, functions: ForwardBackward, done: Run, setup: Setup) -> list[Fault]:
         """Where the target is meant to be an op: a forward that gives something else."""
         if self.op is None or is_op(self.target) or callable(self.target):
             return []
@@ -110,12 +110,14 @@ class Subject:
         message = f"forward is not that of {name}: {what}"
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
-    def right(self, pair: Pair, done: Run, setup: Setup) -> tuple[dict[str, Any], Any]:
+    def right(
+        self, functions: ForwardBackward, done: Run, setup: Setup
+    ) -> tuple[dict[str, Any], Any]:
         """The known op's gradients by the target's names, and the program of its backward."""
         assert self.op is not None
         gradients, program = self.op.gradients(setup, done.dy)
-        named = {pair.inputs[position]: each for position, each in gradients.items()}
-        return {name: named[name] for name in pair.gradients}, program
+        named = {functions.inputs[position]: each for position, each in gradients.items()}
+        return {name: named[name] for name in functions.gradients}, program
 
     def applies(self, setup: Setup) -> bool:
         """Whether a situation of a known op is one for the target, which may be less general."""

@@ -1,4 +1,4 @@
-"""From what a user has (an op, a layer, two functions, a framework's object) to a `Pair`."""
+"""A `ForwardBackward` of what a user has: an op, a layer, two functions, a framework's object."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from handgrad import interop
 from handgrad.checking.trial import leaves
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
+from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.layers.flat import FlatArrays
 from handgrad.ops import OPS
 from handgrad.ops.samples import Seed, gradient_names
-from handgrad.pair import Pair
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -49,15 +49,15 @@ def is_op_name(target: Any) -> bool:
     return isinstance(target, str) and target in OPS
 
 
-def pair_of(
+def forward_backward(
     target: Any,
     arrays: Sequence[Any],
     *,
     like: ModuleType | None = None,
     wrt: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Pair:
-    """The pair that `target` is, for these inputs.
+) -> ForwardBackward:
+    """`target` as `ForwardBackward`, for these inputs.
 
     `options` are keyword settings of forward. Raises ArgumentError for what is none of: an op, a
     layer, a pair of functions, a module or class with both, a backward alone with `like`, a
@@ -67,27 +67,27 @@ def pair_of(
     if is_op_name(target):
         target = op_module(target)
     if is_op(target):
-        return _op_pair(target, target.forward, target.backward, arrays, options, source=target)
+        return _of_op(target, target.forward, target.backward, arrays, options, source=target)
     if isinstance(target, Layer):
-        return _layer_pair(target, arrays, options)
+        return _of_layer(target, arrays, options)
     if isinstance(target, type) and issubclass(target, Layer):
         raise ArgumentError(
             f"check: target is the class {target.__name__}; allowed: a layer, such as "
             f"{target.__name__}(...)"
         )
-    foreign = interop.pair_of(target, arrays, options)
+    foreign = interop.forward_backward(target, arrays, options)
     if foreign is not None:
         return foreign if like is None else _meant_as(foreign, like)
     forward, backward = _functions(target, like)
     if like is not None:
-        return _op_pair(like, forward, backward, arrays, options, source=backward)
+        return _of_op(like, forward, backward, arrays, options, source=backward)
     names = _input_names(forward, len(arrays))
     floats = [
         name
         for name, array in zip(names, arrays, strict=True)
         if np.asarray(array).dtype.kind == "f"
     ]
-    return Pair(
+    return ForwardBackward(
         name=_name(target, backward),
         inputs=names,
         gradients=tuple(wanted(wrt, names) if wrt is not None else floats),
@@ -99,48 +99,48 @@ def pair_of(
     )
 
 
-def computes_as(pair: Pair, arrays: Arrays) -> Pair:
-    """The pair, known to compute in float32 where float64 is refused or comes out as float32."""
+def computes_as(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
+    """The same, known to compute in float32 where float64 is refused or comes out as float32."""
 
     def types(dtype: Any) -> set[Any] | None:
-        """The types of floats that come out; None where forward raises, as is told elsewhere."""
-        given = [np.asarray(arrays[name]) for name in pair.inputs]
+        """The types of floats that come out; None where forward raises (reported elsewhere)."""
+        given = [np.asarray(arrays[name]) for name in functions.inputs]
         converted = [np.array(x, dtype=dtype if x.dtype.kind == "f" else None) for x in given]
         try:
-            result = pair.forward(*converted)
+            result = functions.forward(*converted)
             found = list(leaves(result[0]))
         except Exception:
             return None
         return {each.dtype for each in found if each.dtype.kind == "f"}
 
-    if not pair.takes_float64:
-        return pair
+    if not functions.takes_float64:
+        return functions
     wide = types(np.float64)
     narrow = {np.dtype(np.float32)}
     only_float32 = wide == narrow or (wide is None and types(np.float32) == narrow)
-    return replace(pair, takes_float64=False) if only_float32 else pair
+    return replace(functions, takes_float64=False) if only_float32 else functions
 
 
-def selected(pair: Pair, names: Sequence[str]) -> Pair:
-    """The pair with these of its gradients only."""
+def selected(functions: ForwardBackward, names: Sequence[str]) -> ForwardBackward:
+    """The same with these of its gradients only."""
 
     def backward(dy: Any, cache: Any) -> Any:
-        found = pair.backward(dy, cache)
+        found = functions.backward(dy, cache)
         several = found if isinstance(found, tuple | list) else (found,)
-        if len(several) != len(pair.gradients):
+        if len(several) != len(functions.gradients):
             return found
         return tuple(
-            each for name, each in zip(pair.gradients, several, strict=True) if name in names
+            each for name, each in zip(functions.gradients, several, strict=True) if name in names
         )
 
-    kept = tuple(name for name in pair.gradients if name in names)
-    return replace(pair, gradients=kept, backward=backward)
+    kept = tuple(name for name in functions.gradients if name in names)
+    return replace(functions, gradients=kept, backward=backward)
 
 
-def in_float64(pair: Pair) -> Pair:
-    """A pair that takes float32 only, seen from float64: converted on the way in and out."""
-    if pair.takes_float64:
-        return pair
+def in_float64(functions: ForwardBackward) -> ForwardBackward:
+    """Functions of float32 for arrays of float64: converted on the way in and out."""
+    if functions.takes_float64:
+        return functions
 
     def converted(nested: Any, dtype: Any) -> Any:
         if isinstance(nested, tuple | list):
@@ -149,13 +149,13 @@ def in_float64(pair: Pair) -> Pair:
         return nested.astype(dtype) if is_floats else nested
 
     def forward(*arrays: Any) -> tuple[Any, Any]:
-        y, cache = pair.forward(*converted(arrays, np.float32))
+        y, cache = functions.forward(*converted(arrays, np.float32))
         return converted(y, np.float64), cache
 
     def backward(dy: Any, cache: Any) -> Any:
-        return converted(pair.backward(converted(dy, np.float32), cache), np.float64)
+        return converted(functions.backward(converted(dy, np.float32), cache), np.float64)
 
-    return replace(pair, forward=forward, backward=backward)
+    return replace(functions, forward=forward, backward=backward)
 
 
 def _functions(
@@ -180,7 +180,7 @@ def _functions(
 def _stateless(
     forward: Callable[..., Any], backward: Callable[..., Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two functions; methods that keep the cache in their object, in the form of a pair."""
+    """The two functions; methods that keep the cache in their object take it and return it."""
     if not hasattr(backward, "__self__") or len(_positional(backward)) != 1:
         return forward, backward
 
@@ -211,7 +211,7 @@ def _name(target: Any, backward: Callable[..., Any]) -> str:
     return getattr(backward, "__qualname__", type(target).__name__)
 
 
-def _op_pair(
+def _of_op(
     op: ModuleType,
     forward: Callable[..., Any],
     backward: Callable[..., Any],
@@ -219,9 +219,9 @@ def _op_pair(
     options: Mapping[str, Any],
     *,
     source: Any,
-) -> Pair:
+) -> ForwardBackward:
     """An op, or functions that are meant to be that op; arrays are None for inputs left out."""
-    stem = op.__name__.rpartition(".")[2]
+    op_name = op.__name__.rpartition(".")[2]
     given = [array is not None for array in arrays]
     op_names = tuple(itertools.compress(_input_names(op.forward, len(arrays)), given))
     own = source is op
@@ -229,23 +229,22 @@ def _op_pair(
         forward = _on_reference(op)
     names = tuple(itertools.compress(_input_names(forward, len(arrays)), given))
     named = dict(zip(op_names, names, strict=True))
-    return Pair(
-        name=stem if own else _name(source, backward),
+    return ForwardBackward(
+        name=op_name if own else _name(source, backward),
         inputs=names,
-        gradients=tuple(named[name] for name in gradient_names(stem) if name in named),
-        forward=_in_places(
+        gradients=tuple(named[name] for name in gradient_names(op_name) if name in named),
+        forward=_at_positions(
             _with_options(forward, options if own else accepted(forward, options)), given
         ),
-        backward=_given(backward, stem, op_names),
+        backward=_given(backward, op_name, op_names),
         source=inspect.unwrap(backward),
-        op=stem,
+        op=op_name,
     )
 
 
-def _meant_as(pair: Pair, op: ModuleType) -> Pair:
-    """A framework's pair that is meant to be an op."""
-    stem = op.__name__.rpartition(".")[2]
-    return replace(pair, op=stem)
+def _meant_as(functions: ForwardBackward, op: ModuleType) -> ForwardBackward:
+    """A framework's functions, meant to be an op."""
+    return replace(functions, op=op.__name__.rpartition(".")[2])
 
 
 def _with_options(forward: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
@@ -261,7 +260,7 @@ def _with_options(forward: Callable[..., Any], options: Mapping[str, Any]) -> Ca
     return run if options else forward
 
 
-def _in_places(forward: Callable[..., Any], given: Sequence[bool]) -> Callable[..., Any]:
+def _at_positions(forward: Callable[..., Any], given: Sequence[bool]) -> Callable[..., Any]:
     """Forward with None for every input that is not given."""
     if all(given):
         return forward
@@ -296,9 +295,11 @@ def _on_reference(op: ModuleType) -> Callable[..., Any]:
     return forward
 
 
-def _given(backward: Callable[..., Any], stem: str, names: tuple[str, ...]) -> Callable[..., Any]:
+def _given(
+    backward: Callable[..., Any], op_name: str, names: tuple[str, ...]
+) -> Callable[..., Any]:
     """Backward without the gradients of optional inputs that were not given."""
-    every = gradient_names(stem)
+    every = gradient_names(op_name)
     kept = [i for i, name in enumerate(every) if name in names]
     if len(kept) == len(every):
         return backward
@@ -369,7 +370,7 @@ def wanted(wrt: Sequence[str], names: tuple[str, ...]) -> Sequence[str]:
     return wrt
 
 
-def _layer_pair(layer: Layer, arrays: Sequence[Any], options: Mapping[str, Any]) -> Pair:
+def _of_layer(layer: Layer, arrays: Sequence[Any], options: Mapping[str, Any]) -> ForwardBackward:
     """A layer or model; its parameters follow the inputs, in the type of these.
 
     Every forward starts from the same buffers and generators, so that dropout draws one mask.
@@ -399,7 +400,7 @@ def _layer_pair(layer: Layer, arrays: Sequence[Any], options: Mapping[str, Any])
         found += [gradients[name] for name in parameters]
         return tuple(found) if len(found) > 1 else found[0]
 
-    return Pair(
+    return ForwardBackward(
         name=type(layer).__name__,
         inputs=(*names, *parameters),
         gradients=(*floats, *parameters),

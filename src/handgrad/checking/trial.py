@@ -1,4 +1,4 @@
-"""One run of a pair at one point: is what comes back fit to be judged, and is it right?"""
+"""One run of forward and backward at one point: can the results be judged, and are they right?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handgrad.checking.differences import (
     elementwise,
 )
 from handgrad.checking.report import Fault, GradientRow
-from handgrad.pair import Pair
+from handgrad.forward_backward import ForwardBackward
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -75,7 +75,7 @@ def same_outputs(one: Any, other: Any, *, rtol: float, atol: float) -> bool:
 
 
 def run(
-    pair: Pair,
+    functions: ForwardBackward,
     arrays: Arrays,
     rng: np.random.Generator,
     *,
@@ -85,10 +85,10 @@ def run(
 
     Raises TrialFault where one of them raises or returns something of the wrong form.
     """
-    y, cache = forward(pair, arrays)
+    y, cache = forward(functions, arrays)
     dy = random_like(y, rng) if dy is None else dy
     kept = like_nested(dy, np.array)  # should backward write into it
-    return Run(arrays, y, cache, kept, backward(pair, dy, cache))
+    return Run(arrays, y, cache, kept, backward(functions, dy, cache))
 
 
 def random_like(y: Any, rng: np.random.Generator) -> Any:
@@ -101,15 +101,15 @@ def random_like(y: Any, rng: np.random.Generator) -> Any:
     return like_nested(y, draw)
 
 
-def forward(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
+def forward(functions: ForwardBackward, arrays: Arrays) -> tuple[Any, Any]:
     """Forward on copies of the arrays, in case the target writes into them."""
-    return forward_on(pair, {name: np.array(arrays[name]) for name in pair.inputs})
+    return forward_on(functions, {name: np.array(arrays[name]) for name in functions.inputs})
 
 
-def forward_on(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
+def forward_on(functions: ForwardBackward, arrays: Arrays) -> tuple[Any, Any]:
     """Forward on these very arrays."""
     try:
-        result: Any = pair.forward(*(arrays[name] for name in pair.inputs))
+        result: Any = functions.forward(*(arrays[name] for name in functions.inputs))
     except Exception as error:
         raise TrialFault(raised("forward", error)) from error
     if not isinstance(result, tuple) or len(result) != 2:
@@ -125,12 +125,12 @@ def forward_on(pair: Pair, arrays: Arrays) -> tuple[Any, Any]:
     return result
 
 
-def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
+def backward(functions: ForwardBackward, dy: Any, cache: Any) -> dict[str, Any]:
     try:
-        found = pair.backward(dy, cache)
+        found = functions.backward(dy, cache)
     except Exception as error:
         raise TrialFault(raised("backward", error)) from error
-    names = pair.gradients
+    names = functions.gradients
     several = found if isinstance(found, tuple | list) else (found,)
     if len(several) != len(names):
         listed = ", ".join(names)
@@ -142,13 +142,18 @@ def backward(pair: Pair, dy: Any, cache: Any) -> dict[str, Any]:
     return dict(zip(names, several, strict=True))
 
 
-def _in_order(pair: Pair, shapes: Mapping[str, tuple[int, ...]], found: Any) -> Sequence[Any]:
-    """The gradients in the order of `pair.gradients`.
+def _in_order(
+    functions: ForwardBackward, shapes: Mapping[str, tuple[int, ...]], found: Any
+) -> Sequence[Any]:
+    """The gradients in the order of `functions.gradients`.
 
     They may come back by name, for every input instead of those of floats alone, for those but
     single numbers, which are constants then, or as a list of the rows of one.
     """
-    names, inputs = pair.gradients, [key for key in pair.inputs if key not in pair.parameters]
+    names, inputs = (
+        functions.gradients,
+        [key for key in functions.inputs if key not in functions.parameters],
+    )
     if isinstance(found, Mapping):
         given = {str(key): value for key, value in found.items()}
         return [
@@ -162,7 +167,7 @@ def _in_order(pair: Pair, shapes: Mapping[str, tuple[int, ...]], found: Any) -> 
             return [whole]
     several = list(found) if isinstance(found, tuple | list) else [found]
     arrays = [name for name in names if shapes[name]]
-    if len(several) == len(names) or pair.parameters:
+    if len(several) == len(names) or functions.parameters:
         pass
     elif len(several) == len(inputs):
         several = [each for key, each in zip(inputs, several, strict=True) if key in names]
@@ -181,8 +186,8 @@ def _as_array(values: list[Any]) -> Any:
     return array if array.dtype.kind in "fiub" else values
 
 
-def guarded(pair: Pair, arrays: Arrays) -> Pair:
-    """The pair with every exception of its own as an Exception, and its gradients in order.
+def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
+    """The same, each exception of its own an Exception, and its gradients in order.
 
     An interrupt by the user remains one.
     """
@@ -201,9 +206,9 @@ def guarded(pair: Pair, arrays: Arrays) -> Pair:
     shapes = {name: np.shape(array) for name, array in arrays.items()}
 
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
-        return tuple(_in_order(pair, shapes, pair.backward(dy, cache)))
+        return tuple(_in_order(functions, shapes, functions.backward(dy, cache)))
 
-    return replace(pair, forward=kept(pair.forward), backward=kept(backward))
+    return replace(functions, forward=kept(functions.forward), backward=kept(backward))
 
 
 def raised(what: str, error: BaseException) -> Fault:
@@ -261,16 +266,18 @@ def other_types(done: Run) -> list[Fault]:
     return remarks
 
 
-def changes_nothing(pair: Pair, done: Run, name: str, rng: np.random.Generator) -> bool:
+def changes_nothing(
+    functions: ForwardBackward, done: Run, name: str, rng: np.random.Generator
+) -> bool:
     """Whether the derivative along a random direction of an input is 0."""
     array = np.asarray(done.arrays[name], dtype=np.float64)
     direction = np.asarray(rng.standard_normal(array.shape))
-    value = contraction(pair, done)
-    found = directional(value, dict(done.arrays), {name: direction}, noise=noise(pair, done))
+    value = contraction(functions, done)
+    found = directional(value, dict(done.arrays), {name: direction}, noise=noise(functions, done))
     return bool(abs(found.value) <= found.bound and found.bound <= 1e-6 * max(magnitude(done), 1.0))
 
 
-def malformed(pair: Pair, done: Run) -> list[Fault]:
+def malformed(functions: ForwardBackward, done: Run) -> list[Fault]:
     """Gradients that cannot be compared: no numbers, or NaN. Shapes are judged later."""
     faults = []
     finite = all(np.isfinite(each).all() for each in leaves(done.y))
@@ -295,13 +302,13 @@ def malformed(pair: Pair, done: Run) -> list[Fault]:
     return faults
 
 
-def contraction(pair: Pair, done: Run) -> Callable[[Mapping[str, np.ndarray]], Any]:
+def contraction(functions: ForwardBackward, done: Run) -> Callable[[Mapping[str, np.ndarray]], Any]:
     """The number <y, dy> as a function of the inputs: what the gradients are gradients of."""
 
     def value(point: Mapping[str, np.ndarray]) -> Any:
-        inputs = [np.array(point[name]) for name in pair.inputs]
+        inputs = [np.array(point[name]) for name in functions.inputs]
         try:
-            y, _ = pair.forward(*inputs)
+            y, _ = functions.forward(*inputs)
         except Exception:
             if any(map(np.iscomplexobj, inputs)):
                 raise
@@ -328,23 +335,23 @@ def magnitude(done: Run) -> float:
     return total if np.isfinite(total) else 0.0
 
 
-def noise(pair: Pair, done: Run) -> float:
+def noise(functions: ForwardBackward, done: Run) -> float:
     """How far rounding in y alone moves the contraction, as its terms are large and cancel."""
-    return 4.0 * unit_of(pair) * magnitude(done)
+    return 4.0 * unit_of(functions) * magnitude(done)
 
 
-def unit_of(pair: Pair) -> float:
-    """The distance from 1 to the next number, in the type that the pair computes in."""
-    return float(np.finfo(np.float64 if pair.takes_float64 else np.float32).eps)
+def unit_of(functions: ForwardBackward) -> float:
+    """The distance from 1 to the next number, in the type that backward computes in."""
+    return float(np.finfo(np.float64 if functions.takes_float64 else np.float32).eps)
 
 
 def directional_row(
-    pair: Pair,
+    functions: ForwardBackward,
     done: Run,
     name: str,
     rng: np.random.Generator,
     counted: tuple[np.ndarray, np.ndarray] | None = None,
-    listen: Callable[[Pair, Run, str, np.ndarray], tuple[float, float]] | None = None,
+    listen: Callable[[ForwardBackward, Run, str, np.ndarray], tuple[float, float]] | None = None,
 ) -> GradientRow:
     """<gradient, v> against the derivative along a random direction v of this input alone.
 
@@ -359,16 +366,16 @@ def directional_row(
     if array.size == 0:
         return GradientRow(name, 0.0, 0.0, "right", "nothing in it")
     direction = np.asarray(rng.standard_normal(array.shape))
-    value, point = contraction(pair, done), dict(done.arrays)
-    of_y, of_gradient = (0.0, 0.0) if listen is None else listen(pair, done, name, direction)
-    expected = directional(value, point, {name: direction}, noise=max(of_y, noise(pair, done)))
+    value, point = contraction(functions, done), dict(done.arrays)
+    of_y, of_gradient = (0.0, 0.0) if listen is None else listen(functions, done, name, direction)
+    expected = directional(value, point, {name: direction}, noise=max(of_y, noise(functions, done)))
     ours = float(np.sum(found * direction))
     size = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value))
     # Where forward takes complex numbers, their step has no truncation and hardly any rounding. At
     # a kink it is one-sided, and whatever drops the imaginary part there would pass unseen.
     if expected.method != KINK and expected.bound <= _SHARP * max(size, 1e-6 * magnitude(done)):
         expected = complex_step(value, point, {name: direction}, central=expected) or expected
-    rounding = 4.0 * unit_of(pair) * float(np.sqrt(np.sum((found * direction) ** 2)))
+    rounding = 4.0 * unit_of(functions) * float(np.sqrt(np.sum((found * direction) ** 2)))
     if counted is not None and np.shape(counted[1]) == array.shape:
         rounding += float(np.sum(counted[1] * np.abs(direction)))
     bound = expected.bound + rounding + of_gradient
@@ -383,7 +390,7 @@ def directional_row(
 
 
 def numeric_gradient(
-    pair: Pair, done: Run, name: str, limit: int, rng: np.random.Generator
+    functions: ForwardBackward, done: Run, name: str, limit: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """The gradient by central differences, and its error bound.
 
@@ -392,11 +399,11 @@ def numeric_gradient(
     size = np.asarray(done.arrays[name]).size
     positions = range(size) if size <= limit else sorted(rng.choice(size, limit, replace=False))
     gradient, bounds = elementwise(
-        contraction(pair, done),
+        contraction(functions, done),
         dict(done.arrays),
         name,
         positions=positions,
-        noise=noise(pair, done),
+        noise=noise(functions, done),
     )
     known = np.isfinite(gradient)
     return gradient, float(np.max(bounds[known], initial=0.0))

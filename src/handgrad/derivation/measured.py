@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from handgrad.checking.differences import CENTRAL, KINK, NOT_FINITE, directional
-from handgrad.checking.targets import pair_of
+from handgrad.checking.targets import forward_backward
 from handgrad.derivation.equations.execution import Subject
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
@@ -60,13 +60,15 @@ def measure(subject: Subject) -> list[Measured]:
 
 def measure_layer(layer: Layer, inputs: Sequence[Any]) -> list[Measured]:
     """Every gradient of a layer or model, as `measure` does it; parameters go by their names."""
-    pair = pair_of(layer, inputs)
-    arrays = {**dict(zip(pair.inputs, inputs, strict=False)), **pair.parameters}
+    functions = forward_backward(layer, inputs)
+    arrays = {**dict(zip(functions.inputs, inputs, strict=False)), **functions.parameters}
 
     def forward(**given: Any) -> Any:
-        return pair.forward(*(given[name] for name in pair.inputs))
+        return functions.forward(*(given[name] for name in functions.inputs))
 
-    return measure(Subject(pair.name, forward, pair.backward, arrays, gradients=pair.gradients))
+    return measure(
+        Subject(functions.name, forward, functions.backward, arrays, gradients=functions.gradients)
+    )
 
 
 def _measured(

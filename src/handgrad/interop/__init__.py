@@ -1,4 +1,4 @@
-"""What other frameworks define, as pairs of forward and backward that the checker can run."""
+"""Gradients that other frameworks define, as a `ForwardBackward` that the checker can run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from handgrad.errors import ArgumentError
-from handgrad.pair import Nested, Pair
+from handgrad.forward_backward import ForwardBackward, Nested
 
-__all__ = ["pair_of"]
+__all__ = ["forward_backward"]
 
 
 def function_of(target: Any) -> Any:
-    """A framework's object that `pair_of` takes; None for any other target."""
+    """A framework's object that `forward_backward` takes; None for any other target."""
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         is_apply = getattr(target, "__name__", None) == "apply"
@@ -31,14 +31,14 @@ def function_of(target: Any) -> Any:
     return target if of_jax and callable(target) else None
 
 
-def pair_of(
+def forward_backward(
     target: Any, arrays: Sequence[Any], options: Mapping[str, Any] = MappingProxyType({})
-) -> Pair | None:
-    """The pair of a framework's object, called with these arguments; None for any other target.
+) -> ForwardBackward | None:
+    """A framework's object, called with these arguments; None for any other target.
 
     Recognised are a subclass of `torch.autograd.Function` or its `apply`, a `torch.nn.Module`, and
     what JAX makes of a function: `jax.custom_vjp`, `jax.custom_jvp`, `jax.jit`. A plain function on
-    JAX arrays looks like any other function; `interop.jax.function_pair` takes it.
+    JAX arrays looks like any other function; `interop.jax.from_function` takes it.
 
     `options` are further arguments by name, constants all.
 
@@ -51,11 +51,11 @@ def pair_of(
     if torch is not None and (isinstance(function, torch.nn.Module) or _is_function(function)):
         from handgrad.interop import pytorch
 
-        make = pytorch.function_pair if _is_function(function) else pytorch.module_pair
+        make = pytorch.from_function if _is_function(function) else pytorch.from_module
         return make(function, arrays, options=options)
     from handgrad.interop import jax
 
-    return jax.function_pair(function, arrays, options=options)
+    return jax.from_function(function, arrays, options=options)
 
 
 def _is_function(value: Any) -> bool:

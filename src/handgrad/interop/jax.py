@@ -1,4 +1,4 @@
-"""JAX functions with a gradient of their own, as pairs on NumPy arrays."""
+"""JAX functions with a gradient of their own, on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from handgrad.errors import ArgumentError
+from handgrad.forward_backward import ForwardBackward, Nested
 from handgrad.interop import Arguments, bare, nested, takes_float64
-from handgrad.pair import Nested, Pair
 
 
-def function_pair(
+def from_function(
     function: Callable[..., Any],
     arrays: Sequence[Any],
     name: str | None = None,
     *,
     options: Mapping[str, Any] = MappingProxyType({}),
-) -> Pair:
+) -> ForwardBackward:
     """A function on JAX arrays, typically a `jax.custom_vjp`, called with these arguments.
 
     Backward is the function that `jax.vjp` returns. Float arrays are differentiable, other arrays
@@ -71,7 +71,7 @@ def function_pair(
         _, residuals = function.fwd(*values)  # type: ignore[attr-defined]
         return residuals, _cotangent(dy)
 
-    return Pair(
+    return ForwardBackward(
         name=what,
         inputs=arguments.names,
         gradients=tuple(

@@ -1,4 +1,4 @@
-"""PyTorch's hand-written gradients, and its modules, as pairs on NumPy arrays."""
+"""PyTorch's hand-written gradients, and its modules, on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.forward_backward import ForwardBackward, Nested
 from handgrad.interop import Arguments, bare, leaves, nested, takes_float64
-from handgrad.pair import Nested, Pair
 
 
-def function_pair(
+def from_function(
     function: Any,
     arrays: Sequence[Any],
     name: str | None = None,
     *,
     options: Mapping[str, Any] = MappingProxyType({}),
-) -> Pair:
+) -> ForwardBackward:
     """A subclass of `torch.autograd.Function`, applied to these arguments.
 
     Float arrays are differentiable, other arrays are inputs without a gradient, and everything else
@@ -55,7 +55,7 @@ def function_pair(
         for method in (function.backward, function.vjp)
         if method is not torch.autograd.Function.backward
     ]
-    return Pair(
+    return ForwardBackward(
         name=name,
         inputs=arguments.names,
         gradients=_chosen(arguments.names, differentiable),
@@ -99,22 +99,22 @@ def _source_arguments(
     return (context, *(_to_tensor(part) for part in leaves(dy)))
 
 
-def module_pair(
+def from_module(
     module: Any,
     arrays: Sequence[Any],
     name: str | None = None,
     *,
     options: Mapping[str, Any] = MappingProxyType({}),
-) -> Pair:
+) -> ForwardBackward:
     """A `torch.nn.Module`, called with these arguments, in the mode (train or eval) that it is in.
 
-    The inputs are those of the module's forward, as in `function_pair`, then its parameters by
+    The inputs are those of the module's forward, as in `from_function`, then its parameters by
     their names in `named_parameters()`; an input that has a parameter's name is `input.<name>`. A
     parameter that does not require a gradient has none. The module itself is not changed: it runs
     on the parameters given and on copies of its buffers, in the float type of the inputs, on the
     CPU. Every forward draws the same random numbers, and torch's generator is left as it was.
 
-    Raises as `function_pair` does.
+    Raises as `from_function` does.
     """
     torch: Any = import_module("torch")
     name = name or type(module).__name__
@@ -136,7 +136,7 @@ def module_pair(
         return torch.func.functional_call(module, state, tuple(inputs))
 
     forward = partial(_forward, name, call, differentiable)
-    return Pair(
+    return ForwardBackward(
         name=name,
         inputs=tuple(names),
         gradients=_chosen(names, differentiable),

@@ -12,7 +12,7 @@ Nested = Any  # an array, or a tuple of Nested
 
 
 @dataclass(frozen=True)
-class Pair:
+class ForwardBackward:
     """One target: an op, a layer, a user's two functions, or what an adapter made of a framework's.
 
     Everything that goes in and comes out is a NumPy array. `forward(*arrays)` takes one array for

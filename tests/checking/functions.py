@@ -1,4 +1,4 @@
-"""Pairs that several tests check, and what they ask of the faults that are found."""
+"""Functions that several tests check, and conditions on the faults that are found."""
 
 from __future__ import annotations
 
