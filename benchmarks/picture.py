@@ -56,11 +56,11 @@ def svg(result: dict[str, Any]) -> str:
             picture.text(x + 16, 65.5, name)
             x += 34 + 7.2 * len(name)
     for power in range(low, high + 1):
-        place = across(2.0**power)
+        x_at = across(2.0**power)
         one = power == 0
-        ends = [(place, _TOP - 8), (place, float(bottom))]
+        ends = [(x_at, _TOP - 8), (x_at, float(bottom))]
         picture.line(ends, "muted" if one else "rule", width=1.5 if one else 1)
-        picture.text(place, bottom + 20, f"{2.0**power:g}×", anchor="middle")
+        picture.text(x_at, bottom + 20, f"{2.0**power:g}×", anchor="middle")
     picture.text(across(1) + 8, bottom + 42, "handgrad is faster →")
     picture.text(across(1) - 8, bottom + 42, "← slower", anchor="end")
     for i, (name, of_workload) in enumerate(workloads.items()):

@@ -62,7 +62,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Point:
-    """A place where backwards are compared: a cotangent and the reference's cache."""
+    """The arguments with which backwards are compared: a cotangent and the reference's cache."""
 
     dy: Any
     cache: Any

@@ -64,12 +64,12 @@ def _number(value: float) -> str:
     """Three significant digits without an exponent: 0.0472, 4.11, 86.9, 1,538."""
     if value == 0:
         return "0"
-    places = 2
+    decimals = 2
     for limit in (100.0, 10.0, 1.0, 0.1, 0.01, 0.001):
         if abs(value) >= limit:
             break
-        places += 1
-    return f"{value:,.{max(0, places - 2)}f}"
+        decimals += 1
+    return f"{value:,.{max(0, decimals - 2)}f}"
 
 
 def _spread(spread: dict[str, float], scale: float = 1.0) -> str:

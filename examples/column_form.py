@@ -55,12 +55,12 @@ def draw(matrix: NDArray[Any], left: float, top: float, name: str) -> None:
     picture.text(left, top - 10, name, "ink", size=16, bold=True)
     picture.text(left + width, top - 10, "{} × {}".format(*matrix.shape), anchor="end")
     for (i, j), value in np.ndenumerate(matrix):
-        place = left + j * CELL, top + i * CELL
+        corner = left + j * CELL, top + i * CELL
         depth = 0.04 + 0.5 * abs(value) / abs(matrix).max()
         colour = "blue" if value >= 0 else "orange"
-        picture.rectangle(*place, CELL - 2, CELL - 2, colour, opacity=depth)
+        picture.rectangle(*corner, CELL - 2, CELL - 2, colour, opacity=depth)
         text = f"{value:.2f}".replace("-", "−")
-        picture.text(place[0] + 22, place[1] + 27, text, "ink", size=12.5, anchor="middle")
+        picture.text(corner[0] + 22, corner[1] + 27, text, "ink", size=12.5, anchor="middle")
 
 
 def say(top: float, *lines: str) -> None:

@@ -71,6 +71,6 @@ axes.ticks({10.0**k: f"{10.0**k:g}" for k in range(-3, 2)}, dict.fromkeys(marks,
 axes.titles("Loss after two epochs", "learning rate")
 axes.curve(rates, [losses[-1] for losses in curves.values()], "muted")
 for lr in rates:
-    place = axes.across(lr), axes.down(curves[lr][-1])
-    picture.circle(*place, 5 if lr in chosen else 3, colours.get(lr, "muted"), "paper")
+    point = axes.across(lr), axes.down(curves[lr][-1])
+    picture.circle(*point, 5 if lr in chosen else 3, colours.get(lr, "muted"), "paper")
 picture.save(path)

@@ -94,8 +94,8 @@ class Picture:
             paint += f' fill-opacity="{opacity:.2f}"'
         if outline:
             paint = f'fill="none" stroke="{_css(colour)}" stroke-width="2.5"'
-        place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-        self.parts.append(f"<rect {place} {paint}/>")
+        frame = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+        self.parts.append(f"<rect {frame} {paint}/>")
 
     def circle(self, x: float, y: float, radius: float, colour: str, edge: str) -> None:
         self.parts.append(
@@ -145,16 +145,16 @@ class Axes:
     def __init__(
         self,
         picture: Picture,
-        place: tuple[float, float, float, float],
+        frame: tuple[float, float, float, float],
         x_range: Point,
         y_range: Point,
         *,
         log_x: bool = False,
         log_y: bool = False,
     ) -> None:
-        """place: left, top, width and height of the frame."""
+        """frame: left, top, width and height of the frame."""
         self.picture = picture
-        self.left, self.top, self.width, self.height = place
+        self.left, self.top, self.width, self.height = frame
         self.right, self.bottom = self.left + self.width, self.top + self.height
         self.x_scale = math.log10 if log_x else float
         self.y_scale = math.log10 if log_y else float

@@ -2,7 +2,7 @@
 
 A dictionary gives the value of the one key that matches. A soft query gives a mean of all values,
 each weighted by how well its key matches. Here keys and queries have two features, so that they
-have a place in the plane, and values have three: red, green and blue. The answer is a colour.
+have a position in the plane, and values have three: red, green and blue. The answer is a colour.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ for i in range(0, 91, 15):
 
 picture = Picture(900, 500, "The answers of a soft query in the plane, and its weights on a walk")
 plane = Axes(picture, (60, 60, 375, 375), (-5, 5), (-5, 5))
-plane.titles("625 queries and their answers", "a query's place is q, its colour the answer r")
+plane.titles("625 queries and their answers", "a query's position is q, its colour the answer r")
 plane.ticks({-4: "−4", 0: "0", 4: "4"}, {-4: "−4", 0: "0", 4: "4"})
 middles = np.linspace(-4.8, 4.8, 25)
 grid = np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2)
@@ -74,8 +74,8 @@ for number, value in enumerate(values):
     edge = [*zip(length, above, strict=True), *zip(length[::-1], below[::-1], strict=True)]
     picture.area([(shares.across(u), shares.down(v)) for u, v in edge], css(value))
     widest = 8 + int(np.argmax(weights[8:-8, number]))
-    place = shares.across(length[widest]), shares.down((above + below)[widest] / 2) + 4.5
-    picture.text(*place, f"k{number + 1}", "#1c1d20", anchor="middle", bold=True)
+    point = shares.across(length[widest]), shares.down((above + below)[widest] / 2) + 4.5
+    picture.text(*point, f"k{number + 1}", "#1c1d20", anchor="middle", bold=True)
     below = above
 
 hard = values[np.argmax(weights, axis=1)]

@@ -87,8 +87,8 @@ picture = Picture(900, 430, "Norm of the gradient by steps back in time, for thr
 print(f"norm of the gradient, where 1 is that at the last step\n{'steps back':>30}", end="")
 print("".join(f"{back:>9}" for back in (1, 10, 50, 100)), " factor per step")
 for number, (title, layers) in enumerate(panels.items()):
-    place = (76 + 284 * number, 60, 168, 310)
-    axes = Axes(picture, place, (0, STEPS), (1e-16, 1e12), log_y=True)
+    frame = (76 + 284 * number, 60, 168, 310)
+    axes = Axes(picture, frame, (0, STEPS), (1e-16, 1e12), log_y=True)
     marks = {10.0**k: power_of_ten(k) if number == 0 else "" for k in range(-16, 13, 4)}
     axes.ticks({k: str(k) for k in (0, 50, 100)}, marks)
     of_what = "norm of ∂L/∂h (LSTM: h and c)" if number == 0 else ""

@@ -180,7 +180,7 @@ class Judge:
     def _kind(got: np.ndarray, exact: np.ndarray) -> str:
         if (np.isfinite(exact) & np.isfinite(got)).any():
             return "silent mismatch"
-        return "other places of NaN or infinity"
+        return "other positions of NaN or infinity"
 
     def _within_bounds(self, index: int, got: np.ndarray, skips_zeros: bool) -> Any:
         bounds = self._bounds(skips_zeros)

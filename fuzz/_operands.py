@@ -168,12 +168,12 @@ def sprinkle(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         found = values.copy()
         flat = found.reshape(-1)
         count = 1 if way < 6 else max(1, values.size // 3)
-        places = rng.integers(0, values.size, count)
+        indices = rng.integers(0, values.size, count)
         special = _SPECIAL[int(rng.integers(len(_SPECIAL)))]
         if way == 7:
-            flat[places] = rng.choice(_SPECIAL, count).astype(values.dtype)
+            flat[indices] = rng.choice(_SPECIAL, count).astype(values.dtype)
         else:
-            flat[places] = values.dtype.type(special)
+            flat[indices] = values.dtype.type(special)
         return found
 
 

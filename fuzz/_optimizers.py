@@ -163,8 +163,8 @@ def _compare(
 
 
 def _draw_wrong(rng: np.random.Generator, settings: dict[str, Any]) -> tuple[str, str]:
-    places = ("lr", "scale", "gradient", "parameter", "gradients", "parameters", "state")
-    where = _pick(rng, *places, *settings)
+    arguments = ("lr", "scale", "gradient", "parameter", "gradients", "parameters", "state")
+    where = _pick(rng, *arguments, *settings)
     array = np.ones(3, np.float32) if where in ("gradient", "parameter", "state") else None
     return where, junk(rng, array)
 

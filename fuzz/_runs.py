@@ -96,13 +96,13 @@ def resume(data: Path | None, out: Path) -> dict[str, Any]:
 class Sample:
     """A finished run, the same run before it was finished, another run of the same recipe."""
 
-    def __init__(self, name: str, place: Path) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         self.name = name
-        self.place = place
-        self.data = data_of(name, place)
-        self.finished = place / name / "finished"
-        self.unfinished = place / name / "unfinished"
-        self.other = place / name / "other"
+        self.folder = folder
+        self.data = data_of(name, folder)
+        self.finished = folder / name / "finished"
+        self.unfinished = folder / name / "unfinished"
+        self.other = folder / name / "other"
         save = Run.save
 
         def save_and_copy(run: Run, *given: Any) -> None:
@@ -122,21 +122,21 @@ def weights(folder: Path) -> dict[str, bytes]:
 
 
 _samples: dict[str, Sample] = {}
-_place: list[Path] = []
+_data: list[Path] = []
 
 
-def place() -> Path:
+def data_folder() -> Path:
     """A folder with the data, made once in a process."""
-    if not _place:
-        _place.append(Path(tempfile.mkdtemp(prefix="runs-")))
-        write_data(_place[0])
-    return _place[0]
+    if not _data:
+        _data.append(Path(tempfile.mkdtemp(prefix="runs-")))
+        write_data(_data[0])
+    return _data[0]
 
 
 def sample(name: str) -> Sample:
     """The runs of a recipe, made once in a process."""
     if name not in _samples:
-        _samples[name] = Sample(name, place())
+        _samples[name] = Sample(name, data_folder())
     return _samples[name]
 
 

@@ -77,7 +77,7 @@ def _start(name: str, *arguments: str, preload: str = "") -> subprocess.Popen[by
     if preload:
         # A sanitizer's library insists on being the first.
         environment["LD_PRELOAD"] = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), preload]))
-    command = [sys.executable, "-m", "fuzz._runs", name, str(_runs.place()), *arguments]
+    command = [sys.executable, "-m", "fuzz._runs", name, str(_runs.data_folder()), *arguments]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=FOLDER.parent, env=environment, stdout=pipe)
     assert process.stdout is not None

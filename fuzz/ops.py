@@ -564,7 +564,7 @@ def _junk_dy(
     part = dy if whole else dy[0]
     code = junk(rng, part if isinstance(part, np.ndarray) else None)
     wrong = evaluated(code, part)
-    told.append(f"# dy is {code}{'' if whole else ' in its first place'}\n")
+    told.append(f"# dy is {code}{'' if whole else ' in its first entry'}\n")
     given = wrong if whole else (wrong, *dy[1:])
     found = _outcome(lambda: call.module.backward(given, cache))
     if isinstance(found, Exception) or not isinstance(part, np.ndarray):
@@ -680,7 +680,7 @@ def _close(found: Any, right: np.ndarray, what: str) -> None:
         raise Fault("silent mismatch", f"{what}: {found.dtype} {found.shape}")
     finite = np.isfinite(right)
     if not np.array_equal(np.isnan(found), np.isnan(right)):
-        raise Fault("other places of NaN or infinity", what)
+        raise Fault("other positions of NaN or infinity", what)
     scale = float(np.abs(right[finite]).max(initial=0.0))
     share = 1e-5 if right.dtype == np.float32 else 1e-13
     off = np.abs(found - right)[finite & np.isfinite(found)]

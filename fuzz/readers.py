@@ -244,10 +244,10 @@ def _subword_forms() -> dict[str, Form]:
         return {}
     from handgrad.data.subwords import Subwords
 
-    place = scratch()
-    Subwords.learn(["some words to learn", "and some more"], 270).save(place / "t.json")
-    content = (place / "t.json").read_bytes()
-    shutil.rmtree(place)
+    folder = scratch()
+    Subwords.learn(["some words to learn", "and some more"], 270).save(folder / "t.json")
+    content = (folder / "t.json").read_bytes()
+    shutil.rmtree(folder)
     return {"subwords": Form({"tokens.json": content}, _tokens)}
 
 
@@ -279,19 +279,19 @@ def _truncate(content: bytes, rng: np.random.Generator) -> bytes:
     return content[: rng.integers(len(content) + 1)]
 
 
-def _place(content: bytes, rng: np.random.Generator) -> int:
+def _offset(content: bytes, rng: np.random.Generator) -> int:
     # Headers are where lies tell most.
     most = len(content) if rng.random() < 0.5 else min(len(content), 80)
     return int(rng.integers(most + 1))
 
 
 def _insert(content: bytes, rng: np.random.Generator) -> bytes:
-    at = _place(content, rng)
+    at = _offset(content, rng)
     return content[:at] + rng.bytes(int(rng.integers(1, 20))) + content[at:]
 
 
 def _delete(content: bytes, rng: np.random.Generator) -> bytes:
-    at = _place(content, rng)
+    at = _offset(content, rng)
     return content[:at] + content[at + int(rng.integers(1, 20)) :]
 
 
@@ -305,13 +305,13 @@ def _extreme(content: bytes, rng: np.random.Generator) -> bytes:
     size = int(rng.choice([1, 2, 4, 8]))
     value = int(rng.choice([0, 1, 2 ** (8 * size - 1) - 1, 2 ** (8 * size - 1)], p=None))
     value = 2 ** (8 * size) - 1 if rng.random() < 0.3 else value
-    at = _place(content, rng)
+    at = _offset(content, rng)
     order = "little" if rng.random() < 0.5 else "big"
     return content[:at] + value.to_bytes(size, order) + content[at + size :]
 
 
 def _word(content: bytes, rng: np.random.Generator) -> bytes:
-    at = _place(content, rng)
+    at = _offset(content, rng)
     gone = 0 if rng.random() < 0.7 else int(rng.integers(1, 10))
     return content[:at] + _WORDS[rng.integers(len(_WORDS))] + content[at + gone :]
 
@@ -451,11 +451,11 @@ def _whole(name: str) -> str:
 
 
 def _write(files: Files) -> None:
-    place = _folder() / "mine"
-    if place.exists() or place.is_symlink():
-        shutil.rmtree(place)
+    folder = _folder() / "mine"
+    if folder.exists() or folder.is_symlink():
+        shutil.rmtree(folder)
     for name, content in files.items():
-        path = place / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
@@ -523,15 +523,15 @@ def draw(rng: np.random.Generator) -> Case:
     def run() -> None:
         whole = _whole(name) if checked else ""
         _write(files)
-        place = _folder() / "mine"
+        folder = _folder() / "mine"
         if kind:
-            _put(place / victim, kind)
+            _put(folder / victim, kind)
         read = None
 
         def attempt() -> None:
             nonlocal read
             try:
-                read = form.read(place)
+                read = form.read(folder)
             except HandgradError as error:
                 sentence(error)
 
@@ -544,12 +544,12 @@ def draw(rng: np.random.Generator) -> Case:
     def snippet() -> str:
         return (
             "from pathlib import Path\nimport tempfile\n\nfrom fuzz.readers import forms\n\n"
-            f"place = Path(tempfile.mkdtemp())\n"
+            f"folder = Path(tempfile.mkdtemp())\n"
             f"for name, content in forms()[{name!r}].files.items():\n"
-            "    (place / name).parent.mkdir(parents=True, exist_ok=True)\n"
-            "    (place / name).write_bytes(content)\n"
-            f"(place / {victim!r}).write_bytes(bytes.fromhex({files[victim][:20000].hex()!r}))\n"
-            f"print(forms()[{name!r}].read(place))\n"
+            "    (folder / name).parent.mkdir(parents=True, exist_ok=True)\n"
+            "    (folder / name).write_bytes(content)\n"
+            f"(folder / {victim!r}).write_bytes(bytes.fromhex({files[victim][:20000].hex()!r}))\n"
+            f"print(forms()[{name!r}].read(folder))\n"
         )
 
     return Case(where=f"{name}: {victim}", run=run, snippet=snippet)

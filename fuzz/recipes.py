@@ -74,25 +74,25 @@ def _damaged(text: str, rng: np.random.Generator) -> str:
 
 
 def _change(text: str, rng: np.random.Generator) -> str:
-    places = _places(tomllib.loads(text))
-    path = places[int(rng.integers(len(places)))]
+    paths = _paths(tomllib.loads(text))
+    path = paths[int(rng.integers(len(paths)))]
     key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
     value = VALUES[int(rng.integers(len(VALUES)))]
     forms = (json.dumps(value), str(value), "", "=", "[" * 200)
     return f"{key}={forms[int(rng.integers(len(forms)))]}"
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [path] if path else []
     items: Any = value.items() if isinstance(value, dict) else ()
     for key, item in enumerate(value) if isinstance(value, list) else items:
-        found += _places(item, (*path, key))
+        found += _paths(item, (*path, key))
     return found
 
 
 def _mutate(tables: dict[str, Any], rng: np.random.Generator) -> None:
-    places = _places(tables)
-    path = places[int(rng.integers(len(places)))]
+    paths = _paths(tables)
+    path = paths[int(rng.integers(len(paths)))]
     inside: Any = tables
     for step in path[:-1]:
         inside = inside[step]
@@ -152,7 +152,7 @@ def _is_large(tables: dict[str, Any]) -> bool:
     """Whether sizes would take more memory than a case may have."""
     sizes = [
         value
-        for path in _places(tables)
+        for path in _paths(tables)
         if isinstance(value := _at(tables, path), int)
         and not isinstance(value, bool)
         and path[0] in ("model", "data")

@@ -15,14 +15,14 @@ def found():
 
 
 def test_only_what_is_printed_fails(found):
-    unexpected = [(each.row.place, each.form.formula) for each in found if not each.expected]
+    unexpected = [(each.row.passage, each.form.formula) for each in found if not each.expected]
     assert unexpected == []
 
 
 def test_every_mistake_is_run_as_printed_and_as_corrected(found):
-    kinds = {each.row.place: set() for each in found}
+    kinds = {each.row.passage: set() for each in found}
     for each in found:
-        kinds[each.row.place].add(each.kind)
+        kinds[each.row.passage].add(each.kind)
     assert all({"printed", "right"} <= each for each in kinds.values())
 
 

@@ -147,8 +147,8 @@ def test_a_convolution_is_that_of_rounded_operands(case: Case, bf16: None) -> No
         assert_close(gradients[name], expected[name], "bf16", f"d{name}")
 
 
-#: x, filters, kernel and options that fill tiles and do not: a lane, a pair or a row of places left
-#: over, two blocks of channels and of filters, rows that a stride brings together.
+#: x, filters, kernel and options that fill tiles and do not: a lane, a pair or a row of positions
+#: left over, two blocks of channels and of filters, rows that a stride brings together.
 SHAPES: tuple[tuple[tuple[int, ...], int, tuple[int, int], dict[str, Any]], ...] = (
     ((2, 33, 5, 17), 33, (3, 3), {"padding": 1}),
     ((1, 66, 3, 40), 17, (1, 1), {}),
@@ -204,7 +204,7 @@ def test_what_is_no_number_spreads_as_far_as_the_taps(shape: Any, bf16: None) ->
 @needs_unit
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_conv2d_keeps_its_bias_and_activation_in_float32(activation: str, bf16: None) -> None:
-    # Images of one place make it a dense layer.
+    # Images of one position make it a dense layer.
     x, weight, bias = some(33, 3, 1, 1), some(19, 3, 1, 1, seed=1), some(19, seed=2)
     y, cache = conv2d.forward(x, weight, bias, activation=activation)
     as_dense, dense_cache = dense.forward(
@@ -220,7 +220,7 @@ def test_conv2d_keeps_its_bias_and_activation_in_float32(activation: str, bf16: 
 
 @needs_unit
 def test_what_no_tap_meets_is_in_no_gradient(bf16: None) -> None:
-    # Rows of three places: the last has no partner, and beside it lies no number.
+    # Rows of three positions: the last has no partner, and beside it lies no number.
     x = some(1, 2, 4, 5)
     x[..., 4] = np.nan
     y, cache = conv2d.forward(x, some(3, 2, 2, 2, seed=1))

@@ -93,7 +93,7 @@ def test_hooks_find_their_tools_in_the_dev_extra() -> None:
     assert tools <= pinned
 
 
-def test_the_version_stands_in_one_place() -> None:
+def test_the_version_stands_in_one_file() -> None:
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert (
         PROJECT["tool"]["scikit-build"]["metadata"]["version"]["input"]

@@ -49,7 +49,7 @@ TOLERANCES: Final = {
 
 
 #: Where kernels and references may differ in NaN and infinity, by op, and why; docs/engine.md says
-#: the same. The fuzzer finds such places by an error analysis (fuzz/_judge.py).
+#: the same. The fuzzer finds such cases by an error analysis (fuzz/_judge.py).
 NON_FINITE: Final = {
     "batch_norm": "an infinite gamma: the kernel takes it out of the means of the gradient",
     "cross_entropy": "an infinite class weight: the reference multiplies it with 0 for the classes "
@@ -69,7 +69,7 @@ NON_FINITE: Final = {
 
 
 def assert_close(actual: Any, expected: Any, kind: str, what: str = "") -> None:
-    """Same shape, NaN and infinities at the same places, and the rest within the table's bound."""
+    """Assert equal shapes, NaN and infinities, and the rest within the table's bound."""
     actual, expected = np.asarray(actual), np.asarray(expected)
     assert actual.shape == expected.shape, f"{what}: shape {actual.shape}, not {expected.shape}"
     finite = np.isfinite(expected)

@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF059  (people unpack the whole cache)
-"""Convolutions with loops over the places, over the taps, and with windows and einsum."""
+"""Convolutions: loops over output positions, over kernel offsets, windows and einsum."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.bug_corpus.case import Bug, Exercise, kinds
 
-# 2-D, loops over the places of the output
+# 2-D, loops over output positions
 
 
 def conv_forward(x, w, b, stride=1, pad=0):
@@ -76,7 +76,7 @@ def conv_overlap_overwritten(dout, cache):
     return dxp[:, :, pad : pad + H, pad : pad + W], dw, db
 
 
-def conv_bias_not_over_places(dout, cache):
+def conv_bias_not_over_positions(dout, cache):
     _, (N, C, H, W), _, _, pad = cache
     dxp, dw, _ = conv_gradients(dout, cache)
     return dxp[:, :, pad : pad + H, pad : pad + W], dw, dout.sum(axis=0)
@@ -102,7 +102,7 @@ CONV_STRIDED = Exercise(
         ),
         Bug(
             conv_stride_forgotten,
-            "dx is put in place without the stride",
+            "dx is scattered without the stride",
             kinds("scale missing", "factor missing"),
             ("x",),
         ),
@@ -113,8 +113,8 @@ CONV_STRIDED = Exercise(
             ("x",),
         ),
         Bug(
-            conv_bias_not_over_places,
-            "db is summed over the batch but not over the places",
+            conv_bias_not_over_positions,
+            "db is summed over the batch but not over the positions",
             kinds("not reduced"),
             ("b",),
         ),
@@ -182,7 +182,7 @@ CONV_PLAIN = Exercise(
         ),
         Bug(
             plain_bias_over_batch_twice,
-            "db is a mean over the places",
+            "db is a mean over the positions",
             kinds("mean for sum", "scaled"),
             ("bias",),
         ),

@@ -147,7 +147,7 @@ EMBEDDING = Exercise(
         ),
         Bug(
             embedding_averaged,
-            "the mean over the places of a token, not the sum",
+            "the mean over the positions of a token, not the sum",
             kinds("mean for sum", "some rows"),
             ("weight",),
         ),

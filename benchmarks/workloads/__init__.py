@@ -103,7 +103,7 @@ def layered(
 def products(model: Any, input_shape: tuple[int, ...]) -> int:
     """FLOPs of one example's products in a step; a multiply-add is 2, all else is left out.
 
-    A dense or convolution layer multiplies each weight once for every place of its output: going
+    A dense or convolution layer multiplies each weight once for every position of its output: going
     forward, for the weight's gradient and, except in the first such layer, for the input's.
     """
     flops, shape, first = 0, input_shape, True
@@ -111,16 +111,16 @@ def products(model: Any, input_shape: tuple[int, ...]) -> int:
         given = layer.output_shape(shape)
         weight = layer.parameters.get("weight")
         if weight is not None:
-            places = int(np.prod(given)) // weight.shape[0]
-            flops += product(weight.size, places, first=first)
+            positions = int(np.prod(given)) // weight.shape[0]
+            flops += product(weight.size, positions, first=first)
             first = False
         shape = given
     return flops
 
 
-def product(weights: int, places: int, *, first: bool = False) -> int:
+def product(weights: int, rows: int, *, first: bool = False) -> int:
     """FLOPs of a step for a matrix of so many weights that so many rows are multiplied with.
 
-    first: nothing before it wants a gradient.
+    first: no layer before it needs a gradient.
     """
-    return (2 if first else 3) * 2 * weights * places
+    return (2 if first else 3) * 2 * weights * rows

@@ -1,6 +1,6 @@
 """gpt2_124m: GPT-2's 12 blocks of width 768 and vocabulary of 50,257; 64 steps, batches of 4.
 
-The CPU setting of llm.c; the table of places has GPT-2's 1,024 rows.
+The CPU setting of llm.c; the table of positions has GPT-2's 1,024 rows.
 """
 
 from __future__ import annotations

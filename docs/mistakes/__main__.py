@@ -12,7 +12,7 @@ def main() -> int:
     PAGE.write_text(page(found), "utf-8")
     unexpected = [each for each in found if not each.expected]
     for each in unexpected:
-        print(f"{each.row.place}: {each.form.formula} ({each.kind}): {each.verdict.text}")
+        print(f"{each.row.passage}: {each.form.formula} ({each.kind}): {each.verdict.text}")
     print(f"wrote docs/{PAGE.name}: {len(found)} formulas run")
     return 1 if unexpected else 0
 

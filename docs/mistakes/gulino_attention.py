@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF059  (the whole cache is unpacked)
-"""C. Gulino: attention, forward and backward; T = 5 places, d_in = 3."""
+"""C. Gulino: attention, forward and backward; T = 5 positions, d_in = 3."""
 
 from __future__ import annotations
 

@@ -21,9 +21,10 @@ _INTRODUCTION: Final = """\
 # Mistakes in the documents
 
 handgrad's systems were first described by five sets of notes on backpropagation. These are the
-{rows} places where the notes are wrong or leave something open: what is printed, what is right, and
-what running the two says. The last column is not written by hand: in a clone of the repository,
-`python -m docs.mistakes` runs everything again and writes this page, and a test compares the two.
+{rows} passages where the notes are wrong or leave something open: the printed form, the right one,
+and the result of running the two. The last column is not written by hand: in a clone of the
+repository, `python -m docs.mistakes` runs everything again and writes this page, and a test
+compares the two.
 
 - **✗ and ✓** are the verdict of the run. Most are a sentence of the report of `hg.check`
   ([how to read one](find-the-bug.md)): a gradient is not that of its forward, a forward is not that
@@ -83,7 +84,7 @@ def page(found: list[Judged]) -> str:
 def _section(found: list[Judged]) -> str:
     row = found[0].row
     lines = [
-        f"### {_escaped(row.place)}\n\n{_escaped(row.about)}\n",
+        f"### {_escaped(row.passage)}\n\n{_escaped(row.about)}\n",
         "| | formula | what running it says |",
         "| --- | --- | --- |",
     ]

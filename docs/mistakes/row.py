@@ -49,7 +49,7 @@ class Row:
     `harmless` is what is printed where the mistake does not show.
     """
 
-    place: str
+    passage: str
     about: str
     printed: tuple[Form, ...]
     right: tuple[Form, ...]

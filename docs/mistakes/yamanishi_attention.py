@@ -117,12 +117,12 @@ def with_wo_backward(dY, cache):
     return dR[:, :d], dR[:, d:], R.T @ dY
 
 
-def moved_by(positions, places):
-    """Whether what is added to a sequence changes when it stands three places later."""
+def moved_by(positions, kind):
+    """Whether what is added to a sequence changes when it stands three positions later."""
     (x,) = normal((5, 4))
     moves = not np.allclose(positions(x, 0), positions(x, 3))
-    told = f"three places later they {'change' if moves else 'stay'}: they are "
-    return Verdict(moves == (places == "absolute"), told + ("absolute" if moves else "relative"))
+    text = f"three positions later they {'change' if moves else 'stay'}: they are "
+    return Verdict(moves == (kind == "absolute"), text + ("absolute" if moves else "relative"))
 
 
 def sinusoids_as_relative():
@@ -216,7 +216,7 @@ ROWS = (
     ),
     Row(
         "Section 7: what kind of positions sinusoids are",
-        "They are added by the place itself, not by a distance between places.",
+        "They are added by the position itself, not by a distance between positions.",
         (
             measured(
                 "cos(θ_word_pos), sin(θ_word_pos) are relative",

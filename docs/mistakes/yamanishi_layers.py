@@ -159,7 +159,7 @@ ROWS = (
     Row(
         "Figure 4: the gradient of the input of a strided convolution",
         "V_j is read at (j − m)/s only where that is a whole number, as the sums in (9) say; "
-        "rounded down, it is given gradients of places that never read it.",
+        "rounded down, it is given gradients of positions that never read it.",
         (
             checked(
                 "h = Σ_m K_m G_⌊(j−m)/s⌋",

@@ -148,7 +148,7 @@ def jacobian_times_delta(delta, cache):
     return dz
 
 
-# Section 4, in columns: qSize = 5, kSize = 4, qProjSize = kProjSize = 3, six places
+# Section 4, in columns: qSize = 5, kSize = 4, qProjSize = kProjSize = 3, six positions
 
 
 def scores(X_q, X_k, U_q, U_k):
@@ -206,7 +206,7 @@ def columns_backward(dY, cache):
 
 
 def as_rows():
-    """The column form Y = XA against hg.ops.attention, whose places are rows."""
+    """The column form Y = XA against hg.ops.attention, whose positions are rows."""
     Q, K, V = normal((3, 5), (3, 6), (2, 6))
     Y, _ = columns_from_0(V, K.T @ Q / np.sqrt(3))
     y, _ = hg.ops.attention.forward(Q.T[None, None], K.T[None, None], V.T[None, None])
@@ -337,7 +337,7 @@ DOCUMENT = Document(
             ),
         ),
         Row(
-            "Section 4.1, 4.2: the size of X⁽ᴹ⁾, and the places summed over",
+            "Section 4.1, 4.2: the size of X⁽ᴹ⁾, and the positions summed over",
             "Every layer leaves D × N as it is; M counts the layers. Places run from 0 to N − 1.",
             (
                 measured("X⁽ᴹ⁾ is D × M", d_by_m),

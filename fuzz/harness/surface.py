@@ -50,7 +50,7 @@ class Fault(Exception):  # noqa: N818
 class Case:
     """One thing to try.
 
-    `where` names the part under test, such as "conv2d backward": faults of one kind in one place
+    `where` names the part under test, such as "conv2d backward": faults of one kind in one part
     are written once. `snippet` is a short program that does the same without the fuzzer, as far as
     that can be said; a function when making it costs time.
     """

@@ -46,7 +46,7 @@ def patience_factor() -> float:
 
 @dataclass
 class Found:
-    """All faults of one kind in one place of a surface; the first of them in full."""
+    """All faults of one kind in one part of a surface; the first of them in full."""
 
     surface: str
     seed: int
@@ -88,9 +88,9 @@ class Tally:
 class _Worker:
     """One running worker, restarted after the case that ended it."""
 
-    def __init__(self, job: Job, workplace: Path) -> None:
+    def __init__(self, job: Job, folder: Path) -> None:
         self.job = job
-        self.folder = workplace
+        self.folder = folder
         module = load(job.surface)
         self.patience = getattr(module, "PATIENCE", PATIENCE) * patience_factor()
         self.memory = getattr(module, "MEMORY", MEMORY)
@@ -231,10 +231,10 @@ def watch(
         workers = []
         try:
             for j in range(jobs):
-                place = Path(base) / str(j)
-                place.mkdir()
+                folder = Path(base) / str(j)
+                folder.mkdir()
                 workers.append(
-                    _Worker(Job(surface, seed, first + j, jobs, stop, seconds, ""), place)
+                    _Worker(Job(surface, seed, first + j, jobs, stop, seconds, ""), folder)
                 )
             while not all(worker.finished for worker in workers):
                 time.sleep(_POLL)

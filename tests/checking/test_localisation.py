@@ -15,8 +15,8 @@ from handgrad.layers import MultiHeadAttention
 class _Doubled(MultiHeadAttention):
     """The gradient of a memory is twice what it should be."""
 
-    def backward(self, dy: Any, cache: Any, **places: Any) -> tuple[Any, Mapping[str, Any]]:
-        dinputs, gradients = super().backward(dy, cache, **places)
+    def backward(self, dy: Any, cache: Any, **options: Any) -> tuple[Any, Mapping[str, Any]]:
+        dinputs, gradients = super().backward(dy, cache, **options)
         if isinstance(dinputs, tuple):
             dinputs = (dinputs[0], 2.0 * dinputs[1])
         return dinputs, gradients

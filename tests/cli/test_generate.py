@@ -7,12 +7,12 @@ TINY = ["model.width=8", "model.heads=2", "model.blocks=1", "data.block=16", "da
 
 @pytest.fixture(scope="module")
 def text_run(handgrad, tmp_path_factory):
-    place = tmp_path_factory.mktemp("text")
-    (place / "song.txt").write_text("row, row, row your boat\n" * 40)
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "song.txt").write_text("row, row, row your boat\n" * 40)
     settings = [part for change in TINY for part in ("--set", change)]
-    out = place / "run"
+    out = folder / "run"
     result = handgrad(
-        *("train", "text", "--data", place / "song.txt", "--epochs", 1, "--out", out), *settings
+        *("train", "text", "--data", folder / "song.txt", "--epochs", 1, "--out", out), *settings
     )
     assert result.exit_code == 0, result.output
     assert "bits per character" in result.stdout

@@ -7,11 +7,11 @@ PAIRS = "\n".join(f"{a}{b}\t{b}{a}" for a in "abcdefgh" for b in "ijklmnop")
 
 @pytest.fixture(scope="module")
 def pairs_run(handgrad, tmp_path_factory):
-    place = tmp_path_factory.mktemp("pairs")
-    (place / "swap.tsv").write_text(PAIRS)
-    (place / "swap.toml").write_text(RECIPE)
-    out = place / "run"
-    result = handgrad("train", place / "swap.toml", "--data", place / "swap.tsv", "--out", out)
+    folder = tmp_path_factory.mktemp("pairs")
+    (folder / "swap.tsv").write_text(PAIRS)
+    (folder / "swap.toml").write_text(RECIPE)
+    out = folder / "run"
+    result = handgrad("train", folder / "swap.toml", "--data", folder / "swap.tsv", "--out", out)
     assert result.exit_code == 0, result.output
     return out
 

@@ -69,9 +69,9 @@ def test_every_flipped_bit_of_a_png_is_seen_or_changes_nothing(tmp_path):
     pixels = np.arange(16, dtype=np.uint8).reshape(4, 4)
     Image.fromarray(pixels).save(path)
     content = path.read_bytes()
-    for place in range(8 * len(content)):
+    for bit in range(8 * len(content)):
         damaged = bytearray(content)
-        damaged[place // 8] ^= 1 << place % 8
+        damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         try:
             found = read_image(path)

@@ -159,9 +159,9 @@ def test_every_flipped_bit_is_seen_or_changes_nothing(tmp_path):
     np.savez_compressed(path, x=np.arange(5, dtype=np.uint8))
     content = path.read_bytes()
     outcomes = Counter()
-    for place in range(8 * len(content)):
+    for bit in range(8 * len(content)):
         damaged = bytearray(content)
-        damaged[place // 8] ^= 1 << place % 8
+        damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         try:
             arrays, names = read_npz(path)

@@ -67,8 +67,8 @@ def test_vowels_go_by_the_name_of_the_archive(tmp_path, monkeypatch):
     folder.mkdir()
     write(folder, name="JapaneseVowels")
     write(folder, name="JapaneseVowels_eq")
-    for place in (tmp_path, folder):
-        monkeypatch.setenv("HANDGRAD_DATA", str(place))
+    for root in (tmp_path, folder):
+        monkeypatch.setenv("HANDGRAD_DATA", str(root))
         assert data.load("vowels").name == "JapaneseVowels"
 
 

@@ -10,7 +10,7 @@ from handgrad.errors import HandgradError
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "_folder", lambda: tmp_path)
 
 

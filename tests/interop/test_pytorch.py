@@ -87,16 +87,16 @@ class Largest(Function):
 
     @staticmethod
     def forward(ctx, x):
-        values, places = x.max(-1)
-        ctx.save_for_backward(places)
+        values, indices = x.max(-1)
+        ctx.save_for_backward(indices)
         ctx.width = x.shape[-1]
-        ctx.mark_non_differentiable(places)
-        return values, places, x.sum(-1)
+        ctx.mark_non_differentiable(indices)
+        return values, indices, x.sum(-1)
 
     @staticmethod
-    def backward(ctx, dvalues, dplaces, dsum):
-        (places,) = ctx.saved_tensors
-        chosen = nn.functional.one_hot(places, ctx.width)
+    def backward(ctx, dvalues, dindices, dsum):
+        (indices,) = ctx.saved_tensors
+        chosen = nn.functional.one_hot(indices, ctx.width)
         return chosen * dvalues[:, None] + dsum[:, None]
 
 
@@ -209,12 +209,12 @@ def test_integers_are_inputs_without_a_gradient():
 def test_several_outputs_of_which_one_is_not_differentiable():
     x = normal(3, 4)
     functions = from_function(Largest, [x])
-    (values, places, sums), cache = functions.forward(x)
-    np.testing.assert_array_equal(places, x.argmax(-1))
+    (values, indices, sums), cache = functions.forward(x)
+    np.testing.assert_array_equal(indices, x.argmax(-1))
     assert_close(values, x.max(-1), "torch float64")
     dvalues, dsums = normal(3), normal(3, seed=1)
-    expected = np.eye(4)[places] * dvalues[:, None] + dsums[:, None]
-    dx = functions.backward((dvalues, np.zeros_like(places), dsums), cache)
+    expected = np.eye(4)[indices] * dvalues[:, None] + dsums[:, None]
+    dx = functions.backward((dvalues, np.zeros_like(indices), dsums), cache)
     assert_close(dx, expected, "torch float64")
     assert sums.shape == (3,)
 

@@ -70,11 +70,11 @@ def both_ways(op: ModuleType, given: Any, options: dict[str, Any], *, ours: bool
 def assert_rounds(op: ModuleType, given: Any, **options: Any) -> None:
     found = both_ways(op, given, settings(op, **options), ours=True)
     expected = both_ways(op, given, settings(op, **options), ours=False)
-    for place, (one, right) in enumerate(zip(found, expected, strict=True)):
+    for position, (one, right) in enumerate(zip(found, expected, strict=True)):
         assert (one is None) == (right is None)
         if right is not None:
             assert one.dtype == np.float32
-            assert_close(one, np.asarray(right), "bf16 of computed operands", f"result {place}")
+            assert_close(one, np.asarray(right), "bf16 of computed operands", f"result {position}")
 
 
 @each_size
@@ -115,10 +115,12 @@ def test_the_bias_sums_what_was_not_rounded(op: ModuleType, bf16: None) -> None:
     given = arguments(op, 23, 1, 3, 5)
     found = both_ways(op, given, settings(op), ours=True)
     expected = both_ways(op, given, settings(op), ours=False)
-    places = [k for k, one in enumerate(found) if one is not None and one.ndim == 1]
-    assert len(places) == 2
-    for place in places:
-        assert_close(found[place], np.asarray(expected[place]), "float32", f"result {place}")
+    positions = [k for k, one in enumerate(found) if one is not None and one.ndim == 1]
+    assert len(positions) == 2
+    for position in positions:
+        assert_close(
+            found[position], np.asarray(expected[position]), "float32", f"result {position}"
+        )
 
 
 @each_op

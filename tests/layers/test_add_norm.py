@@ -26,7 +26,7 @@ def _layer(norm: str) -> AddNorm:
     )
 
 
-def test_the_two_places_of_the_norm() -> None:
+def test_the_norm_before_and_after() -> None:
     x = np.random.default_rng(1).standard_normal((3, 4))
     pre, post = _layer("pre"), _layer("post")
     gamma, beta = np.ones(4), np.zeros(4)
@@ -71,7 +71,7 @@ def test_a_memory_goes_through_and_its_gradient_comes_back(norm: str) -> None:
     check_destinations(layer, *inputs, training=False)
 
 
-def test_another_place_is_refused() -> None:
+def test_another_order_is_refused() -> None:
     with pytest.raises(ArgumentError, match="AddNorm: norm is 'after'; allowed: pre, post"):
         _layer("after")
 

@@ -23,7 +23,7 @@ def test_an_offset_goes_on_where_another_call_ended(
     np.testing.assert_array_equal(rest, whole[:, 3:])
 
 
-def test_a_learned_row_gets_the_gradients_of_its_place() -> None:
+def test_a_learned_row_gets_the_gradients_of_its_position() -> None:
     layer = _learned()
     y, cache = layer.forward(np.zeros((2, 2, 3)), offset=3)
     np.testing.assert_array_equal(y, np.broadcast_to(layer.weight[3:5], (2, 2, 3)))

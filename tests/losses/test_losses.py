@@ -62,7 +62,7 @@ def test_the_incoming_gradient_is_1_by_default(
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("axis", [1, -1])
 @pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1, "ignore_index": 2}])
-def test_the_gradient_may_take_the_place_of_the_scores(
+def test_the_gradient_may_be_written_over_the_scores(
     engine: str, axis: int, options: dict[str, Any]
 ) -> None:
     """Also where rows do not lie in one piece (axis 1), and for more classes than one vector."""
@@ -79,7 +79,7 @@ def test_the_gradient_may_take_the_place_of_the_scores(
     np.testing.assert_array_equal(scores, expected)
 
 
-def test_a_strided_place_for_the_gradient_is_refused() -> None:
+def test_a_strided_buffer_for_the_gradient_is_refused() -> None:
     scores = np.zeros((2, 3, 8), np.float32)
     loss = CrossEntropy(class_axis=-1)
     _, cache = loss.forward(scores, np.zeros((2, 3), np.int64))

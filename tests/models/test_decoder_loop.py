@@ -108,8 +108,8 @@ def test_in_bf16_products_with_the_weights_are_those_of_rounded_operands(
     *expected, right = decoder_loop.backward(dy.astype(np.float64), cache)
     found += [y, *(gradients[name] for name in sorted(right))]
     expected += [expected_y, *(right[name] for name in sorted(right))]
-    for place, (one, other) in enumerate(zip(found, expected, strict=True)):
-        assert_close(one, np.asarray(other), "bf16 of computed operands", f"result {place}")
+    for position, (one, other) in enumerate(zip(found, expected, strict=True)):
+        assert_close(one, np.asarray(other), "bf16 of computed operands", f"result {position}")
 
 
 def same_bits(score: str, cell: str) -> bool:

@@ -109,11 +109,11 @@ class Copy:
 
     def judge(self, mutant: Mutant) -> str:
         """`killed`, `endless`, `survived`, or `invalid` where it does not compile."""
-        place = self.folder / mutant.file.relative_to(ROOT)
-        right = place.read_text("utf-8")
-        place.write_text(mutant.text(), "utf-8")
+        target = self.folder / mutant.file.relative_to(ROOT)
+        right = target.read_text("utf-8")
+        target.write_text(mutant.text(), "utf-8")
         try:
-            if place.suffix != ".py" and not self.compile():
+            if target.suffix != ".py" and not self.compile():
                 return "invalid"
             for tests, patience in zip(_tests_of(mutant), PATIENCE, strict=True):
                 verdict = self.run(tests, patience)
@@ -121,7 +121,7 @@ class Copy:
                     return verdict
             return "survived"
         finally:
-            place.write_text(right, "utf-8")
+            target.write_text(right, "utf-8")
 
     def run(self, tests: list[str], patience: float) -> str:
         """What becomes of the copy as it is; see `judge`."""

@@ -25,7 +25,7 @@ class Mutant(NamedTuple):
         return text[: self.offset] + self.changed + text[end:]
 
     def describe(self, root: Path) -> str:
-        """The place and the line before and after, as a reader finds them."""
+        """File, line number, and the line before and after, as a reader finds them."""
         text = self.file.read_text("utf-8")
         line = text.count("\n", 0, self.offset) + 1
         before, after = text.splitlines()[line - 1], self.text().splitlines()[line - 1]

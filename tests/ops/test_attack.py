@@ -267,7 +267,7 @@ def test_a_wrong_dy_is_one_sentence(case: Case, on_engine: str) -> None:
 
 
 @each(ONE_PER_OP)
-def test_a_wrong_place_is_one_sentence(case: Case, on_engine: str) -> None:
+def test_a_wrong_buffer_is_one_sentence(case: Case, on_engine: str) -> None:
     arrays = case.arrays()
     y, cache = case.forward(arrays)
     dy = mapped(np.array, case.random_like(y, "cotangent"))
@@ -275,7 +275,7 @@ def test_a_wrong_place_is_one_sentence(case: Case, on_engine: str) -> None:
     several = isinstance(right, tuple)
     first = right[0] if several else right
 
-    def places(value: Any) -> tuple[Any, ...]:
+    def outs_of(value: Any) -> tuple[Any, ...]:
         return (value, *(SKIP for _ in right[1:])) if several else (value,)
 
     big = np.zeros(sum(array.size for array in leaves(right)) + 3)
@@ -290,9 +290,9 @@ def test_a_wrong_place_is_one_sentence(case: Case, on_engine: str) -> None:
         assert outcome(lambda value=value: case.module.backward(dy, cache, out=value)) is None
         if isinstance(value, np.ndarray) and value.shape == first.shape == ():
             continue
-        outs = places(value)
+        outs = outs_of(value)
         assert outcome(lambda outs=outs: case.module.backward(dy, cache, out=outs)) is None
-    for outs in ((), (None,) * 30, (*places(None), None)):
+    for outs in ((), (None,) * 30, (*outs_of(None), None)):
         assert outcome(lambda outs=outs: case.module.backward(dy, cache, out=outs)) is None
     if several and len(right) > 1 and right[1] is not None:
         both = big[: first.size].reshape(first.shape), big[1 : 1 + right[1].size]
@@ -300,7 +300,7 @@ def test_a_wrong_place_is_one_sentence(case: Case, on_engine: str) -> None:
         assert outcome(lambda: case.module.backward(dy, cache, out=outs)) is None
     for array in leaves(dy):
         if array.shape == first.shape and array.size:
-            outs = places(array)
+            outs = outs_of(array)
             assert outcome(lambda outs=outs: case.module.backward(dy, cache, out=outs)) is None
 
 
@@ -426,8 +426,8 @@ def without_subnormals(array: np.ndarray) -> np.ndarray:
     return np.where(np.abs(array) < np.finfo(array.dtype).tiny, array.dtype.type(0), array)
 
 
-def assert_same_places(found: Any, right: Any, other: Any, name: str) -> None:
-    """NaN and both infinities stand in the same places, where the two references agree on them."""
+def assert_same_positions(found: Any, right: Any, other: Any, name: str) -> None:
+    """NaN and infinities stand at the same positions, where the two references agree on them."""
     if right is None:
         assert found is None
         return
@@ -460,9 +460,9 @@ def test_nan_and_infinity_come_out_where_the_reference_has_them(case: Case, dtyp
                 found.append((list(leaves(y)), case.backward(dy, cache)))
         (right, right_gradients), (other, other_gradients), (ours, gradients) = found
         for each_y in zip(ours, right, other, strict=True):
-            assert_same_places(*each_y, "y")
+            assert_same_positions(*each_y, "y")
         for name, gradient in right_gradients.items():
-            assert_same_places(gradients[name], gradient, other_gradients[name], f"d{name}")
+            assert_same_positions(gradients[name], gradient, other_gradients[name], f"d{name}")
 
 
 @each(SMALL_CASES)

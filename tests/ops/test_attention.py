@@ -180,7 +180,7 @@ def test_a_single_soft_query() -> None:
 
 
 def test_columns_and_rows_say_the_same() -> None:
-    """Turner: Y = X A with one column per place and A normalised over its columns."""
+    """Turner: Y = X A with one column per position and A normalised over its columns."""
     x = rng().standard_normal((4, 6))
     u_q, u_k = rng().standard_normal((2, 3, 4))
     scores = (u_k @ x).T @ (u_q @ x) / np.sqrt(3)

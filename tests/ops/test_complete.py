@@ -1,4 +1,4 @@
-"""Nothing is left out: every op has cases, golden values, a kernel and a place in the list."""
+"""Nothing is left out: every op has cases, golden values, a kernel and an entry in the list."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Kernels beside references where values are NaN, infinite, subnormal or huge: NaN at the same
-places, infinities too, and the rest as near as values of one type can be.
+positions, infinities too, and the rest as near as values of one type can be.
 
 Left out is what the docstrings leave open: the `open_nonfinite` inputs of an op, such as the weight
 of a convolution, whose products with the zeros of the padding one engine makes and the other does
@@ -24,8 +24,8 @@ _ROW_BIASES: Final = ("attention-bias-of-heads",)
 
 def _sprinkled(array: np.ndarray, rng: np.random.Generator, extremes: list[float]) -> np.ndarray:
     """A tenth of the values replaced by one of the extremes."""
-    places = rng.random(array.shape) < 0.1
-    return np.where(places, rng.choice(extremes, array.shape), array).astype(array.dtype)
+    chosen = rng.random(array.shape) < 0.1
+    return np.where(chosen, rng.choice(extremes, array.shape), array).astype(array.dtype)
 
 
 def _kinds(array: Any) -> np.ndarray:

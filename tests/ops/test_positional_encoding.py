@@ -1,4 +1,4 @@
-"""The table of sines and cosines: its values, its rotation from place to place, its offset."""
+"""The table of sines and cosines: its values, its rotation from step to step, its offset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_first_rows_by_hand() -> None:
     assert_close(found, np.array(expected), "float64")
 
 
-def test_a_step_further_is_a_rotation_that_does_not_depend_on_the_place() -> None:
+def test_a_step_further_is_a_rotation_that_does_not_depend_on_the_position() -> None:
     table = positional_encoding.table(9, 6)
     sines, cosines = table[:, 0::2], table[:, 1::2]
     angle = 10000.0 ** (-np.arange(0, 6, 2) / 6)

@@ -24,7 +24,7 @@ def test_scores_depend_on_the_distance_alone() -> None:
     assert np.max(np.abs(scores(0) - q @ k.mT)) > 0.1
 
 
-def test_lengths_stay_and_place_0_is_not_turned() -> None:
+def test_lengths_stay_and_position_0_is_not_turned() -> None:
     x, _ = _inputs()
     y, _ = rotary.forward(x)
     assert_close(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1), "float64")

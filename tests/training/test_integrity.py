@@ -72,10 +72,10 @@ def test_an_undamaged_run_is_accepted(finished: Path) -> None:
 def test_a_flipped_bit_is_named(copy: Path, name: str) -> None:
     content = (copy / name).read_bytes()
     rng = np.random.default_rng(len(content))
-    places = {0, len(content) - 1, *rng.integers(0, len(content), 10).tolist()}
-    for place in places:
+    offsets = {0, len(content) - 1, *rng.integers(0, len(content), 10).tolist()}
+    for offset in offsets:
         damaged = bytearray(content)
-        damaged[place] ^= 1 << int(rng.integers(8))
+        damaged[offset] ^= 1 << int(rng.integers(8))
         (copy / name).write_bytes(damaged)
         assert_named(copy, name)
 

@@ -347,7 +347,7 @@ def test_what_no_step_can_be_made_of_is_one_sentence() -> None:
 
 
 @needs_kernels
-def test_a_parameter_put_in_place_of_another_is_noticed() -> None:
+def test_a_parameter_that_replaces_another_is_noticed() -> None:
     model, step, gradients, example = prepared(dense)
     rng = np.random.default_rng(12)
     check_same_bits(model, step, gradients, *batch(rng, 4, example, np.float32))

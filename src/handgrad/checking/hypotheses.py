@@ -325,7 +325,7 @@ def _slopes(name: str) -> Iterator[tuple[str, Callable[[Array], Array]]]:
 
 
 def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
-    """Right but for some rows, for the places a mask leaves out, or for one sign of an input."""
+    """Right but for some rows, for elements that a mask leaves out, or for one sign of an input."""
     wrong = np.zeros(np.shape(draws[0].right[name]), dtype=bool)
     for draw in draws:
         right = draw.right[name]
@@ -338,7 +338,7 @@ def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
         return d.found[name]
 
     for words, kind, mask in _masks(draws[0], wrong.shape):
-        # Places that the mask leaves right must be many, or it explains nothing.
+        # Elements that the mask leaves right must be many, or it explains nothing.
         if wrong.sum() >= 0.5 * mask.sum() and (~mask).sum() >= 2 and not (wrong & ~mask).any():
             yield Explanation(kind, words, f"is right except {words}", 2.2, same)
     for axis in range(wrong.ndim):
@@ -346,9 +346,9 @@ def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
         if len(rows) <= wrong.shape[axis] // 2:
             what = "row" if axis == 0 and wrong.ndim > 1 else "index"
             listed = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
-            place = f"on {what} {listed} of axis {axis}"
+            rows_named = f"on {what} {listed} of axis {axis}"
             yield Explanation(
-                "some rows", place, f"is right except {place}", 2.5 + 0.1 * axis, same
+                "some rows", rows_named, f"is right except {rows_named}", 2.5 + 0.1 * axis, same
             )
 
 

@@ -75,20 +75,20 @@ def precision_faults(
         found = np.asarray(done.gradients[name], dtype=np.float64)
         error = np.abs(found - right)
         excess = error > bound
-        place = np.unravel_index(np.argmax(error - bound), error.shape) if error.size else ()
+        worst = np.unravel_index(np.argmax(error - bound), error.shape) if error.size else ()
         scale = float(np.max(np.abs(right), initial=0.0)) or 1.0
         row = GradientRow(
             name,
-            float(error[place] / scale) if error.size else 0.0,
-            float(np.asarray(bound)[place] / scale) if error.size else 0.0,
+            float(error[worst] / scale) if error.size else 0.0,
+            float(np.asarray(bound)[worst] / scale) if error.size else 0.0,
             "wrong" if excess.any() else "right",
             method,
         )
         rows.append(row)
         if excess.any():
             message = (
-                f"d{name}: in float32 off by {error[place]:.2g} at {tuple(map(int, place))}, "
-                f"{int(excess.sum())} of {excess.size} places beyond what rounding explains"
+                f"d{name}: in float32 off by {error[worst]:.2g} at {tuple(map(int, worst))}, "
+                f"{int(excess.sum())} of {excess.size} elements beyond what rounding explains"
             )
             faults.append(Fault(name, "inaccurate", "", message, 0.9, "float32"))
     if method == COUNTED and not faults:

@@ -168,7 +168,7 @@ def cotangents(y: Any, dy: Any) -> Iterator[tuple[str, Any, bool]]:
         return view
 
     def zero_stride(array: np.ndarray) -> np.ndarray:
-        """One value for all places, as the gradient of a sum arrives: strides of 0."""
+        """One value for all elements, as the gradient of a sum arrives: strides of 0."""
         value = array.ravel()[0] if array.size else array.dtype.type(1.25)
         return np.broadcast_to(value, array.shape)
 

@@ -96,8 +96,8 @@ def _explained(step: Step, arrays: Mapping[str, np.ndarray], y: Any) -> Fault | 
     if fault.kind == "unknown":
         return None
     words = fault.message.removeprefix(f"d{name}: ")
-    place = "" if "(line " in words else f" (line {step.line})"
-    return replace(fault, message=words + place)
+    line = "" if "(line " in words else f" (line {step.line})"
+    return replace(fault, message=words + line)
 
 
 def _told_once(fault: Fault, variables: list[str], inputs: list[str]) -> Fault:

@@ -92,7 +92,7 @@ def run(
 
 
 def random_like(y: Any, rng: np.random.Generator) -> Any:
-    """A cotangent that no two places of y share; 0 for outputs that are no floats."""
+    """A cotangent that no two elements of y share; 0 for outputs that are no floats."""
 
     def draw(array: np.ndarray) -> np.ndarray:
         values = np.asarray(rng.standard_normal(array.shape))
@@ -216,11 +216,11 @@ def raised(what: str, error: BaseException) -> Fault:
     if isinstance(error, TargetExit) and error.__cause__ is not None:
         error = error.__cause__
     first = (str(error).splitlines() or ["no message"])[0] or "no message"
-    message = f"{what} raises {type(error).__name__}: {first}{_place(error)}"
+    message = f"{what} raises {type(error).__name__}: {first}{_line_of(error)}"
     return Fault("", "raises", "", message, 1.0, judged=False)
 
 
-def _place(error: BaseException) -> str:
+def _line_of(error: BaseException) -> str:
     """The line of the user's code that was reached last; if there is none, that of ours."""
     ours = str(Path(__file__).parents[1])
     frames = [
@@ -248,7 +248,7 @@ def not_finite(done: Run) -> list[Fault]:
     for y in leaves(done.y):
         bad = int(y.size - np.isfinite(y).sum()) if y.dtype.kind == "f" else 0
         if bad and finite_inputs:
-            message = f"forward gives NaN or infinity at {bad} of {y.size} places of y"
+            message = f"forward gives NaN or infinity at {bad} of {y.size} elements of y"
             return [Fault("", "not finite", "", message, 1.0, judged=False)]
     return []
 
@@ -295,7 +295,7 @@ def malformed(functions: ForwardBackward, done: Run) -> list[Fault]:
         elif not np.isfinite(gradient).all() and finite:
             bad = int(gradient.size - np.isfinite(gradient).sum())
             message = (
-                f"d{name} is not finite at {bad} of {gradient.size} places, "
+                f"d{name} is not finite at {bad} of {gradient.size} elements, "
                 "though forward and the cotangent are finite"
             )
             faults.append(Fault(name, "not finite", "", message, 1.0))

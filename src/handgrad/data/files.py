@@ -270,7 +270,7 @@ def read_text(path: Path, what: str = "text in UTF-8") -> bytes:
 
 
 def decoded(content: bytes) -> Iterator[str]:
-    """UTF-8 as text, a piece at a time. Raises UnicodeDecodeError with the place in `content`."""
+    """UTF-8 as text, a piece at a time. Raises UnicodeDecodeError with the offset in `content`."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(content), CHUNK):
         piece = content[start : start + CHUNK]

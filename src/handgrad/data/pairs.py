@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jaxtyping import Int
 
 Row = tuple[str, str]
-#: Bytes of such a tuple and of its place in a list.
+#: Bytes of such a tuple and of its entry in a list.
 _ROW: Final = 72
 
 UNITS: Final = ("characters", "words", "subwords")
@@ -89,7 +89,7 @@ class Pairs:
         return PairBatch(*sources, *inputs), targets.x
 
     def take(self, index: Int[Array, "B"]) -> Pairs:
-        """The pairs at these places, in this order."""
+        """The pairs at these indices, in this order."""
         return Pairs(
             [self.rows[i] for i in index],
             self.sources.take(index),
@@ -229,8 +229,8 @@ def divide(
         )
     shuffled = np.random.default_rng(seed).permutation(len(sources))
     part = {
-        sources[i]: 1 if place < counts[0] else 2
-        for place, i in enumerate(shuffled[: sum(counts)].tolist())
+        sources[i]: 1 if position < counts[0] else 2
+        for position, i in enumerate(shuffled[: sum(counts)].tolist())
     }
     divided: tuple[list[Row], list[Row], list[Row]] = ([], [], [])
     for row in rows:

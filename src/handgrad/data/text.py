@@ -43,7 +43,7 @@ class Text:
 
 
 class Blocks:
-    """Blocks of `size` tokens: at random places for training, one after the other for judging.
+    """Blocks of `size` tokens: at random offsets for training, one after the other for judging.
 
     An example's number is where it starts. count: blocks in an epoch, by default as many as the
     text has; each epoch draws its own, with repetition. What is left behind the last whole block
@@ -76,8 +76,8 @@ class Blocks:
 
     def gather(self, index: Int[Array, "B"]) -> tuple[tuple[Array], Array]:
         """((x,), y), both (B, size) int64."""
-        places = np.asarray(index)[:, None] + np.arange(self.size)
-        x, y = (self.tokens[index].astype(np.int64) for index in (places, places + 1))
+        positions = np.asarray(index)[:, None] + np.arange(self.size)
+        x, y = (self.tokens[index].astype(np.int64) for index in (positions, positions + 1))
         return (x,), y
 
 
@@ -120,15 +120,15 @@ def load(path: StrPath | None = None, *, unit: str = "characters", validation: f
 
 
 def _byte_of(content: bytes, character: int) -> int:
-    """The place in UTF-8 where the character with this number begins."""
-    place = 0
+    """The offset in UTF-8 at which the character with this number begins."""
+    offset = 0
     for piece in decoded(content):
         own = piece[:character]
-        place += len(own.encode())
+        offset += len(own.encode())
         character -= len(own)
         if character == 0:
             break
-    return place
+    return offset
 
 
 def python_topics() -> str:

@@ -43,7 +43,7 @@ class Tokenizer(Protocol):
 
 
 class Symbols:
-    """Characters, or words with spaces between them, by their place in `symbols`.
+    """Characters, or words with spaces between them, by their index in `symbols`.
 
     With `MARKS` at the start of `symbols`, what is unknown becomes <unk>; without them it is an
     error that names it.

@@ -69,7 +69,7 @@ class Arguments:
     """Positional arguments of a function: arrays, which vary, among constants, which do not."""
 
     names: tuple[str, ...]  # of the arrays
-    places: tuple[int, ...]  # of the arrays, among all arguments
+    positions: tuple[int, ...]  # of the arrays, among all arguments
     values: tuple[Any, ...]
 
     @classmethod
@@ -101,18 +101,18 @@ class Arguments:
         for name, value in bound.arguments.items():
             several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
             names += [f"{name}{i}" for i in range(len(value))] if several else [name]
-        places = tuple(i for i, value in enumerate(values) if isinstance(value, np.ndarray))
-        return cls(tuple(names[i] for i in places), places, tuple(values))
+        positions = tuple(i for i, value in enumerate(values) if isinstance(value, np.ndarray))
+        return cls(tuple(names[i] for i in positions), positions, tuple(values))
 
     @property
     def arrays(self) -> list[Any]:
-        return [self.values[place] for place in self.places]
+        return [self.values[position] for position in self.positions]
 
     def filled(self, arrays: Sequence[Any]) -> list[Any]:
-        """All the arguments, with these in the places of the arrays."""
+        """All the arguments, with these in the positions of the arrays."""
         values = list(self.values)
-        for place, array in zip(self.places, arrays, strict=True):
-            values[place] = array
+        for position, array in zip(self.positions, arrays, strict=True):
+            values[position] = array
         return values
 
 

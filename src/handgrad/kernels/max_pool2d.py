@@ -22,7 +22,7 @@ from handgrad.ops.windows import (
 assert native is not None
 _forward, _backward = native.max_pool2d_forward, native.max_pool2d_backward
 
-#: Places are integers as wide as the values.
+#: Indices of the largest values are integers as wide as the values.
 _INDEX_TYPES: Final = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 

@@ -72,7 +72,7 @@ class LearnedPositions(Layer):
             raise ShapeError(
                 f"LearnedPositions: x has shape {tuple(x.shape)}; allowed: (N, T, {self.features})"
             )
-        self._check_places(offset, x.shape[1])
+        self._check_positions(offset, x.shape[1])
         p, cache = embedding.forward(np.arange(offset, offset + x.shape[1]), self.weight)
         return x + p, cache
 
@@ -91,7 +91,7 @@ class LearnedPositions(Layer):
             self.op.backward(dp, cache, out=(gradients["weight"],))
         return dy if input_gradient else None, gradients
 
-    def _check_places(self, offset: int, steps: int) -> None:
+    def _check_positions(self, offset: int, steps: int) -> None:
         if not 0 <= offset <= self.length - steps:
             raise ShapeError(
                 f"LearnedPositions: x has {steps} steps from position {offset} on; "
@@ -104,7 +104,7 @@ class LearnedPositions(Layer):
                 f"LearnedPositions: an example has shape {input_shape}; "
                 f"allowed: (T, {self.features})"
             )
-        self._check_places(0, input_shape[0])
+        self._check_positions(0, input_shape[0])
         return input_shape
 
     def flops(self, input_shape: Shape) -> int:

@@ -131,8 +131,8 @@ def check_length_values(op: str, lengths: Array, most: int, name: str = "lengths
         )
 
 
-def check_places(op: str, x: Array, offset: int, base: float) -> None:
-    """Raise ArgumentError unless base > 0 and float64 tells the places of x (..., T, D) apart."""
+def check_positions(op: str, x: Array, offset: int, base: float) -> None:
+    """ArgumentError unless base > 0 and the positions of x (..., T, D) are exact in float64."""
     if not base > 0.0:
         raise ArgumentError(f"{op}: base is {base}; allowed: more than 0")
     steps = x.shape[-2]

@@ -148,7 +148,7 @@ def forward(
 
     A query may look at a key where all that is given agrees: `mask` is True, the key is one of its
     sequence's first `lengths`, and, if `causal`, it does not come after the query, the first query
-    standing at the place `offset` of the keys. One that may look nowhere gets y = 0, and all
+    standing at the position `offset` of the keys. One that may look nowhere gets y = 0, and all
     gradients through it are 0. `scale` is 1/√d unless given. Dropout switches weights off after the
     softmax and scales the others by 1/(1 − dropout_p); at inference leave it at 0.
 

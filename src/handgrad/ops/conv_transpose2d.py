@@ -141,7 +141,7 @@ def forward(
     gradient is a convolution. `output_padding` adds rows and columns at the end, where conv2d's
     floor division would have left some out; V is 0 there.
 
-    With a weight that is NaN or infinite, places at the edges may be NaN on one engine alone, as
+    With a weight that is NaN or infinite, positions at the edges may be NaN on one engine alone, as
     in conv2d.
 
     Shapes: x (N, C, H, W), weight (C, O / groups, KH, KW), bias (O,), y (N, O, HO, WO) with

@@ -106,8 +106,8 @@ def extended_labels(
     batch, most = targets.shape
     blanks = xp.full_like(targets, blank)
     if target_lengths is not None:
-        place = xp.arange(most, dtype=target_lengths.dtype, device=device(targets))
-        is_label = place < xp.expand_dims(target_lengths, axis=1)
+        position = xp.arange(most, dtype=target_lengths.dtype, device=device(targets))
+        is_label = position < xp.expand_dims(target_lengths, axis=1)
         targets = xp.where(is_label, targets, blanks)
     pairs = xp.reshape(xp.stack((targets, blanks), axis=2), (batch, 2 * most))
     first = xp.full((batch, 1), blank, dtype=targets.dtype, device=device(targets))

@@ -59,7 +59,7 @@ def forward(
     """Largest value of every window.
 
     Forward:  y = max_{m,n} V[:, :, m·d :: s, n·d :: s]
-    Backward: dV = dy at the place of the largest value, summed where windows overlap
+    Backward: dV = dy at the position of the largest value, summed where windows overlap
 
     V is x with −∞ around it, which is never taken: of equal values the first of x in row-major
     order takes the gradient, as in PyTorch. A NaN makes its windows NaN, and the first takes their

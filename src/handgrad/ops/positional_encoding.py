@@ -1,4 +1,4 @@
-"""Positional encoding: sines and cosines of the place added to what stands there."""
+"""Positional encoding: sines and cosines of the position, added to the features."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ShapeError
-from handgrad.ops.arguments import check_places
+from handgrad.ops.arguments import check_positions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -23,7 +23,7 @@ class Cache(NamedTuple):
 def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
     if len(x.shape) < 2:
         raise ShapeError(f"positional_encoding: x has shape {tuple(x.shape)}; allowed: (..., T, D)")
-    check_places("positional_encoding", x, offset, base)
+    check_positions("positional_encoding", x, offset, base)
 
 
 def table(
@@ -52,7 +52,7 @@ def forward(
               p = offset + t
     Backward: dx = dy
 
-    `offset` is the place of the first step, for a sequence that goes on where another call ended.
+    `offset` is the position of the first step, for a sequence that continues an earlier call.
     The table is computed in float64 and rounded to the type of x.
 
     Shapes: x, y (..., T, D).

@@ -1,4 +1,4 @@
-"""Rotary positions: pairs of features turned by an angle that grows with the place."""
+"""Rotary positions: pairs of features turned by an angle that grows with the position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ShapeError
-from handgrad.ops.arguments import check_places
+from handgrad.ops.arguments import check_positions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -28,7 +28,7 @@ def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
         raise ShapeError(
             f"rotary: x has shape {tuple(x.shape)}; allowed: (..., T, d) with an even d"
         )
-    check_places("rotary", x, offset, base)
+    check_positions("rotary", x, offset, base)
 
 
 def angles(
@@ -51,9 +51,9 @@ def forward(
               for i < d/2,  θ = (offset + t) base^(−2i/d) at the step t
     Backward: dx_i = dy_i cos θ + dy_i+d/2 sin θ,  dx_i+d/2 = dy_i+d/2 cos θ − dy_i sin θ
 
-    The product of a query and a key that were both turned depends on the distance of their places
-    alone. `offset` is the place of the first step, for a sequence that goes on where another call
-    ended. The angles are computed in float64, their cosines and sines rounded to the type of x.
+    The product of a query and a key that were both turned depends only on the distance of their
+    positions. `offset` is the position of the first step, for a sequence that continues an earlier
+    call. The angles are computed in float64, their cosines and sines rounded to the type of x.
 
     Shapes: x, y (..., T, d) with an even d, such as (N, H, T, d).
     Raises ShapeError where x is of another shape, ArgumentError unless base > 0.

@@ -42,8 +42,8 @@ def check_states(op: str, s: Array, h: Array) -> None:
 def within(lengths: Int[Array, "N"], keys: int, axes: int) -> Bool[Array, "N *ones S"]:
     """Whether a key is one of the first `lengths`: a mask of so many axes, keys along the last."""
     xp = array_namespace(lengths)
-    places = xp.arange(keys, dtype=lengths.dtype, device=device(lengths))
-    return places < xp.reshape(lengths, (lengths.shape[0], *(1 for _ in range(axes - 1))))
+    positions = xp.arange(keys, dtype=lengths.dtype, device=device(lengths))
+    return positions < xp.reshape(lengths, (lengths.shape[0], *(1 for _ in range(axes - 1))))
 
 
 def masked(
@@ -56,7 +56,7 @@ def masked(
 ) -> Float[Array, "N *pairs S"]:
     """−∞ in the place of every score that does not count, by the mask, the lengths or the order.
 
-    `causal` keeps the keys up to the query's own place, queries standing from `offset` on.
+    `causal` keeps the keys up to the query's own position, queries standing from `offset` on.
     """
     xp = array_namespace(scores)
     nothing = xp.full_like(scores, -math.inf)
@@ -66,9 +66,9 @@ def masked(
     if lengths is not None:
         scores = xp.where(within(lengths, keys, axes=len(scores.shape)), scores, nothing)
     if causal:
-        places = xp.arange(keys, device=device(scores))
-        own_places = xp.arange(offset, offset + queries, device=device(scores))
-        scores = xp.where(places <= xp.expand_dims(own_places, axis=-1), scores, nothing)
+        positions = xp.arange(keys, device=device(scores))
+        own_positions = xp.arange(offset, offset + queries, device=device(scores))
+        scores = xp.where(positions <= xp.expand_dims(own_positions, axis=-1), scores, nothing)
     return scores
 
 

@@ -230,15 +230,15 @@ def position_of_largest(
     return decided(np.squeeze(first, axis), np.squeeze(doubt, axis), np.inf)
 
 
-def move(function: Any, arithmetic: Arithmetic, x: Any, *places: Any, **named: Any) -> Any:
+def move(function: Any, arithmetic: Arithmetic, x: Any, *arguments: Any, **named: Any) -> Any:
     """A function that only puts elements elsewhere: of one array, or of a sequence of arrays."""
     arrays = [lifted(one, arithmetic) for one in x] if isinstance(x, (list, tuple)) else x
-    places, named = certain(places), {name: certain(named[name]) for name in named}
+    arguments, named = certain(arguments), {name: certain(named[name]) for name in named}
 
     def moved(part: str) -> Any:
         several = isinstance(arrays, list)
         parts = [getattr(one, part) for one in arrays] if several else getattr(arrays, part)
-        return function(parts, *places, **named)
+        return function(parts, *arguments, **named)
 
     value, error = moved("value"), moved("error")
     if isinstance(value, (list, tuple)):

@@ -50,8 +50,8 @@ def distinct(*shape: int) -> Maker:
 
     def make(rng: np.random.Generator) -> np.ndarray:
         count = int(np.prod(shape))
-        places = rng.permutation(count) + rng.uniform(0.2, 0.8, count)
-        return np.asarray(6.0 * places / max(count, 1) - 3.0).reshape(shape)
+        ranks = rng.permutation(count) + rng.uniform(0.2, 0.8, count)
+        return np.asarray(6.0 * ranks / max(count, 1) - 3.0).reshape(shape)
 
     return make
 

@@ -16,10 +16,10 @@ def random_windows(
 ) -> tuple[tuple[int, ...], dict[str, Any]]:
     """The shape of x, and windows that fit into it without the padding: none holds padding only."""
     kernel = (between(rng, 1, 3), between(rng, 1, 3))
-    places = (d * (k - 1) + 1 + between(rng, 0, 4) for k, d in zip(kernel, dilation, strict=True))
+    size = (d * (k - 1) + 1 + between(rng, 0, 4) for k, d in zip(kernel, dilation, strict=True))
     windows = {
         "kernel_size": kernel,
         "stride": pick(rng, None, (between(rng, 1, 3), between(rng, 1, 3))),
         "padding": tuple(between(rng, 0, k // 2) for k in kernel),
     }
-    return (between(rng, 1, 3), between(rng, 1, 3), *places), windows
+    return (between(rng, 1, 3), between(rng, 1, 3), *size), windows

@@ -109,7 +109,7 @@ class OpSamples:
     #: The same computation in PyTorch: (torch.nn.functional, tensors, options) -> y, nested as the
     #: op's own outputs.
     torch: Callable[[Any, Mapping[str, Any], Mapping[str, Any]], Any]
-    #: Inputs whose NaN and infinities may come out in other places from the kernel than from the
+    #: Inputs whose NaN and infinities may come out at other positions from the kernel than from the
     #: reference, as the docstring of forward leaves open.
     open_nonfinite: tuple[str, ...] = ()
     #: Inputs and settings that mask pairs, whose NaN and infinities may or may not come out.

@@ -24,8 +24,8 @@ from handgrad.ops.samples._torch import as_input
 
 def _scored(*x_shape: int, weighted: bool = False, target: Maker | None = None) -> dict[str, Maker]:
     """Scores (N, C, ...), class indices unless another target is given, perhaps class weights."""
-    batch, classes, *places = x_shape
-    makers = {"x": normal(*x_shape), "target": target or labels(classes, batch, *places)}
+    batch, classes, *positions = x_shape
+    makers = {"x": normal(*x_shape), "target": target or labels(classes, batch, *positions)}
     return makers | ({"weight": uniform(classes, low=0.2, high=2.0)} if weighted else {})
 
 
@@ -109,11 +109,11 @@ _SMALL: Final = row(
 
 def _random(rng: np.random.Generator) -> Row:
     x_shape = random_shape(rng, 2, 4)
-    batch, classes, *places = x_shape
+    batch, classes, *positions = x_shape
     target = pick(
         rng,
-        labels(classes, batch, *places),
-        labels(classes, batch, *places, ignored=-100),
+        labels(classes, batch, *positions),
+        labels(classes, batch, *positions, ignored=-100),
         probabilities(*x_shape, axis=1),
     )
     return row(

@@ -60,9 +60,9 @@ _SMALL: Final = row(
 
 
 def _random(rng: np.random.Generator) -> Row:
-    batch, _, *places = random_shape(rng, 2, 4)
+    batch, _, *positions = random_shape(rng, 2, 4)
     num_groups, channels = between(rng, 1, 3), between(rng, 1, 3)
-    x_shape = batch, num_groups * channels, *places
+    x_shape = batch, num_groups * channels, *positions
     x = normal(*x_shape, scale=pick(rng, 0.3, 1.0, 3.0), offset=pick(rng, 0.0, 1.0, -5.0))
     eps = pick(rng, 1e-5, 1e-3, 0.5)
     return row("random", "usual", _group_norm(x, x_shape[1]), num_groups=num_groups, eps=eps)
