@@ -1,4 +1,4 @@
-"""One contender in a process of its own, which runs a burst of steps whenever it is told to.
+"""One contender in a process of its own, which runs a burst of steps on request.
 
     python -m benchmarks.contender MODULE FUNCTION ARGUMENTS THREADS WARM
 

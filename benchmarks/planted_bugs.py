@@ -70,7 +70,7 @@ class Point:
 
 
 class Bench:
-    """One op: its points, its mutants, and how two backwards are told apart."""
+    """One op: its points, its mutants, and how two backwards are compared."""
 
     def __init__(self, op: str) -> None:
         self.op = op
@@ -170,10 +170,10 @@ def measure(op: str, *, with_torch: bool) -> Count:
             count.equal += 1
             continue
         count.mutants += 1
-        words = f"{op}, line {mutant.line}: {mutant.kind}, {mutant.part}"
+        label = f"{op}, line {mutant.line}: {mutant.kind}, {mutant.part}"
         report = check(bench.planted(mutant), like=op, seed=SEED)
         if report.ok:
-            count.missed.append(words)
+            count.missed.append(label)
         else:
             count.caught += 1
             if _named(bench, mutants, mutant, report):
@@ -181,7 +181,7 @@ def measure(op: str, *, with_torch: bool) -> Count:
             else:
                 fault = report.faults[0]
                 count.misnamed.append(
-                    f"{words}\n    told: {fault.kind}, {fault.term}: {fault.message}"
+                    f"{label}\n    reported: {fault.kind}, {fault.term}: {fault.message}"
                 )
         if with_torch:
             count.torch_caught += _caught_by_torch(bench, mutant)
@@ -189,12 +189,14 @@ def measure(op: str, *, with_torch: bool) -> Count:
 
 
 def _named(bench: Bench, mutants: list[Edit], planted: Edit, report: CheckReport) -> bool:
-    told = {
+    reported = {
         each for fault in report.faults for each in ((fault.kind, fault.term), *fault.alternatives)
     }
-    if any(kind == planted.kind or (term and term == planted.part) for kind, term in told):
+    if any(kind == planted.kind or (term and term == planted.part) for kind, term in reported):
         return True
-    return any((other.kind, other.part) in told and bench.same(other, planted) for other in mutants)
+    return any(
+        (other.kind, other.part) in reported and bench.same(other, planted) for other in mutants
+    )
 
 
 def _caught_by_torch(bench: Bench, mutant: Edit) -> bool:
@@ -278,15 +280,15 @@ def main() -> None:
     console.print(_table(counts, with_torch))
     if given.details:
         for count in counts.values():
-            for words in count.missed:
-                console.print(f"missed: {words}", markup=False)
-            for words in count.misnamed:
-                console.print(f"misnamed: {words}", markup=False)
+            for label in count.missed:
+                console.print(f"missed: {label}", markup=False)
+            for label in count.misnamed:
+                console.print(f"misnamed: {label}", markup=False)
     if given.correct:
         alarms = false_alarms(given.correct)
         console.print(f"false alarms on {given.correct} correct cases: {len(alarms)}")
-        for words in alarms:
-            console.print(f"  {words}", markup=False)
+        for label in alarms:
+            console.print(f"  {label}", markup=False)
 
 
 def _table(counts: dict[str, Count], with_torch: bool) -> Table:

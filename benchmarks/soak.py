@@ -138,13 +138,13 @@ def soak(minutes: float, folder: Path) -> Findings:
     while time.monotonic() < end:
         took = next(rounds)
         found.memory.append(resident_bytes())
-        told = f"{took:.2f} s, {found.memory[-1] / 2**20:.1f} MiB"
+        line = f"{took:.2f} s, {found.memory[-1] / 2**20:.1f} MiB"
         if len(found.memory) % TWIN_EVERY == 0:
             with tempfile.TemporaryDirectory() as other:
                 fresh = _fresh(Path(other))
             found.slowness.append((took + next(rounds)) / 2 / fresh)
-            told += f", × {found.slowness[-1]:.2f} of a fresh process"
-        print(f"round {len(found.memory)}: {told}", flush=True)
+            line += f", × {found.slowness[-1]:.2f} of a fresh process"
+        print(f"round {len(found.memory)}: {line}", flush=True)
     return found
 
 

@@ -180,12 +180,12 @@ def draw(rng: np.random.Generator) -> Case:
 
     def run() -> None:
         report = check(_functions(source), *arrays, seed=seed)
-        told = "; ".join(fault.message for fault in report.faults)
+        reported = "; ".join(fault.message for fault in report.faults)
         ended = [each.message for each in (*report.faults, *report.remarks) if _is_ours(each)]
         if ended:
             raise Fault("the check failed", ended[0])
         if report.verdict != wanted:
-            raise Fault(f"{report.verdict}, not {wanted}", told or str(report))
+            raise Fault(f"{report.verdict}, not {wanted}", reported or str(report))
         str(report)
         report.to_json()
 

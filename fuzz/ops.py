@@ -110,14 +110,14 @@ def _well_formed(rng: np.random.Generator) -> Case:
     bf16 = _HAS_BF16 and call.dtype == np.float32 and rng.random() < 0.1
     precision = "bf16" if bf16 else call.dtype.name
     engine = "auto" if rng.random() < 0.8 else "kernels"
-    told: list[str] = []
+    lines: list[str] = []
 
     def run() -> None:
         with _quiet(), hg.precision("bf16" if bf16 else "float32"), hg.engine(engine):
-            _compare(call, later, precision, told)
+            _compare(call, later, precision, lines)
 
     head = "" if not bf16 else "hg.set_precision('bf16')\n"
-    return Case(call.op, run, lambda: _code(call, "".join(told)).replace("\n\n", f"\n{head}\n", 1))
+    return Case(call.op, run, lambda: _code(call, "".join(lines)).replace("\n\n", f"\n{head}\n", 1))
 
 
 def _exact(call: Call, dtype: Any = np.float64) -> dict[str, np.ndarray]:
@@ -154,7 +154,7 @@ def _floor(call: Call, dy: Any) -> float:
     return size
 
 
-def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[str]) -> None:
+def _compare(call: Call, rng: np.random.Generator, precision: str, lines: list[str]) -> None:
     arrays = call.arrays()
     before = _bits(tuple(arrays.values()))
     try:
@@ -169,7 +169,7 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
     given, tame = _draw_dy(rng, y, call.dtype)
     ordinary = ordinary and tame
     dy = _made(given)
-    told.append(f"dy = {_dy_code(given)}\n")
+    lines.append(f"dy = {_dy_code(given)}\n")
     dy_before = _bits(dy)
     exact_dy = mapped(lambda o: None if o is None else o.values.astype(np.float64), given)
     exact = _reference(call, _exact(call), exact_dy if with_backward else None)
@@ -211,8 +211,8 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
         _same_again(call, rng, arrays, y_before)
     if not with_backward:
         return
-    keywords, skipped = _draw_keywords(call, rng, arrays, told)
-    told.append("gradients = hg.ops." + call.op + ".backward(dy, cache)\n")
+    keywords, skipped = _draw_keywords(call, rng, arrays, lines)
+    lines.append("gradients = hg.ops." + call.op + ".backward(dy, cache)\n")
     try:
         gradients = call.module.backward(dy, cache, **keywords)
     except HandgradError as error:
@@ -241,7 +241,7 @@ def _compare(call: Call, rng: np.random.Generator, precision: str, told: list[st
 
 
 def _draw_keywords(
-    call: Call, rng: np.random.Generator, arrays: dict[str, Any], told: list[str]
+    call: Call, rng: np.random.Generator, arrays: dict[str, Any], lines: list[str]
 ) -> tuple[dict[str, Any], set[int]]:
     """`out=` for some calls: arrays, None, SKIP; and which gradients are left out."""
     if rng.random() >= 0.25:
@@ -258,7 +258,7 @@ def _draw_keywords(
         else:
             out.append(np.full(operand.values.shape, 7.0, call.dtype))
     skipped = {i for i, entry in enumerate(out) if entry is hg.SKIP}
-    told.append(f"# with out= of {[type(entry).__name__ for entry in out]}\n")
+    lines.append(f"# with out= of {[type(entry).__name__ for entry in out]}\n")
     return {"out": tuple(out)}, skipped
 
 
@@ -473,7 +473,7 @@ def _tampered(rng: np.random.Generator) -> Case:
     ways = (*ways, _overlapping_out, _with_residual)
     way = ways[int(rng.integers(len(ways)))]
     later = np.random.default_rng(int(rng.integers(2**63)))
-    told: list[str] = []
+    lines: list[str] = []
 
     def run() -> None:
         with _quiet(), hg.engine(engine):
@@ -481,11 +481,11 @@ def _tampered(rng: np.random.Generator) -> Case:
             result = _outcome(lambda: _forward(call, arrays))
             if isinstance(result, Exception):
                 return
-            way(call, later, arrays, *result, told)
+            way(call, later, arrays, *result, lines)
 
     label = way.__name__.strip("_").replace("_", " ")
     where = f"{call.op} backward ({engine}): {label}"
-    return Case(where, run, lambda: _code(call, "".join(told)))
+    return Case(where, run, lambda: _code(call, "".join(lines)))
 
 
 def _plain_dy(rng: np.random.Generator, y: Any, dtype: Any) -> Any:
@@ -493,7 +493,7 @@ def _plain_dy(rng: np.random.Generator, y: Any, dtype: Any) -> Any:
 
 
 def _foreign_cache(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """A cache of another op."""
     other = draw_call(rng)
@@ -502,14 +502,14 @@ def _foreign_cache(
         return
     foreign_y, foreign = result
     dy = _plain_dy(rng, y if rng.random() < 0.5 else foreign_y, call.dtype)
-    told.append(f"# backward is given a cache of {other.op}\n")
+    lines.append(f"# backward is given a cache of {other.op}\n")
     found = _outcome(lambda: call.module.backward(dy, foreign))
     if not isinstance(found, Exception):
         raise Fault("foreign cache", f"{call.op}.backward takes a cache of {other.op}")
 
 
 def _changed_cache(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """One field of the cache is something else."""
     kept = getattr(cache, "kept", cache)
@@ -519,18 +519,18 @@ def _changed_cache(
     old = getattr(kept, field)
     code = junk(rng, old if isinstance(old, np.ndarray) else None)
     new = kept._replace(**{field: evaluated(code, old)})
-    told.append(f"# cache.{field} is {code}\n")
+    lines.append(f"# cache.{field} is {code}\n")
     changed = new if kept is cache else cache._replace(kept=new)
     dy = _plain_dy(rng, y, call.dtype)
     _outcome(lambda: call.module.backward(dy, changed))
 
 
 def _junk_cache(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """No cache at all."""
     code = junk(rng, None)
-    told.append(f"hg.ops.{call.op}.backward(np.ones_like(y), {code})\n")
+    lines.append(f"hg.ops.{call.op}.backward(np.ones_like(y), {code})\n")
     dy = _plain_dy(rng, y, call.dtype)
     found = _outcome(lambda: call.module.backward(dy, evaluated(code)))
     if not isinstance(found, Exception):
@@ -538,10 +538,10 @@ def _junk_cache(
 
 
 def _changed_inputs(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """Inputs, or y, are overwritten before backward: whatever it gives, it gives something."""
-    told.append("# inputs or y are overwritten between forward and backward\n")
+    lines.append("# inputs or y are overwritten between forward and backward\n")
     for array in (*arrays.values(), *leaves(y)):
         if isinstance(array, np.ndarray) and array.flags.writeable and rng.random() < 0.6:
             if array.dtype.kind in "iu":
@@ -556,7 +556,7 @@ def _changed_inputs(
 
 
 def _junk_dy(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """A gradient of the output that is none."""
     dy = _plain_dy(rng, y, call.dtype)
@@ -564,7 +564,7 @@ def _junk_dy(
     part = dy if whole else dy[0]
     code = junk(rng, part if isinstance(part, np.ndarray) else None)
     wrong = evaluated(code, part)
-    told.append(f"# dy is {code}{'' if whole else ' in its first entry'}\n")
+    lines.append(f"# dy is {code}{'' if whole else ' in its first entry'}\n")
     given = wrong if whole else (wrong, *dy[1:])
     found = _outcome(lambda: call.module.backward(given, cache))
     if isinstance(found, Exception) or not isinstance(part, np.ndarray):
@@ -574,7 +574,7 @@ def _junk_dy(
 
 
 def _junk_out(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """Buffers for the gradients that cannot take them."""
     dy = _plain_dy(rng, y, call.dtype)
@@ -595,12 +595,12 @@ def _junk_out(
     else:
         out = tuple(out[:-1]) if rng.random() < 0.5 else (*out, None)
         code = "of another count"
-    told.append(f"# out= is {code}\n")
+    lines.append(f"# out= is {code}\n")
     _outcome(lambda: call.module.backward(dy, cache, out=out))
 
 
 def _overlapping_out(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """Buffers that share memory with an input, dy, y or each other: refused, or right."""
     dy = _plain_dy(rng, y, call.dtype)
@@ -630,7 +630,7 @@ def _overlapping_out(
             shared = np.empty(2 * gradient.size, gradient.dtype)
             sources.append(shared)
             out[i] = shared[: gradient.size].reshape(gradient.shape)
-    told.append("# out= shares memory with inputs, dy, y or itself\n")
+    lines.append("# out= shares memory with inputs, dy, y or itself\n")
     found = _outcome(lambda: call.module.backward(dy, cache, out=tuple(out)))
     if isinstance(found, Exception):
         return
@@ -642,14 +642,14 @@ def _overlapping_out(
 
 
 def _with_residual(
-    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, told: list[str]
+    call: Call, rng: np.random.Generator, arrays: Any, y: Any, cache: Any, lines: list[str]
 ) -> None:
     """`residual=` is added to y and to the first gradient."""
     if isinstance(y, tuple):
         return
     residual = Operand(np.asarray(rng.standard_normal(np.shape(y))).astype(call.dtype))
     residual.lay(random_layout(rng))
-    told.append(f"# residual= in layout {residual.layout}\n")
+    lines.append(f"# residual= in layout {residual.layout}\n")
     found = _outcome(
         lambda: call.module.forward(**arrays, **call.settings(), residual=residual.array())
     )

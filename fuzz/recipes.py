@@ -39,7 +39,7 @@ VALUES: Final[tuple[Any, ...]] = (
     *([], [1], [1, 2], [1, 2, 3], [[1]], [0.9, 0.99], {}, {"type": "dense"}, {"type": "relu"}),
     *([{"type": "flatten"}], [{"type": "dense", "features": 3}], None),
 )
-#: What a run's data would tell; small, so that a model that is accepted costs little.
+#: Values that a run's data would give; small, so that a model that is accepted costs little.
 FOUND: Final = {
     "classification": {"shape": [1, 8, 8], "classes": ["a", "b", "c"]},
     "text": {"vocabulary": 11},
@@ -56,8 +56,8 @@ def draw(rng: np.random.Generator) -> Case:
         return Case("text of a recipe", lambda: _try_text(name, damaged), damaged)
     if rng.random() < 0.3:
         changes = [_change(text, rng) for _ in range(int(rng.integers(1, 4)))]
-        told = " ".join(f"--set {change!r}" for change in changes)
-        return Case("--set", lambda: _try_text(name, text, changes), f"{name} {told}")
+        arguments = " ".join(f"--set {change!r}" for change in changes)
+        return Case("--set", lambda: _try_text(name, text, changes), f"{name} {arguments}")
     tables = tomllib.loads(text)
     for _ in range(int(rng.integers(1, 5))):
         _mutate(tables, rng)

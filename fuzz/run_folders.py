@@ -141,14 +141,14 @@ def draw(rng: np.random.Generator) -> Case:
         damage(path, other, rng)
         if _same(path, original / _file(name, file)):
             return
-        told = _use(sample, folder, use)
-        if told is None:
+        done = _use(sample, folder, use)
+        if done is None:
             return
         # It may be made good by training again, as long as that gives the same.
         repaired = not finished or (file == "summary.json" and damage is remove)
         if use == "resume" and repaired and _runs.weights(folder) == sample.weights:
             return
-        raise Fault("silent acceptance", f"{damage.__name__} of {file}: {told}")
+        raise Fault("silent acceptance", f"{damage.__name__} of {file}: {done}")
 
     where = f"{use} of {'a finished' if finished else 'an unfinished'} run: {file}"
     return Case(where, run, f"{damage.__name__} of {file} in a run of {name}, then {use}")
@@ -165,7 +165,7 @@ def _same(path: Path, original: Path) -> bool:
 
 
 def _use(sample: _runs.Sample, folder: Path, use: str) -> str | None:
-    """None where the damage was told in one sentence; else what was done without a word."""
+    """None where the damage was reported in one sentence; else what was done silently."""
     try:
         if use == "resume":
             _runs.resume(sample.data, folder)

@@ -55,7 +55,7 @@ def _words(outcome: Outcome) -> str:
     ]
     if outcome.caught:
         fault = outcome.fault
-        lines.append(f"        told {fault.kind}: {fault.message}")
+        lines.append(f"        reported: {fault.kind}: {fault.message}")
     if not outcome.named:
         terms = f" ({' or '.join(bug.terms)})" if bug.terms else ""
         wanted = f"{' or '.join(sorted(bug.kinds))}{terms}"

@@ -25,39 +25,39 @@ class Outcome:
 
     @property
     def caught(self) -> bool:
-        """Whether it is told, be it as a remark: some of these bugs leave the gradient right."""
+        """True if it is reported, also as a remark: some of these bugs leave the gradient right."""
         return not self.report.ok or any(map(self._names_it, self.report.remarks))
 
     @property
-    def told(self) -> tuple[Fault, ...]:
+    def reported(self) -> tuple[Fault, ...]:
         return (*self.report.faults, *self.report.remarks)
 
     @property
     def fault(self) -> Fault:
         """The fault that names the bug; if none does, the first."""
-        return next(filter(self._names_it, self.told), self.told[0])
+        return next(filter(self._names_it, self.reported), self.reported[0])
 
     @property
     def named(self) -> bool:
         """A wrong gradient is named with a kind and a term of the label, and no right one blamed.
 
-        Only what is told of the inputs on which the bug first shows counts for the blame: where
+        Only what is reported of the inputs on which the bug first shows counts for the blame: where
         those are the usual ones, a bug may spread from there.
         """
-        if not self.caught or not any(map(self._names_it, self.told)):
+        if not self.caught or not any(map(self._names_it, self.reported)):
             return False
-        first = self.told[0].situation
+        first = self.reported[0].situation
         blamed = {each.gradient for each in self.report.faults if each.situation == first}
         return blamed <= {*self.bug.gradients, ""}
 
     def _names_it(self, fault: Fault) -> bool:
         if fault.gradient not in (self.bug.gradients or (fault.gradient,)):
             return False
-        told = [(fault.kind, f"{fault.term} {fault.message}"), *fault.alternatives]
+        reported = [(fault.kind, f"{fault.term} {fault.message}"), *fault.alternatives]
         return any(
             kind in self.bug.kinds
-            and (not self.bug.terms or any(term in words for term in self.bug.terms))
-            for kind, words in told
+            and (not self.bug.terms or any(term in text for term in self.bug.terms))
+            for kind, text in reported
         )
 
 

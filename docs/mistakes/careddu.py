@@ -84,9 +84,9 @@ def variance_of_scores(readings):
     """q·k/√d_k for q and k of d₂ = 32 standard normal values, d_k taken as one of the sizes."""
     q, k = normal((20_000, 32), (20_000, 32))
     found = {name: np.var((q * k).sum(axis=1) / math.sqrt(d_k)) for name, d_k in readings.items()}
-    told = ", ".join(f"{variance:.1f} with d_k = {name}" for name, variance in found.items())
+    text = ", ".join(f"{variance:.1f} with d_k = {name}" for name, variance in found.items())
     good = all(abs(variance - 1) < 0.1 for variance in found.values())
-    return Verdict(good, f"the scores of q and k of variance 1 have variance {told}")
+    return Verdict(good, f"the scores of q and k of variance 1 have variance {text}")
 
 
 def d_k_as_k_or_d1():

@@ -46,8 +46,8 @@ def times_scale(q, k, v):
 def variance_of_scores(scores):
     q, k = normal((20_000, 64), (20_000, 64))
     variance = np.var(scores((q * k).sum(axis=1), 1 / math.sqrt(64)))
-    told = f"the scores of q and k of variance 1, d = 64, have variance {variance:.0f}"
-    return Verdict(abs(variance - 1) < 0.1, told)
+    text = f"the scores of q and k of variance 1, d = 64, have variance {variance:.0f}"
+    return Verdict(abs(variance - 1) < 0.1, text)
 
 
 def variance_divided():
@@ -74,8 +74,8 @@ def mask_of_the_notes():
     y, cache = hg.ops.attention.forward(q, k, v, mask=M == 1)
     reads = [[s + 1 for s in range(4) if cache.a[0, 0, t, s] > 0] for t in range(4)]
     expected = [list(range(1, t + 2)) for t in range(4)]
-    told = "; ".join(f"y{t + 1} from x{', x'.join(map(str, each))}" for t, each in enumerate(reads))
-    return Verdict(reads == expected, told)
+    text = "; ".join(f"y{t + 1} from x{', x'.join(map(str, each))}" for t, each in enumerate(reads))
+    return Verdict(reads == expected, text)
 
 
 def multiplied_mask(Q, K, V):

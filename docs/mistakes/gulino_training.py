@@ -30,16 +30,16 @@ def adam(gradients, corrections, eps):
 
 def correction_times_t():
     path = adam(3 * [2.0], lambda step: (1 - 0.9 * step, 1 - 0.999 * step), 1e-8)
-    told = ", ".join(map(number, path))
-    return Verdict(path == optimizer_path(3 * [2.0]), f"θ after steps 1, 2, 3: {told}")
+    text = ", ".join(map(number, path))
+    return Verdict(path == optimizer_path(3 * [2.0]), f"θ after steps 1, 2, 3: {text}")
 
 
 def correction_to_the_power_t():
     path = adam(3 * [2.0], lambda step: (1 - 0.9**step, 1 - 0.999**step), 1e-8)
-    told = ", ".join(map(number, path))
+    text = ", ".join(map(number, path))
     same = np.allclose(path, optimizer_path(3 * [2.0]), rtol=1e-12)
-    told += f", {'' if same else 'not '}as by hg.optimizers.Adam"
-    return Verdict(same, f"θ after steps 1, 2, 3: {told}")
+    text += f", {'' if same else 'not '}as by hg.optimizers.Adam"
+    return Verdict(same, f"θ after steps 1, 2, 3: {text}")
 
 
 def without_eps():
@@ -71,14 +71,14 @@ def root_of_v(gradients):
 
 def v_as_deviation():
     found, expected = root_of_v(100 * [2.0]), np.std(100 * [2.0])
-    told = f"for 100 gradients of 2: √v̂ = {found:.2f}, standard deviation {expected:.2f}"
-    return Verdict(math.isclose(found, expected), told)
+    text = f"for 100 gradients of 2: √v̂ = {found:.2f}, standard deviation {expected:.2f}"
+    return Verdict(math.isclose(found, expected), text)
 
 
 def v_as_raw_moment():
     found, expected = root_of_v(100 * [2.0]), math.sqrt(np.mean(np.square(100 * [2.0])))
-    told = f"for 100 gradients of 2: √v̂ = {found:.2f}, root of the mean square {expected:.2f}"
-    return Verdict(math.isclose(found, expected), told)
+    text = f"for 100 gradients of 2: √v̂ = {found:.2f}, root of the mean square {expected:.2f}"
+    return Verdict(math.isclose(found, expected), text)
 
 
 # Dropout, layer norm, batch norm
@@ -123,8 +123,8 @@ def divided_by_deviation(x, gamma, beta):
 def variance_of_a_row(forward):
     x = 10.0 * np.array([[1.0, -1.0, 1.0, -1.0]])
     variance = forward(x, np.ones(4), np.zeros(4))[0].var()
-    told = f"a row of variance 100 comes out with variance {variance:.2f}"
-    return Verdict(abs(variance - 1) < 1e-6, told)
+    text = f"a row of variance 100 comes out with variance {variance:.2f}"
+    return Verdict(abs(variance - 1) < 1e-6, text)
 
 
 def row_divided_by_variance():

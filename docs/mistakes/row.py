@@ -107,23 +107,23 @@ def of_report(report: hg.CheckReport) -> Verdict:
         return Verdict(True, "every gradient is right")
     faults: Sequence[Any] = [each for each in report.faults if each.situation == "usual"]
     faults = [each for each in faults if each.kind == "forward differs"] or faults or report.faults
-    told: dict[str, list[str]] = {}
+    reported: dict[str, list[str]] = {}
     for fault in faults:
         message = fault.message
         for pattern in _VARYING:
             message = re.sub(pattern, "", message)
-        subject, colon, words = message.partition(": ")
+        subject, colon, phrase = message.partition(": ")
         if not re.fullmatch(r"d\w+", subject):
-            subject, colon, words = "", "", message
-        told.setdefault(colon + words, []).append(subject)
-    sentences = [(", ".join(subjects) + words).strip() for words, subjects in told.items()]
+            subject, colon, phrase = "", "", message
+        reported.setdefault(colon + phrase, []).append(subject)
+    sentences = [(", ".join(subjects) + phrase).strip() for phrase, subjects in reported.items()]
     if not faults:
         sentences = [f"no verdict on d{name}" for name in report.undecided]
     return Verdict(False, "; ".join(sentences))
 
 
 def _call(target: Any, inputs: Inputs, settings: dict[str, Any]) -> str:
-    """The call of hg.check in words of Python."""
+    """The call of hg.check as Python source."""
     if isinstance(target, tuple):
         arguments = [f"({', '.join(map(_name, target))})"]
     else:

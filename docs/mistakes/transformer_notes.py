@@ -51,8 +51,8 @@ def weights_of_every_head():
     heads = [attention_head(X, WQ[i], WK[i], WV[i]) for i in range(2)]
     y, _ = hg.ops.attention.forward((X @ WQ)[None], (X @ WK)[None], (X @ WV)[None])
     same = np.allclose(y[0], heads, rtol=1e-12)
-    told = f"head₁ and head₂ {compared(*heads)}, and are {'' if same else 'not '}those of "
-    return Verdict(same and not np.array_equal(*heads), told + "hg.ops.attention")
+    text = f"head₁ and head₂ {compared(*heads)}, and are {'' if same else 'not '}those of "
+    return Verdict(same and not np.array_equal(*heads), text + "hg.ops.attention")
 
 
 def attention_head(X, WQ, WK, WV):
@@ -106,8 +106,8 @@ def numbers_of_the_notes():
     Y, cache = feed_forward(X, W1, np.array([0.0, 1, 0]), W2, np.array([0.0, 0, 1, 0]))
     dY = Y - np.array([[1.0, 0, 0, 1], [0, 0, 1, 1]])
     same = all(map(np.array_equal, one_name(dY, cache), two_names(dY, cache)))
-    told = f"XW₁ + b₁ is {cache[1].min():g} or more; the gradients by one name and by two are "
-    return Verdict(same, told + ("equal" if same else "different"))
+    text = f"XW₁ + b₁ is {cache[1].min():g} or more; the gradients by one name and by two are "
+    return Verdict(same, text + ("equal" if same else "different"))
 
 
 def gelu_network(X, W1, b1, W2, b2):
@@ -147,8 +147,8 @@ def moments_of_a_normalized_row():
 
 def standard_normal():
     mean, variance, third = moments_of_a_normalized_row()
-    told = f"(1, 0, …, 0) normalised has third moment {third:.2f}; a standard normal has 0"
-    return Verdict(abs(third) < 0.1, told)
+    text = f"(1, 0, …, 0) normalised has third moment {third:.2f}; a standard normal has 0"
+    return Verdict(abs(third) < 0.1, text)
 
 
 def mean_0_variance_1():

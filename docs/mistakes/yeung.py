@@ -87,8 +87,8 @@ def candidate_by_tanh(x, weight_ih, weight_hh, bias_ih, bias_hh):
 def an_equation():
     (W_hr,) = normal((3, 3))
     solutions = 3 - np.linalg.matrix_rank(np.eye(3) - W_hr)
-    told = f"h = W_hr h has {solutions} solutions beside h = 0"
-    return Verdict(solutions > 0, told)
+    text = f"h = W_hr h has {solutions} solutions beside h = 0"
+    return Verdict(solutions > 0, text)
 
 
 def projected_after(x, weight_ih, weight_hh, weight_hr):

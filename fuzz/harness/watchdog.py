@@ -207,17 +207,17 @@ class _Worker:
 
     def _describe(self, number: int) -> dict[str, str]:
         command = ["describe", self.job.surface, str(self.job.seed), str(number)]
-        told = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "fuzz.harness.worker", *command],
             capture_output=True,
             text=True,
             env=environment(),
             timeout=_STARTING * patience_factor(),
         )
-        if told.returncode:
-            lines = "\n# ".join(told.stderr.splitlines())
+        if done.returncode:
+            lines = "\n# ".join(done.stderr.splitlines())
             return {"where": "draw", "program": f"# Drawing the case fails:\n# {lines}"}
-        drawn: dict[str, str] = json.loads(told.stdout.splitlines()[-1])
+        drawn: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
         return drawn
 
 
@@ -259,8 +259,8 @@ def write(tally: Tally, out: Path) -> list[Path]:
     """Write each distinct fault as a Python file of its own; their paths."""
     paths = []
     for found in tally.found.values():
-        words = f"{found.where} {found.kind}".lower()
-        name = "".join(c if c.isalnum() else "_" for c in words)[:80]
+        title = f"{found.where} {found.kind}".lower()
+        name = "".join(c if c.isalnum() else "_" for c in title)[:80]
         path = out / tally.surface / f"{name}_{found.number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(found.text())

@@ -16,7 +16,7 @@ from benchmarks.tables import tables
 
 
 def handgrad(steps: list[float]) -> Job:
-    """A contender that only waits to be told."""
+    """A contender that only waits for requests."""
     return Job(lambda count: steps.append(count), "1.0", flops=100, losses=(1.0,))
 
 

@@ -35,7 +35,7 @@ def square_backward(dy, x):
     return 2.0 * x * dy
 
 
-def told(target, *inputs, **options) -> list[Fault]:
+def reported(target, *inputs, **options) -> list[Fault]:
     """The faults, after what holds for every report that has some."""
     report = hg.check(target, *inputs, **options)
     assert not report.ok
@@ -50,6 +50,6 @@ def told(target, *inputs, **options) -> list[Fault]:
 
 def only_kind(target, *inputs, **options) -> Fault:
     """The first fault, where all are of its kind."""
-    faults = told(target, *inputs, **options)
+    faults = reported(target, *inputs, **options)
     assert {fault.kind for fault in faults} == {faults[0].kind}, [each.message for each in faults]
     return faults[0]

@@ -14,9 +14,9 @@ from tests.checking.functions import (
     forward,
     normal,
     only_kind,
+    reported,
     square,
     square_backward,
-    told,
 )
 
 
@@ -122,7 +122,7 @@ def writes_cache(dy, x):
 )
 def test_a_write_is_reported_with_the_name_of_what_is_written_to(forward, backward, name):
     written = [
-        each for each in told((forward, backward), normal(4, 5)) if each.kind == "written to"
+        each for each in reported((forward, backward), normal(4, 5)) if each.kind == "written to"
     ]
     assert name in {fault.term for fault in written}
     assert f"{name} is written to" in " ".join(fault.message for fault in written)
@@ -137,7 +137,7 @@ def test_a_backward_that_accumulates_is_named():
         buffer += 2.0 * x * dy
         return buffer.copy()
 
-    faults = told((with_buffer, accumulates), normal(4, 5))
+    faults = reported((with_buffer, accumulates), normal(4, 5))
     (fault,) = (each for each in faults if each.kind == "not repeatable")
     assert "twice as large" in fault.message
 
@@ -156,13 +156,13 @@ def test_a_fault_of_one_situation_is_told_with_it():
     def fails_on_one_row(dy, x):
         return 2.0 * x * dy if len(x) != 1 else x * dy
 
-    (fault,) = told((square, fails_on_one_row), normal(4, 5))
+    (fault,) = reported((square, fails_on_one_row), normal(4, 5))
     assert fault.situation == "one row"
     assert "one row" in fault.message
 
 
 def test_a_forward_that_is_not_that_of_like_is_named():
-    faults = told((square, square_backward), like="tanh")
+    faults = reported((square, square_backward), like="tanh")
     assert faults[0].kind == "forward differs"
     assert "tanh" in faults[0].message
 
@@ -187,7 +187,7 @@ def noise(array):
     ids=["noise", "a sine", "a mix"],
 )
 def test_what_fits_no_explanation_is_unknown(wrong):
-    fault = told((square, wrong), normal(4, 5))[0]
+    fault = reported((square, wrong), normal(4, 5))[0]
     assert (fault.gradient, fault.kind, fault.term) == ("x", "unknown", "")
     assert fault.confidence == 0.0
     assert "no explanation" in fault.message
@@ -202,7 +202,7 @@ def test_what_fits_no_explanation_is_unknown(wrong):
     ids=["noise", "a size"],
 )
 def test_what_does_not_turn_with_dy_is_said_to(wrong):
-    fault = told((square, wrong), normal(4, 5))[0]
+    fault = reported((square, wrong), normal(4, 5))[0]
     assert (fault.gradient, fault.kind) == ("x", "not linear")
     assert "not linear in dy" in fault.message
 
@@ -210,14 +210,14 @@ def test_what_does_not_turn_with_dy_is_said_to(wrong):
 def test_noise_on_a_known_op_is_unknown():
     right = hg.ops.layer_norm.backward
     wrong = lambda dy, cache: (right(dy, cache)[0] + noise(dy) * dy, *right(dy, cache)[1:])  # noqa: E731
-    faults = [each for each in told(wrong, like="layer_norm") if each.situation == "usual"]
+    faults = [each for each in reported(wrong, like="layer_norm") if each.situation == "usual"]
     assert [(fault.gradient, fault.kind) for fault in faults] == [("x", "unknown")]
 
 
 def test_an_explanation_needs_something_that_it_excludes():
     """One row, and values of one sign: "right except on row 0" or "where x > 0" says nothing."""
     functions = square, lambda dy, x: 2.0 * x * dy + noise(x) * dy
-    fault = told(functions, np.abs(normal(1, 6)) + 0.1)[0]
+    fault = reported(functions, np.abs(normal(1, 6)) + 0.1)[0]
     assert fault.kind == "unknown", fault.message
 
 
@@ -234,7 +234,7 @@ def test_a_wrong_layer_is_found_in_its_model():
     wrong = hg.Sequential(
         first=hg.Dense(3, 5, rng=rng), middle=WrongTanh(), last=hg.Dense(5, 2, rng=rng)
     )
-    faults = told(wrong, X)
+    faults = reported(wrong, X)
     assert any("middle" in fault.gradient + fault.message for fault in faults)
     assert not any("last" in fault.gradient for fault in faults)
 
@@ -246,4 +246,4 @@ def test_the_line_of_the_fault_is_told():
         return da @ w.T, x.T @ da
 
     first = wrong.__code__.co_firstlineno
-    assert f"line {first + 2}" in told((forward, wrong), X, W)[0].message
+    assert f"line {first + 2}" in reported((forward, wrong), X, W)[0].message

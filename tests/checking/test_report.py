@@ -15,7 +15,7 @@ from tests.checking.functions import (
     backward,
     forward,
     normal,
-    told,
+    reported,
 )
 
 
@@ -88,7 +88,7 @@ def test_inputs_are_left_alone():
 
     x = normal(3, 4)
     kept = x.copy()
-    told((destructive, lambda dy, y: dy), x)
+    reported((destructive, lambda dy, y: dy), x)
     assert np.array_equal(x, kept)
 
 
@@ -104,7 +104,7 @@ def test_inputs_drawn_from_the_same_seed_hide_nothing():
 
     rng = np.random.default_rng(0)
     x, w = rng.normal(size=(5, 5)), rng.normal(size=(5, 5))
-    assert [fault.gradient for fault in told((product, transposed), x, w, seed=0)] == ["w"]
+    assert [fault.gradient for fault in reported((product, transposed), x, w, seed=0)] == ["w"]
 
 
 def test_what_cannot_be_decided_is_not_ok():

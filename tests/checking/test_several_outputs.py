@@ -54,8 +54,8 @@ def test_an_op_is_right_in_every_situation(op: str) -> None:
 )
 def test_a_planted_bug_is_named(op: str, situation: str, kind: str, part: str) -> None:
     report = hg.check(planted(op, situation, kind, part), like=op)
-    told = {(fault.kind, fault.term) for fault in report.faults}
-    assert (kind, part) in told, report
+    reported = {(fault.kind, fault.term) for fault in report.faults}
+    assert (kind, part) in reported, report
 
 
 @pytest.mark.slow

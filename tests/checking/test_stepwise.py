@@ -212,7 +212,7 @@ RIGHT = {
     two_layers: two_layers_right,
     gru: gru_right,
 }
-#: A backward with two faults, and of each: what it is told of, its kinds, a word that must be told.
+#: A backward with two faults, and of each: the variable, its kind, a phrase of the report.
 CASES = [
     (
         attention,
@@ -313,21 +313,21 @@ def line_of(function, start):
     ("forward", "backward", "faults"), [(case[0], case[1], case[2:]) for case in CASES]
 )
 def test_both_faults_are_named(forward, backward, faults):
-    _, told = found(forward, backward, SHAPES[forward])
-    assert len(told) == len(faults), [each.message for each in told]
-    for variable, kind, words in faults:
-        (fault,) = [each for each in told if each.message.startswith(variable + ":")]
-        heard = [(fault.kind, fault.message), *fault.alternatives]
-        assert any(kind == each for each, _ in heard), fault.message
-        assert words in fault.message
+    _, reported = found(forward, backward, SHAPES[forward])
+    assert len(reported) == len(faults), [each.message for each in reported]
+    for variable, kind, phrase in faults:
+        (fault,) = [each for each in reported if each.message.startswith(variable + ":")]
+        named = [(fault.kind, fault.message), *fault.alternatives]
+        assert any(kind == each for each, _ in named), fault.message
+        assert phrase in fault.message
         assert f"(line {line_of(backward, variable)})" in fault.message or variable == "dx"
 
 
 @pytest.mark.parametrize("forward", RIGHT)
 def test_nothing_is_wrong_with_a_right_backward(forward):
-    steps, told = found(forward, RIGHT[forward], SHAPES[forward])
+    steps, reported = found(forward, RIGHT[forward], SHAPES[forward])
     assert {each.verdict for each in steps} == {"right"}
-    assert not told
+    assert not reported
 
 
 def test_every_intermediate_gradient_is_a_step():

@@ -16,9 +16,9 @@ from tests.checking.functions import (
     forward,
     normal,
     only_kind,
+    reported,
     square,
     square_backward,
-    told,
 )
 
 
@@ -123,7 +123,7 @@ def test_several_outputs_have_a_cotangent_each():
 
     inputs = normal(3, 4), normal(3, 4, seed=1)
     assert hg.check((both, both_backward), *inputs).ok
-    faults = told((both, one_lost), *inputs)
+    faults = reported((both, one_lost), *inputs)
     assert {fault.gradient for fault in faults} == {"x"}
 
 

@@ -127,7 +127,7 @@ def main() -> int:
         for number in range(trials % given.every, calls, given.every):
             folder = given.folder / "disturbed"
             ended, what = trial(library, folder, number, kind, sticky=sticky)
-            endings["killed" if ended < 0 else ("done", "told", "wrong")[ended]] += 1
+            endings["killed" if ended < 0 else ("done", "reported", "wrong")[ended]] += 1
             if not what and weights(folder) != expected:
                 what = "ended with other weights"
             if what:

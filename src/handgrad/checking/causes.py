@@ -63,8 +63,8 @@ def _line_by_line(
     steps = stepwise(forward, backward, inputs, dys, positions, rng, functions.forward_options)
     wrong = [fault.gradient for fault in faults]
     found = explained(steps, wrong, done.arrays, done.y)
-    told = " ".join(fault.message for fault in found)
-    return [*(fault for fault in faults if f"d{fault.gradient}" not in told), *found]
+    reported = " ".join(fault.message for fault in found)
+    return [*(fault for fault in faults if f"d{fault.gradient}" not in reported), *found]
 
 
 def _not_linear(

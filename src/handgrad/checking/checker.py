@@ -388,8 +388,8 @@ class Checker:
             y, _ = self.subject.op.forward(setup)
             _, program = self.subject.op.gradients(setup, random_like(y, self.rng))
             if explanation := explained_exception(found.__cause__, Execution(program)):
-                edit, words = explanation
-                message = f"{fault.message}; so it does where {words}"
+                edit, phrase = explanation
+                message = f"{fault.message}; so it does where {phrase}"
                 alternatives = ((edit.kind, edit.part),)
                 fault = replace(fault, message=message, confidence=0.5, alternatives=alternatives)
         self.situation_fault(fault, setup)

@@ -3,7 +3,7 @@
 Where the op is known: its additive terms are fitted to what was returned, and every single edit of
 its backward is tried. Where it is not, but the target's own backward can be followed: the same, the
 other way round, to find the change that makes it right. Then the general hypotheses. An explanation
-must hold on every draw; of those that do, the simplest is told.
+must hold on every draw; of those that do, the simplest is reported.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def diagnose(
             if side.run is not None:
                 position = _position(name, side.run, gradients)
                 candidates += [*side.fits(name, position), *side.edited(position)]
-        faults.append(told(name, candidates, draws, situation))
+        faults.append(best_fault(name, candidates, draws, situation))
     return faults
 
 
@@ -63,7 +63,7 @@ def _results(run: Execution) -> tuple[Any, ...]:
 
 
 def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
-    """The one edit of the right backward that raises just this, and what it does in words."""
+    """The one edit of the right backward that raises just this, and its description."""
     for edit in sorted(edits(run.program), key=lambda each: EDITS[each.kind].cost):
         try:
             edit.results(run)
@@ -73,7 +73,7 @@ def explained_exception(error: BaseException | None, run: Execution) -> tuple[Ed
     return None
 
 
-def told(
+def best_fault(
     name: str, candidates: list[Explanation], draws: tuple[Draw, ...], situation: str
 ) -> Fault:
     """The simplest explanation that holds, and how sure it is."""
@@ -152,8 +152,8 @@ class _Side:
                 kind, phrase = fault.repair
                 cost += 0.2
             line = edit.line if self.repairs else 0
-            said = phrase.format(edit.part)
-            yield Explanation(kind, edit.part, said, cost, predict, self.repairs, line)
+            sentence = phrase.format(edit.part)
+            yield Explanation(kind, edit.part, sentence, cost, predict, self.repairs, line)
 
     @cached_property
     def _edits(self) -> list[Edit]:
@@ -251,7 +251,7 @@ def _least_squares(values: list[Any], goal: np.ndarray) -> np.ndarray | None:
 
 
 def _became(label: str, coefficient: float, repairs: bool) -> tuple[str, str]:
-    """What happened to a term that stands with this coefficient, as a kind and in words."""
+    """What happened to a term that stands with this coefficient, as a kind and a phrase."""
     if repairs:
         match coefficient:
             case -1.0:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.program import Execution
-from handgrad.program.words import symbol
+from handgrad.program.text import symbol
 
 Array = np.ndarray
 
@@ -145,9 +145,9 @@ def _named_factor(
     """Kind, term and phrase for a gradient that is `factor` times the right one, and its cost."""
     if _near(factor, -1.0, nearness):
         return "wrong sign", "", "has the wrong sign", 1.15
-    for value, words in ((2.0, "twice"), (0.5, "half"), (-2.0, "−2 times"), (-0.5, "−½ times")):
+    for value, text in ((2.0, "twice"), (0.5, "half"), (-2.0, "−2 times"), (-0.5, "−½ times")):
         if _near(factor, value, nearness):
-            return "scaled", "", f"is {words} what it should be", 1.5
+            return "scaled", "", f"is {text} what it should be", 1.5
     for size, where in _sizes(shapes):
         root = math.sqrt(size)
         for value, kind, term, times, cause in (
@@ -279,11 +279,11 @@ def _offset(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
         factor = float(np.sum(error[known] * extra[known])) / power
         if factor == 0.0:
             continue
-        words = f"{'−' if factor < 0 else ''}{abs(factor):.4g} · {other}"
-        phrase = f"has the extra term {words}"
+        text = f"{'−' if factor < 0 else ''}{abs(factor):.4g} · {other}"
+        phrase = f"has the extra term {text}"
         yield Explanation(
             "extra term",
-            words,
+            text,
             phrase,
             2.0,
             lambda d, value=value, factor=factor: d.right[name] + factor * value(d),  # type: ignore[misc]
@@ -296,7 +296,7 @@ def _elementwise_factor(name: str, draw: Draw, found: Array, right: Array) -> It
         shape = np.shape(value(draw))
         if other == "dy" or shape == () or not _broadcasts(shape, right.shape):
             continue
-        for said, slope in _slopes(other):
+        for label, slope in _slopes(other):
 
             def missing(d: Draw, value: Any = value, slope: Any = slope) -> Any:
                 return d.right[name] / slope(value(d))
@@ -304,9 +304,9 @@ def _elementwise_factor(name: str, draw: Draw, found: Array, right: Array) -> It
             def extra(d: Draw, value: Any = value, slope: Any = slope) -> Any:
                 return d.right[name] * slope(value(d))
 
-            yield Explanation("factor missing", said, f"lacks the factor {said}", 2.1, missing)
-            phrase = f"has the factor {said} once too often"
-            yield Explanation("extra factor", said, phrase, 2.1, extra)
+            yield Explanation("factor missing", label, f"lacks the factor {label}", 2.1, missing)
+            phrase = f"has the factor {label} once too often"
+            yield Explanation("extra factor", label, phrase, 2.1, extra)
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -337,10 +337,10 @@ def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
     def same(d: Draw) -> Any:
         return d.found[name]
 
-    for words, kind, mask in _masks(draws[0], wrong.shape):
+    for text, kind, mask in _masks(draws[0], wrong.shape):
         # Elements that the mask leaves right must be many, or it explains nothing.
         if wrong.sum() >= 0.5 * mask.sum() and (~mask).sum() >= 2 and not (wrong & ~mask).any():
-            yield Explanation(kind, words, f"is right except {words}", 2.2, same)
+            yield Explanation(kind, text, f"is right except {text}", 2.2, same)
     for axis in range(wrong.ndim):
         rows = np.flatnonzero(wrong.any(axis=tuple(i for i in range(wrong.ndim) if i != axis)))
         if len(rows) <= wrong.shape[axis] // 2:
@@ -353,7 +353,7 @@ def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
 
 
 def _masks(draw: Draw, shape: tuple[int, ...]) -> Iterator[tuple[str, str, Array]]:
-    """Conditions on the inputs, as masks of this shape: in words, with the kind of fault."""
+    """Conditions on the inputs, as masks of this shape: in text, with the kind of fault."""
     for other, array in (*draw.arrays.items(), ("y", draw.y)):
         if not isinstance(array, np.ndarray) or array.ndim > len(shape):
             continue

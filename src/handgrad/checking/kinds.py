@@ -1,4 +1,4 @@
-"""Kinds of faults in one table: the words of each as a cause, and as a repair."""
+"""Kinds of faults in one table: the phrase of each as a cause, and as a repair."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 
 class Repair(NamedTuple):
-    """The fault of a backward that an edit puts right, and its words with {} for the part."""
+    """The fault of a backward that an edit puts right, and its phrase with {} for the part."""
 
     kind: str
     phrase: str
@@ -15,8 +15,8 @@ class Repair(NamedTuple):
 class FaultKind(NamedTuple):
     """One kind of fault.
 
-    meaning: of a gradient, for the documentation. phrase: words for a message, with {} for the part
-    concerned. cost: how contrived it is as the one edit of a right backward; less is told first.
+    meaning: of a gradient, for the documentation. phrase: of a message, with {} for the part
+    concerned. cost: how contrived it is as the one edit of a right backward; less comes first.
     repair: the fault of a wrong backward that this edit makes right.
     """
 

@@ -19,13 +19,13 @@ from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.program import Node, Program
 from handgrad.program.edits import Edit, with_operand
 from handgrad.program.running import Change
-from handgrad.program.words import words
+from handgrad.program.text import text
 
 #: The gradient at a node of a contraction with these settings, for a draw.
 Gradient = Callable[..., Any]
 #: True where a gradient like that may be the one found, along one direction.
 Screen = Callable[..., bool]
-#: Numbers that a part may have to be multiplied by; others are told too, but cost more.
+#: Numbers that a part may have to be multiplied by; others are reported too, but cost more.
 _PLAIN: Final = (-1.0, 0.0, 0.5, 2.0, 3.0, 1 / 3)
 _NEAR: Final = 1e-7
 
@@ -33,39 +33,41 @@ _NEAR: Final = 1e-7
 def of_paths(
     run: ForwardTrace,
     node: Node,
-    said: Callable[[Node], str],
+    describe: Callable[[Node], str],
     gradient: Gradient,
     screen: Screen,
 ) -> Iterator[Explanation]:
     """The gradient without what comes back through one node, or with one derivative left out.
 
-    `said` gives a node in words.
+    `describe` gives the text of a node.
     """
     for reader in run.readers(node):
         if screen(unread=reader):
-            via = said(reader) if isinstance(reader, Node) else "y itself"
+            via = describe(reader) if isinstance(reader, Node) else "y itself"
             phrase = f"what comes back through {via} is missing"
             yield Explanation("term missing", via, phrase, 1.5, _predict(gradient, unread=reader))
     behind = [each for each in run.behind(node) if is_floats(each.value)]
     for other in behind:
         if screen(held={other}):
-            via = said(other)
+            via = describe(other)
             phrase = f"what comes back through {via} is missing: it is taken as a constant"
             yield Explanation("term missing", via, phrase, 1.6, _predict(gradient, held={other}))
     named = [nodes[-1] for nodes in run.versions.values() if nodes[-1] in behind]
     for first, second in combinations(named, 2):
         held = {first, second}
         if screen(held=held):
-            via = f"{said(first)} and {said(second)}"
+            via = f"{describe(first)} and {describe(second)}"
             phrase = f"what comes back through {via} is missing: they are taken as constants"
             yield Explanation("term missing", via, phrase, 1.9, _predict(gradient, held=held))
     for one, other in combinations([node, *behind], 2):
         alike = np.shape(one.value) == np.shape(other.value)
         if alike and other in run.behind(one) and screen(passed=(one, other)):
-            phrase = f"the derivative of {said(other)} with respect to {said(one)} is forgotten"
+            phrase = (
+                f"the derivative of {describe(other)} with respect to {describe(one)} is forgotten"
+            )
             kind = "activation derivative forgotten"
             yield Explanation(
-                kind, said(other), phrase, 1.7, _predict(gradient, passed=(one, other))
+                kind, describe(other), phrase, 1.7, _predict(gradient, passed=(one, other))
             )
 
 
@@ -113,29 +115,29 @@ def _changes(program: Program, node: Node) -> Iterator[tuple[float, Edit, str]]:
     if node is program.result:
         yield from _renamings(program)
         for new in known:
-            said = f"1 − {words(new)}"
-            edit = _edit("factor missing", said, node, _times_rest(new))
-            yield 1.8, edit, f"the factor {said} is missing"
-    said = words(node)
+            label = f"1 − {text(new)}"
+            edit = _edit("factor missing", label, node, _times_rest(new))
+            yield 1.8, edit, f"the factor {label} is missing"
+    label = text(node)
     if node.args and isinstance(node.args[0], tuple | list):
         items = node.args[0]
         for i, j in combinations(range(len(items)), 2):
-            both = f"{words(items[i])} and {words(items[j])}"
+            both = f"{text(items[i])} and {text(items[j])}"
             edit = _edit("operands swapped", both, node, _with_items(node, i, j))
             yield 1.8, edit, f"{both} stand in each other's place"
     factors = _factors(node)
     for pair in combinations(range(len(factors)), 2):
         rest = [each for i, each in enumerate(factors) if i not in pair]
         if rest:
-            both = " and ".join(words(factors[i]) for i in pair)
+            both = " and ".join(text(factors[i]) for i in pair)
             edit = _edit("extra factor", both, node, _product_of(rest))
             yield 1.8, edit, f"the factors {both} are too many"
     if is_floats(node.value):
         for axis in range(np.ndim(node.value)):
-            edit = _edit("not reduced", said, node, _summed(axis))
-            yield 1.8, edit, f"{said} is not summed over axis {axis}"
-            edit = _edit("factor missing", f"1/sum({said})", node, _share(axis))
-            yield 1.9, edit, f"the factor 1/sum({said}) is missing"
+            edit = _edit("not reduced", label, node, _summed(axis))
+            yield 1.8, edit, f"{label} is not summed over axis {axis}"
+            edit = _edit("factor missing", f"1/sum({label})", node, _share(axis))
+            yield 1.9, edit, f"the factor 1/sum({label}) is missing"
 
 
 def _edit(kind: str, part: str, node: Node, change: Change) -> Edit:
@@ -154,10 +156,10 @@ def _renamings(program: Program) -> Iterator[tuple[float, Edit, str]]:
             for new in dict.fromkeys(known):
                 alike = is_floats(new.value) and np.shape(new.value) == np.shape(old.value)
                 if alike and new is not old:
-                    said = f"{words(new)} for {words(old)}"
+                    label = f"{text(new)} for {text(old)}"
                     changes = {n: with_operand(n, old, new) for n in nodes if old in n.operands}
-                    edit = Edit("stale variable", said, line, changes)
-                    yield 1.8, edit, f"another variable belongs there: {said}"
+                    edit = Edit("stale variable", label, line, changes)
+                    yield 1.8, edit, f"another variable belongs there: {label}"
 
 
 def _times_rest(other: Node) -> Change:
@@ -208,7 +210,7 @@ def _factor(node: Node, draw: Draw, name: str) -> tuple[float, Edit] | None:
         return None
 
     def scaled(factor: float) -> Edit:
-        return _edit("scaled", words(node), node, lambda own, of: factor * own)
+        return _edit("scaled", text(node), node, lambda own, of: factor * own)
 
     try:
         zero, one = (np.asarray(_results(scaled(each))(draw)) for each in (0.0, 1.0))

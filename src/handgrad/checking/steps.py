@@ -15,7 +15,7 @@ from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.checking.local_hypotheses import of_paths
 from handgrad.checking.naming_heuristics import NamingHeuristics
 from handgrad.program import Execution, Node
-from handgrad.program.words import words
+from handgrad.program.text import text
 
 Verdict = Literal["right", "wrong", "undecided"]
 
@@ -257,7 +257,7 @@ class Search:
 
         labels = {at: self.label(other) for other, at in self.pinned.items() if at is not node}
 
-        def said(each: Node) -> str:
-            return f"{words(each)} ({labels[each]})" if each in labels else words(each)
+        def describe(each: Node) -> str:
+            return f"{text(each)} ({labels[each]})" if each in labels else text(each)
 
-        return tuple(of_paths(self.run, node, said, gradient, screen))
+        return tuple(of_paths(self.run, node, describe, gradient, screen))

@@ -4,7 +4,7 @@ A line such as `dscores = ...` makes the gradient of a node of the forward out o
 nodes. It is right if it is the derivative of <later nodes, the gradients that it was made from>,
 whatever is wrong with those. So faults in several lines do not hide one another.
 
-The node is found by numbers: a random direction tells the gradients of two nodes apart. A name like
+The node is found by numbers: a random direction separates the gradients of two nodes. A name like
 `dscores` for `scores` only says which to try first, because names lie: `dz` is often the gradient
 of what goes into the sigmoid that makes z. A line that is the gradient of no node is wrong if it
 stands for one certainly (it is returned), if lines made from it are right once it is taken for one,
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.checking.backward_trace import BackwardTrace
-from handgrad.checking.diagnosis import diagnose, told
+from handgrad.checking.diagnosis import best_fault, diagnose
 from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.local_hypotheses import of_lines
@@ -72,11 +72,11 @@ def explained(
         fault = _explained(step, arrays, y) if step.verdict == "wrong" and reaches else None
         if fault is not None:
             line = fault.message.rpartition("(line ")[2]
-            # One line that several are made from is told once.
+            # One line that several are made from is reported once.
             _, variables, inputs = found.setdefault((fault.kind, fault.term, line), (fault, [], []))
             variables.append(step.variable)
             inputs += [each for each in reaches if each not in inputs]
-    return [_told_once(*each) for each in found.values()]
+    return [_reported_once(*each) for each in found.values()]
 
 
 def _explained(step: Step, arrays: Mapping[str, np.ndarray], y: Any) -> Fault | None:
@@ -91,16 +91,16 @@ def _explained(step: Step, arrays: Mapping[str, np.ndarray], y: Any) -> Fault | 
     (fault,) = diagnose((name,), draws, gradients=(name,))
     if fault.kind in ("unknown", "some rows"):
         more = [*step.paths, *of_lines(draws, name)]
-        better = told(name, more, draws, "usual")
+        better = best_fault(name, more, draws, "usual")
         fault = fault if better.kind == "unknown" else better
     if fault.kind == "unknown":
         return None
-    words = fault.message.removeprefix(f"d{name}: ")
-    line = "" if "(line " in words else f" (line {step.line})"
-    return replace(fault, message=words + line)
+    phrase = fault.message.removeprefix(f"d{name}: ")
+    line = "" if "(line " in phrase else f" (line {step.line})"
+    return replace(fault, message=phrase + line)
 
 
-def _told_once(fault: Fault, variables: list[str], inputs: list[str]) -> Fault:
+def _reported_once(fault: Fault, variables: list[str], inputs: list[str]) -> Fault:
     """The fault with the variables it shows in and the gradients that are made from them."""
     message = f"{' and '.join(variables)}: {fault.message}"
     results = [f"d{each}" for each in inputs]

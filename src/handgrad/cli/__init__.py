@@ -7,7 +7,7 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from handgrad.cli.streams import accept_any_text, finish, told
+from handgrad.cli.streams import accept_any_text, finish, sentence_of
 from handgrad.errors import HandgradError
 
 
@@ -34,7 +34,7 @@ def main() -> None:
         code = 130
     except (MemoryError, OSError) as error:  # of what is printed without a command, such as --help
         with suppress(OSError, ValueError):
-            print(f"handgrad: {told(error)}", file=sys.stderr)
+            print(f"handgrad: {sentence_of(error)}", file=sys.stderr)
         code = 2
     sys.exit(finish(code if isinstance(code, int) else 0 if code is None else 1))
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from handgrad.cli import check, evaluate, generate, info, notes, predict, recipes, train, translate
-from handgrad.cli.streams import told
+from handgrad.cli.streams import sentence_of
 from handgrad.errors import HandgradError
 from handgrad.training import Interrupted
 from handgrad.training.results import versions
@@ -18,8 +18,8 @@ from handgrad.training.results import versions
 app = typer.Typer(
     name="handgrad",
     help="Neural networks with every gradient written out.",
-    epilog="Exit codes: 0 done; 1 something was found to be wrong (check); 2 an error, told in one "
-    "sentence; 129, 130, 143 stopped by SIGHUP, Ctrl-C, SIGTERM, a run after saving.",
+    epilog="Exit codes: 0 done; 1 something was found to be wrong (check); 2 an error, reported in "
+    "one sentence; 129, 130, 143 stopped by SIGHUP, Ctrl-C, SIGTERM, a run after saving.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -37,7 +37,7 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
         except HandgradError as error:
             raise _exit(2, str(error)) from None
         except (MemoryError, OSError) as error:
-            raise _exit(2, told(error)) from None
+            raise _exit(2, sentence_of(error)) from None
         except Interrupted as error:
             raise _exit(error.exit_code, str(error), before="\n") from None
         except KeyboardInterrupt:

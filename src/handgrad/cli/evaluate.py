@@ -28,8 +28,8 @@ def command(
     judged_on = getattr(task.data, part) if parts else task.data
     judged = training.evaluate(model, recipes.build_loss(recipe), judged_on)
     extra = task.review.figures(model) if task.review is not None else {}
-    told = "".join(f", {figure(name, value)}" for name, value in extra.items())
+    more = "".join(f", {figure(name, value)}" for name, value in extra.items())
     typer.echo(
         f"{task.name}: {part} accuracy {100 * (judged.accuracy or 0.0):.2f} %, "
-        f"{part} loss {judged.loss:.4f}{told}, {judged.examples:,} examples"
+        f"{part} loss {judged.loss:.4f}{more}, {judged.examples:,} examples"
     )

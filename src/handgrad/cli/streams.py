@@ -16,7 +16,7 @@ def accept_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def told(error: OSError | MemoryError) -> str:
+def sentence_of(error: OSError | MemoryError) -> str:
     """An error of the system as a sentence."""
     if isinstance(error, MemoryError):
         return f"memory ran out: {error}; allowed: smaller sizes"

@@ -68,9 +68,9 @@ def command(
         folder = out or _new_folder(described)
 
     built = recipes.build(described, recipes.load_task(described, data))
-    typer.echo(f"{built.task.name}: {built.task.told}; run in {folder}")
-    told = ", ".join(changes or ()) if resume is not None else ""
-    summary = built.train(folder, resume=resume is not None, changes=told)
+    typer.echo(f"{built.task.name}: {built.task.summary}; run in {folder}")
+    changed = ", ".join(changes or ()) if resume is not None else ""
+    summary = built.train(folder, resume=resume is not None, changes=changed)
     typer.echo(_result(summary))
     typer.echo(f"report: {Run(folder).report}")
 

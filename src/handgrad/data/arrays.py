@@ -28,7 +28,7 @@ from handgrad.data.dataset import (
     split_dataset,
     stratified_split,
 )
-from handgrad.data.files import Bound, read_lines, told
+from handgrad.data.files import Bound, read_lines, shortened
 from handgrad.data.npy import Header, read_npz
 from handgrad.errors import DataError
 
@@ -288,7 +288,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
                 yield number, row, bound
     except csv.Error as error:
         raise DataError(
-            f"{path} cannot be read behind row {number} ({told(error)}); expected CSV in UTF-8"
+            f"{path} cannot be read behind row {number} ({shortened(error)}); expected CSV in UTF-8"
         ) from None
 
 

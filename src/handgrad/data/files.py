@@ -109,8 +109,8 @@ def entries(folder: Path) -> list[Path]:
         raise DataError(f"{folder} {_reason(error)}; expected a folder to read from") from None
 
 
-def told(error: BaseException) -> str:
-    """What another library says of damage, cut to a readable length."""
+def shortened(error: BaseException) -> str:
+    """The message of another library's error, cut to a readable length."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 120 else f"{text[:117]}..."
 
@@ -121,7 +121,7 @@ def _reason(error: OSError | ValueError) -> str:
         return "does not exist"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
-    return f"cannot be read: {told(error)}"
+    return f"cannot be read: {shortened(error)}"
 
 
 # -- how much may be read --------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def opened(path: Path, what: str) -> Iterator[tuple[IO[bytes], Bound]]:
         raise DataError(f"{path} is missing; expected {what}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            f"{path} is not a whole gzip file ({told(error)}); expected {what}"
+            f"{path} is not a whole gzip file ({shortened(error)}); expected {what}"
         ) from None
     except MemoryError:
         raise DataError(f"{path} is larger than the memory left; expected {what}") from None
@@ -336,4 +336,4 @@ def read_json(path: Path, what: str) -> tuple[Any, str]:
     except RecursionError:
         raise DataError(f"{path} is JSON nested too deep; expected {what}") from None
     except ValueError as error:
-        raise DataError(f"{path} is not JSON ({told(error)}); expected {what}") from None
+        raise DataError(f"{path} is not JSON ({shortened(error)}); expected {what}") from None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import Bound, opened, told
+from handgrad.data.files import Bound, opened, shortened
 from handgrad.errors import DataError
 
 if TYPE_CHECKING:
@@ -122,4 +122,6 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any, Bound]]:
         except UnidentifiedImageError:
             raise DataError(f"{path} is no image of a known format; expected {what}") from None
         except Exception as error:  # Pillow raises a dozen kinds of errors for what is damaged
-            raise DataError(f"{path} cannot be read ({told(error)}); expected {what}") from None
+            raise DataError(
+                f"{path} cannot be read ({shortened(error)}); expected {what}"
+            ) from None

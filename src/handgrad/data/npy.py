@@ -27,7 +27,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import opened, read_raw, told
+from handgrad.data.files import opened, read_raw, shortened
 from handgrad.errors import DataError
 
 _MAGIC: Final = b"\x93NUMPY"
@@ -115,7 +115,7 @@ def read_npz(
         except (DataError, MemoryError):
             raise
         except Exception as error:  # zipfile raises a dozen kinds of errors for what is damaged
-            raise DataError(f"{path} cannot be read: {told(error)}; expected {what}") from None
+            raise DataError(f"{path} cannot be read: {shortened(error)}; expected {what}") from None
 
 
 class _DamageError(Exception):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import told
+from handgrad.data.files import shortened
 from handgrad.data.tokens import MARKS
 from handgrad.errors import ArgumentError, DataError
 
@@ -73,7 +73,7 @@ class Subwords:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise DataError(
-                f"{path} is no tokenizer ({told(error)}); expected a tokenizer.json"
+                f"{path} is no tokenizer ({shortened(error)}); expected a tokenizer.json"
             ) from None
         size = tokenizer.get_vocab_size()
         if any(tokenizer.id_to_token(number) is None for number in range(size)):

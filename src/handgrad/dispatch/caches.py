@@ -13,7 +13,7 @@ from handgrad.dispatch.values import library, shown
 from handgrad.errors import ArgumentError
 from handgrad.kernels.spec import KernelSpec
 
-#: `seal(outputs, kept)`: a number that tells whether `kept` was changed; outputs whose memory is
+#: `seal(outputs, kept)`: a number from which a change of `kept` is seen; outputs whose memory is
 #: also in `kept` become read-only. `seal_of(kept)` gives the number alone.
 seal: Final[Any] = getattr(kernels.native, "seal", None)
 seal_of: Final[Any] = getattr(kernels.native, "seal_of", None)

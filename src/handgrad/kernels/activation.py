@@ -20,7 +20,7 @@ _FROM_INPUT: Final = frozenset(_CODES[name] for name in ("leaky_relu", "gelu", "
 
 
 def code_of(activation: str, approximate: str = "none") -> int:
-    """The native number of `activation`; `approximate` tells the two forms of gelu apart."""
+    """The native number of `activation`; `approximate` chooses the form of gelu."""
     if activation == "gelu" and approximate == "tanh":
         return _CODES["gelu_tanh"]
     return _CODES[activation]

@@ -314,7 +314,7 @@ class MultiHeadAttention(Layer):
         return (input_shape[0], self.out_size)
 
     def flops(self, input_shape: Shape, *, keys: int | None = None) -> int:
-        """With as many keys as queries unless told; the softmax counts 5 for every weight."""
+        """As many keys as queries unless given; the softmax counts 5 for every weight."""
         queries, _ = self.output_shape(input_shape)
         keys = queries if keys is None else keys
         projections = 0

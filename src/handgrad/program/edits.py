@@ -17,7 +17,7 @@ import numpy as np
 
 from handgrad.program.nodes import Node, Program, mapped
 from handgrad.program.running import Change, Execution
-from handgrad.program.words import SHAPING, definition, operand_words, symbol, words
+from handgrad.program.text import SHAPING, definition, operand_text, symbol, text
 
 Of = Callable[[Any], Any]
 _REDUCTIONS: Final = {"sum": "mean", "mean": "sum"}
@@ -119,31 +119,31 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
             )
             yield Variant(
                 "transposed",
-                operand_words(node, args[0]),
+                operand_text(node, args[0]),
                 lambda own, of: of(args[0]).mT @ of(args[1]),
             )
             yield Variant(
                 "transposed",
-                operand_words(node, args[1]),
+                operand_text(node, args[1]),
                 lambda own, of: of(args[0]) @ of(args[1]).mT,
             )
         case "matrix_transpose":
             yield Variant("transpose missing", definition(node), lambda own, of: of(args[0]))
         case "where" if len(args) == 3:
             yield Variant(
-                "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])
+                "mask forgotten", operand_text(node, args[0]), lambda own, of: of(args[1])
             )
             yield Variant(
                 "wrong branch",
-                operand_words(node, args[0]),
+                operand_text(node, args[0]),
                 lambda own, of: node.function(of(args[0]), of(args[2]), of(args[1])),  # type: ignore[misc]
             )
         case "bitwise_and":
             yield Variant(
-                "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])
+                "mask forgotten", operand_text(node, args[0]), lambda own, of: of(args[1])
             )
             yield Variant(
-                "mask forgotten", operand_words(node, args[1]), lambda own, of: of(args[0])
+                "mask forgotten", operand_text(node, args[1]), lambda own, of: of(args[0])
             )
         case _:
             yield from _of_call(node)
@@ -152,36 +152,36 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
 
 def _of_sum(node: Node) -> Iterator[Variant]:
     left, right = node.args
-    said_left, said_right = operand_words(node, left), operand_words(node, right)
+    left_text, right_text = operand_text(node, left), operand_text(node, right)
     plus = node.op == "add"
     sign = "" if plus else "−"
-    yield Variant("term missing", said_left, lambda own, of: of(right) if plus else -of(right))
-    yield Variant("term missing", sign + said_right, lambda own, of: of(left))
+    yield Variant("term missing", left_text, lambda own, of: of(right) if plus else -of(right))
+    yield Variant("term missing", sign + right_text, lambda own, of: of(left))
     yield Variant(
         "wrong sign",
-        said_left,
+        left_text,
         lambda own, of: of(right) - of(left) if plus else -of(left) - of(right),
     )
     yield Variant(
         "wrong sign",
-        sign + said_right,
+        sign + right_text,
         lambda own, of: of(left) - of(right) if plus else of(left) + of(right),
     )
 
 
 def _of_product(node: Node) -> Iterator[Variant]:
     left, right = node.args
-    said_left, said_right = operand_words(node, left), operand_words(node, right)
+    left_text, right_text = operand_text(node, left), operand_text(node, right)
     times = node.op == "multiply"
     first = "scale missing" if _is_scalar(left) else "factor missing"
     second = "scale missing" if _is_scalar(right) else "factor missing"
-    yield Variant(first, said_left, lambda own, of: of(right) if times else 1.0 / of(right))
-    yield Variant(second, ("" if times else "1/") + said_right, lambda own, of: of(left))
+    yield Variant(first, left_text, lambda own, of: of(right) if times else 1.0 / of(right))
+    yield Variant(second, ("" if times else "1/") + right_text, lambda own, of: of(left))
     if times and not _is_scalar(right):
         return
     yield Variant(
         "scale inverted",
-        ("" if times else "1/") + said_right,
+        ("" if times else "1/") + right_text,
         lambda own, of: of(left) / of(right) if times else of(left) * of(right),
     )
 
@@ -255,7 +255,7 @@ def _stale(program: Program, node: Node) -> Iterator[Variant]:
         for name, other in sorted(known.items()):
             alike = is_floats(other.value) and np.shape(other.value) == np.shape(operand.value)
             if alike and other is not operand and name != operand.name:
-                part = f"{symbol(name)} for {operand_words(node, operand)}"
+                part = f"{symbol(name)} for {operand_text(node, operand)}"
                 yield Variant("stale variable", part, with_operand(node, operand, other))
 
 
@@ -277,7 +277,7 @@ def _swapped(program: Program) -> Iterator[Edit]:
     nodes = [(i, each) for i, each in enumerate(program.result) if isinstance(each, Node)]
     for (i, one), (j, other) in combinations(nodes, 2):
         if np.shape(one.value) == np.shape(other.value):
-            part = f"{words(one)} and {words(other)}"
+            part = f"{text(one)} and {text(other)}"
             yield Edit("gradients swapped", part, one.line, {}, (i, j), ("swapped", i, j))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from handgrad.program.edits import Edit, Variant, by_site, is_floats, merged, recomputed
 from handgrad.program.nodes import Node, Program
 from handgrad.program.running import Change
-from handgrad.program.words import SHAPING, definition, words
+from handgrad.program.text import SHAPING, definition, text
 
 #: Operations that a factor passes through.
 _SCALES: Final = frozenset({"multiply", "negative"})
@@ -59,11 +59,11 @@ def _behind(node: Node, known: list[Node]) -> Iterator[Variant]:
     for axis in range(np.ndim(node.value)):
         yield from _without_mean(node, axis)
     if np.ndim(node.value) >= 2:
-        yield Variant("transpose inserted", words(node), lambda own, of: own.mT)
+        yield Variant("transpose inserted", text(node), lambda own, of: own.mT)
 
 
 def _with_array(node: Node, other: Node) -> Iterator[Variant]:
-    name = words(other)
+    name = text(other)
     yield Variant("factor inserted", name, lambda own, of: own * of(other))
     if not is_floats(other.value):
         return
@@ -100,7 +100,7 @@ def _without_mean(node: Node, axis: int) -> Iterator[Variant]:
     if node.op == "multiply":
         for p, d in (node.args, node.args[::-1]):
             yield Variant(
-                "term inserted", f"−{words(p)} sum({definition(node)})", _softmax(p, d, axis)
+                "term inserted", f"−{text(p)} sum({definition(node)})", _softmax(p, d, axis)
             )
 
 

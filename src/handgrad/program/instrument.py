@@ -1,4 +1,4 @@
-"""A function's source with a recorder told of every operation, compiled again.
+"""A function's source with every operation going to a recorder, compiled again.
 
 Python itself runs the result: branches, loops, unpacking, comprehensions, closures and methods mean
 what they mean anyway. Every operator, call, subscript and attribute goes through a method of
@@ -52,7 +52,7 @@ def is_instrumented(function: FunctionType) -> bool:
 
 
 def instrumented(function: FunctionType, recorder: Any) -> FunctionType:
-    """The function with its operations told to the recorder.
+    """The function with its operations recorded.
 
     Raises ProgramError where its source is not to be had, or is that of a generator or a lambda.
     """
@@ -86,9 +86,9 @@ def _compiled(code: CodeType, name: str) -> tuple[CodeType, tuple[Site, ...]]:
     if not isinstance(definition, ast.FunctionDef):
         raise ProgramError(f"{name} is no function written with def; allowed: one that is")
     _, _, owner = name.removesuffix(f".{code.co_name}").rpartition(".")
-    told = _Instrumenter(source, max(first, 1) - 1, owner)
+    instrumenter = _Instrumenter(source, max(first, 1) - 1, owner)
     definition.decorator_list = []
-    definition.body = told.block(definition.body)
+    definition.body = instrumenter.block(definition.body)
     arguments = definition.args
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
     arguments.kw_defaults = [each and ast.Constant(None) for each in arguments.kw_defaults]
@@ -106,7 +106,7 @@ def _compiled(code: CodeType, name: str) -> tuple[CodeType, tuple[Site, ...]]:
     module = ast.Module([factory], [])
     ast.fix_missing_locations(module)
     whole = compile(module, code.co_filename, "exec")
-    return _inner(_inner(whole, "factory"), definition.name), tuple(told.sites)
+    return _inner(_inner(whole, "factory"), definition.name), tuple(instrumenter.sites)
 
 
 def _inner(code: CodeType, name: str) -> CodeType:
@@ -139,7 +139,7 @@ class _Instrumenter(ast.NodeTransformer):
         number = ast.Constant(len(self.sites) - 1)
         return ast.Subscript(ast.Name(_SITES, ast.Load()), number, ast.Load())
 
-    def tell(
+    def record(
         self, method: str, *args: ast.expr, keywords: list[ast.keyword] | None = None
     ) -> ast.Call:
         recorder = ast.Name(_RECORDER, ast.Load())
@@ -147,7 +147,7 @@ class _Instrumenter(ast.NodeTransformer):
 
     def operate(self, node: Any, operator: ast.AST, *operands: ast.expr) -> ast.expr:
         name = ast.Constant(_OPERATORS[type(operator)])
-        return self.tell("operate", self.site(node), name, *operands)
+        return self.record("operate", self.site(node), name, *operands)
 
     def temporary(self) -> str:
         self._temporaries += 1
@@ -181,7 +181,7 @@ class _Instrumenter(ast.NodeTransformer):
         return ast.match_case(node.pattern, guard, self.block(node.body))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        test = self.tell("test", self.site(node.test), self.visit(node.test))
+        test = self.record("test", self.site(node.test), self.visit(node.test))
         return ast.IfExp(test, self.visit(node.body), self.visit(node.orelse))
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -193,34 +193,34 @@ class _Instrumenter(ast.NodeTransformer):
         site = self.site(node)
         if isinstance(node.func, ast.Attribute):
             owner, name = self.visit(node.func.value), self.attribute_name(node.func.attr)
-            return self.tell("method", site, owner, ast.Constant(name), *args, keywords=keywords)
-        return self.tell("call", site, self.visit(node.func), *args, keywords=keywords)
+            return self.record("method", site, owner, ast.Constant(name), *args, keywords=keywords)
+        return self.record("call", site, self.visit(node.func), *args, keywords=keywords)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         name = self.attribute_name(node.attr)
         if not isinstance(node.ctx, ast.Load):
             return ast.Attribute(self.visit(node.value), name, node.ctx)
-        return self.tell("attribute", self.site(node), self.visit(node.value), ast.Constant(name))
+        return self.record("attribute", self.site(node), self.visit(node.value), ast.Constant(name))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             self.generic_visit(node)
             return node
-        return self.tell("item", self.site(node), self.visit(node.value), self.visit(node.slice))
+        return self.record("item", self.site(node), self.visit(node.value), self.visit(node.slice))
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
         parts = (node.lower, node.upper, node.step)
-        return self.tell(
+        return self.record(
             "slice", *(ast.Constant(None) if each is None else self.visit(each) for each in parts)
         )
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         name = ast.Constant(node.target.id)
-        value = self.tell("named", self.site(node), name, self.visit(node.value))
+        value = self.record("named", self.site(node), name, self.visit(node.value))
         return ast.NamedExpr(node.target, value)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        iterable = self.tell("loop", self.site(node.iter), self.visit(node.iter))
+        iterable = self.record("loop", self.site(node.iter), self.visit(node.iter))
         tests = [self.visit(each) for each in node.ifs]
         return ast.comprehension(node.target, iterable, tests, node.is_async)
 
@@ -243,9 +243,9 @@ class _Instrumenter(ast.NodeTransformer):
         ]
         if not names:
             return []
-        words = ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+        labels = ast.Tuple([ast.Constant(name) for name in names], ast.Load())
         values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
-        return [ast.Expr(self.tell("bind", self.site(node), words, values))]
+        return [ast.Expr(self.record("bind", self.site(node), labels, values))]
 
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         value = self.visit(node.value)
@@ -273,7 +273,7 @@ class _Instrumenter(ast.NodeTransformer):
 
     def store(self, node: Any, target: ast.Subscript, value: ast.expr) -> ast.stmt:
         array, index = self.visit(target.value), self.visit(target.slice)
-        return ast.Expr(self.tell("store", self.site(node), array, index, value))
+        return ast.Expr(self.record("store", self.site(node), array, index, value))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
@@ -286,7 +286,7 @@ class _Instrumenter(ast.NodeTransformer):
         value = self.visit(node.value)
 
         def changed(old: ast.expr) -> ast.expr:
-            return self.tell("augment", self.site(node), operator, old, value)
+            return self.record("augment", self.site(node), operator, old, value)
 
         if isinstance(node.target, ast.Name):
             assign = ast.Assign([node.target], changed(ast.Name(node.target.id, ast.Load())))
@@ -299,31 +299,31 @@ class _Instrumenter(ast.NodeTransformer):
         here = ast.Name(owner, ast.Load())
         if isinstance(node.target, ast.Attribute):
             name = self.attribute_name(node.target.attr)
-            old = self.tell("attribute", self.site(node), here, ast.Constant(name))
+            old = self.record("attribute", self.site(node), here, ast.Constant(name))
             target = ast.Attribute(here, name, ast.Store())
             return [*found, ast.Assign([target], changed(old))]
         index = self.temporary()
         found.append(ast.Assign([ast.Name(index, ast.Store())], self.visit(node.target.slice)))
         where = ast.Name(index, ast.Load())
-        old = self.tell("item", self.site(node), here, where)
-        done = self.tell("store", self.site(node), here, where, changed(old))
+        old = self.record("item", self.site(node), here, where)
+        done = self.record("store", self.site(node), here, where, changed(old))
         return [*found, ast.Expr(done)]
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         stores: list[ast.stmt] = []
         target = self.target(node.target, stores)
-        iterable = self.tell("loop", self.site(node.iter), self.visit(node.iter))
+        iterable = self.record("loop", self.site(node.iter), self.visit(node.iter))
         body = [*stores, *self.bind(node.iter, [target]), *self.block(node.body)]  # type: ignore[arg-type]
         orelse = self.block(node.orelse) if node.orelse else []
         return [ast.For(target, iterable, body, orelse)]
 
     def visit_While(self, node: ast.While) -> ast.stmt:
-        test = self.tell("test", self.site(node.test), self.visit(node.test))
+        test = self.record("test", self.site(node.test), self.visit(node.test))
         orelse = self.block(node.orelse) if node.orelse else []
         return ast.While(test, self.block(node.body), orelse)
 
     def visit_If(self, node: ast.If) -> ast.stmt:
-        test = self.tell("test", self.site(node.test), self.visit(node.test))
+        test = self.record("test", self.site(node.test), self.visit(node.test))
         orelse = self.block(node.orelse) if node.orelse else []
         return ast.If(test, self.block(node.body), orelse)
 

@@ -1,4 +1,4 @@
-"""The run of an instrumented function, kept as nodes as it is told of.
+"""The run of an instrumented function, kept as nodes.
 
 Arrays stay the arrays they are: a node belongs to an object, by its identity. An array that is
 written to has a new node from then on, as have the views of its memory.

@@ -14,7 +14,7 @@ import numpy as np
 from handgrad.program.edits import is_floats
 from handgrad.program.nodes import Node
 from handgrad.program.running import Execution
-from handgrad.program.words import SHAPING, words
+from handgrad.program.text import SHAPING, text
 
 #: Operations that are linear in their first operand.
 _LINEAR: Final = SHAPING | {
@@ -64,7 +64,7 @@ def _terms(node: Any, depth: int, *, opened: bool = True) -> Iterator[Term]:
 
 
 def _whole(node: Any) -> Term:
-    return Term(words(node), lambda of: of(node))
+    return Term(text(node), lambda of: of(node))
 
 
 def _summand(node: Node, sign: int, term: Term) -> Term:
@@ -86,8 +86,8 @@ def _of_factors(node: Node, count: int, depth: int) -> Iterator[Term]:
         yield _whole(node)
         return
     for chosen in product(*several):
-        said = [one.label for one, among in zip(chosen, several, strict=True) if len(among) > 1]
-        yield Term(" ".join(said), _product(node, chosen))
+        labels = [one.label for one, among in zip(chosen, several, strict=True) if len(among) > 1]
+        yield Term(" ".join(labels), _product(node, chosen))
 
 
 def _product(node: Node, factors: tuple[Term, ...]) -> Callable[[Of], Any]:

@@ -96,7 +96,7 @@ def build(recipe: Recipe, task: Task) -> Built:
 
 
 def completed(recipe: Recipe, task: Task) -> Recipe:
-    """The recipe with what its data told, so that a run is rebuilt without reading the data."""
+    """The recipe with the values found in its data, so that rebuilding a run reads no data."""
     return recipe.changed("data", **task.found)
 
 

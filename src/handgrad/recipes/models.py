@@ -24,7 +24,7 @@ Settings = dict[str, Any]
 
 
 def build(recipe: Recipe, rng: np.random.Generator) -> Layer:
-    """The model of a recipe that has been completed with what its data told.
+    """The model of a recipe that has been completed with the values found in its data.
 
     Raises RecipeError where a setting does not fit.
     """

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import told
+from handgrad.data.files import shortened
 from handgrad.errors import RunError
 from handgrad.layers.base import Layer
 from handgrad.training.files import (
@@ -100,7 +100,7 @@ def load_arrays(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     except OSError as error:
         raise RunError(f"{path} cannot be read: {reason(error)}") from None
     except (SafetensorError, KeyError, ValueError) as error:
-        raise RunError(f"{path}: not a readable safetensors file ({told(error)})") from None
+        raise RunError(f"{path}: not a readable safetensors file ({shortened(error)})") from None
     written, found = read_checksum(content, _MARKER, end)
     if written != found:
         raise changed(path, written, found)

@@ -66,7 +66,7 @@ _LAST_LINE: Final = "# The run {run} wrote this file; sha256 {sha256}\n"
 _WRITTEN: Final = re.compile(r"# The run ([0-9a-f]{32}) wrote this file; sha256 [0-9a-f]{64}")
 _TOML_MARKER: Final = b"wrote this file; sha256 "
 _JSON_MARKER: Final = b'"sha256": "'
-#: Begins a line of config.toml that tells a change.
+#: Begins a line of config.toml that records a change.
 _CHANGED: Final = "# changed "
 
 _BUSY: Final = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
@@ -154,7 +154,7 @@ class Run:
         self._write_config(text)
 
     def change_config(self, change: str) -> None:
-        """Write `config_text` as config.toml, with a line that tells the change."""
+        """Write `config_text` as config.toml, with a line that records the change."""
         lines = [line for line in self.read_config().splitlines() if line.startswith(_CHANGED)]
         lines.append(_CHANGED + " ".join(change.split()))
         self._write_config(self.config_text.rstrip("\n") + "\n" + "\n".join(lines) + "\n")
@@ -186,8 +186,8 @@ class Run:
         text, newline, last = content.decode(errors="replace").rstrip("\n").rpartition("\n")
         known = _WRITTEN.fullmatch(last)
         if written != found or known is None:
-            told = f"; to change a setting: {self.resume_command} --set KEY=VALUE"
-            raise RunError(f"{changed(self.config, written, found)}{told if written else ''}")
+            advice = f"; to change a setting: {self.resume_command} --set KEY=VALUE"
+            raise RunError(f"{changed(self.config, written, found)}{advice if written else ''}")
         self.id = known[1]
         self.config_checksum = found
         return text + newline

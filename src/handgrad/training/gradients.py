@@ -64,11 +64,11 @@ class StepGradients:
 
         value = float(self._step_on(inputs, targets, judge))
         if not math.isfinite(value):
-            told = f"the loss is {value} at step {trainer.step + 1} (epoch {trainer.epoch + 1})"
+            finding = f"the loss is {value} at step {trainer.step + 1} (epoch {trainer.epoch + 1})"
             if not all(map(is_finite, (*inputs, targets))):
                 raise DataError(
-                    f"training: {told}, because the data of this batch are not finite; allowed: "
+                    f"training: {finding}, because the data of this batch are not finite; allowed: "
                     "data without NaN and infinity"
                 )
-            raise trainer.diverged(f"{told}: {find_cause(trainer.model, inputs)}")
+            raise trainer.diverged(f"{finding}: {find_cause(trainer.model, inputs)}")
         return weight

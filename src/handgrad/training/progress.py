@@ -24,8 +24,8 @@ def _writing() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # a closed file is a ValueError
-        told = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise DisplayError(f"progress cannot be written to standard output: {told}") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DisplayError(f"progress cannot be written to standard output: {reason}") from None
 
 
 class Display(Protocol):
@@ -187,5 +187,5 @@ class Bar(Off):
             self._progress.print(epoch_line(record, self.pace.epochs), highlight=False)
 
     def close(self) -> None:
-        with suppress(OSError, ValueError):  # what could not be shown has been told already
+        with suppress(OSError, ValueError):  # the failure has been reported already
             self._progress.stop()

@@ -71,9 +71,9 @@ def write_results(
     }
     outputs = judged.outputs if judged else None
     own = review.sections(trainer.model) if review is not None else []
-    told = {**finite(summary), "figures": finite(figures)}
+    numbers = {**finite(summary), "figures": finite(figures)}
     with run.reporting(run.report):
-        write_report(run, trainer.model, told, shapes, shown, outputs, own)
+        write_report(run, trainer.model, numbers, shapes, shown, outputs, own)
     return run.save_summary(summary)
 
 

@@ -1,4 +1,4 @@
-"""What is told about a trained model beside its loss and accuracy."""
+"""Reports on a trained model beside its loss and accuracy."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def train(
     `schedule` is step -> learning rate; `review` as in `Trainer.fit`; `prepare` is called with the
     folder before the first step, to put what belongs to the run beside its weights. With `resume`,
     `model`, `optimizer` and the rest are built exactly as the first time (from `read_config(out)`),
-    and what the checkpoint knows replaces what they start with; a finished run only returns its
-    summary. `changes` tells in words the settings that are other ones on purpose (see
+    and the state of the checkpoint replaces their first one; a finished run only returns its
+    summary. `changes` names the settings that differ on purpose (see
     `Trainer.fit`); the run keeps them, `config.text` becomes its config.toml.
 
     Raises RunError for a folder that holds something else, is in use, damaged or not to be written

@@ -436,9 +436,9 @@ class Trainer:
         lr = f"{self.optimizer.lr / 10:g}"
         run = self._run
         way = f"continue from the last checkpoint with: {run.change_command}" if run else ""
-        told = f"; {way.format(lr=lr)}" if way else f", such as lr={lr}"
+        advice = f"; {way.format(lr=lr)}" if way else f", such as lr={lr}"
         return RunError(
-            f"training: {what}; a smaller learning rate or clip_norm usually prevents this{told}"
+            f"training: {what}; a smaller learning rate or clip_norm usually prevents this{advice}"
         )
 
     def _check_gradients(self) -> None:
@@ -523,8 +523,8 @@ class Trainer:
             changes = self._changes(run, state, change or state.config != run.config_checksum)
             self._restore(run, epochs, saved[0], state)
         if change:
-            told = ", ".join(f"{path} = {shown(now)}" for path, (_, now) in changes.items())
-            run.change_config(f"after step {self.step}: {run.changes or told or 'nothing'}")
+            described = ", ".join(f"{path} = {shown(now)}" for path, (_, now) in changes.items())
+            run.change_config(f"after step {self.step}: {run.changes or described or 'nothing'}")
         if changes:
             run.log({"kind": "change", "step": self.step, "changes": changes})
         if saved is None or change or changes:

@@ -31,8 +31,8 @@ def gpt(looked_at: TextReview, blocks: int = 3) -> GPT:
 
 @pytest.mark.parametrize("unit", ["characters", "bytes"])
 def test_samples_begin_with_a_prompt(tmp_path: Path, unit: str) -> None:
-    told = review(tmp_path, WORDS * 6, unit)
-    samples, _ = told.sections(gpt(told))
+    found = review(tmp_path, WORDS * 6, unit)
+    samples, _ = found.sections(gpt(found))
     check_html(samples.body)
     prompts = re.findall(r'<pre class="sample"><b>(.*?)</b>', samples.body, re.S)
     assert len(prompts) == 3
@@ -44,9 +44,9 @@ def test_samples_begin_with_a_prompt(tmp_path: Path, unit: str) -> None:
 
 
 def test_every_head_of_the_first_and_last_block(tmp_path: Path) -> None:
-    told = review(tmp_path, WORDS * 6)
-    model = gpt(told)
-    _, looked = told.sections(model)
+    found = review(tmp_path, WORDS * 6)
+    model = gpt(found)
+    _, looked = found.sections(model)
     check_html(looked.body)
     captions = re.findall("<figcaption>(.*?)</figcaption>", looked.body)
     assert captions == [f"block {block}, head {head}" for block in (1, 3) for head in (1, 2)]
@@ -54,17 +54,17 @@ def test_every_head_of_the_first_and_last_block(tmp_path: Path) -> None:
         assert shown.shape == (8, 8)
         assert not np.triu(shown, 1).any()
         assert shown[0, 0] == 1
-    assert len(re.findall("<figcaption>", told.sections(gpt(told, 1))[1].body)) == 2
+    assert len(re.findall("<figcaption>", found.sections(gpt(found, 1))[1].body)) == 2
 
 
 @pytest.mark.parametrize("text", ["a" * 40, " \n" * 40, "ab " * 9, "\n" + "b" * 60])
 def test_poor_texts_have_a_passage_too(tmp_path: Path, text: str) -> None:
-    told = review(tmp_path, text)
-    for section in told.sections(gpt(told)):
+    found = review(tmp_path, text)
+    for section in found.sections(gpt(found)):
         check_html(section.body)
 
 
 def test_the_seed_decides(tmp_path: Path) -> None:
-    told = review(tmp_path, WORDS * 6)
-    model = gpt(told)
-    assert told.sections(model) == told.sections(model)
+    found = review(tmp_path, WORDS * 6)
+    model = gpt(found)
+    assert found.sections(model) == found.sections(model)

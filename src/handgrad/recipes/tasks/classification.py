@@ -32,7 +32,7 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
 
 def of(recipe: Recipe, data: Dataset) -> Task:
     """The task with these data."""
-    told = f"{len(data.x_train):,} examples to learn, {len(data.x_test):,} to test"
+    summary = f"{len(data.x_train):,} examples to learn, {len(data.x_test):,} to test"
     found: dict[str, Any] = {"shape": list(data.input_shape), "classes": list(data.classes)}
     if isinstance(data.x_train, Pixels) and data.x_train.maximum != 1:
         found["maximum"] = data.x_train.maximum
@@ -43,7 +43,7 @@ def of(recipe: Recipe, data: Dataset) -> Task:
     review = None
     if recipe.model.type in SEQUENTIAL:
         review = SequencesReview(data.x_test, data.y_test, data.classes, recipe.seed)
-    return Task(data.name, data, len(data.x_train), told, found, review)
+    return Task(data.name, data, len(data.x_train), summary, found, review)
 
 
 def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Dataset:

@@ -29,17 +29,17 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
     given = path if path is not None else values.get("path")
     settings = {key: value for key, value in values.items() if key not in _OWN}
     data = load_pairs(values["name"], given, recipe.seed, **settings)
-    told = (
+    summary = (
         f"{len(data.train):,} pairs to learn, {len(data.validation):,} to judge, "
         f"{len(data.test):,} to test, from {data.source.size} symbols to {data.target.size}"
     )
     if data.left_out:
-        told += f"; {data.left_out:,} were too long"
+        summary += f"; {data.left_out:,} were too long"
     return Task(
         data.name,
         Parts(data.train, data.validation, data.test),
         len(data.train),
-        told,
+        summary,
         {"vocabularies": [data.source.size, data.target.size]},
         PairsReview(data),
         {"source": data.source, "target": data.target},

@@ -13,17 +13,17 @@ from handgrad.training.review import Review
 
 @dataclass(frozen=True)
 class Task:
-    """What a recipe's data becomes.
+    """The data of a recipe, ready to train on.
 
-    data: as `training.train` takes it; examples: how many an epoch has; told: the data in a few
+    data: as `training.train` takes it; examples: how many an epoch has; summary: the data in a few
     words; found: the values of [data] from which the model is built again; tokenizers: those that a
-    run keeps beside its weights, by the stem of their file.
+    run keeps beside its weights, by the name of their file.
     """
 
     name: str
     data: Any
     examples: int
-    told: str
+    summary: str
     found: Mapping[str, Any]
     review: Review | None = None
     tokenizers: Mapping[str, Tokenizer] = field(default_factory=dict)

@@ -25,7 +25,7 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
     text = load_text(given, **settings)
     train = Blocks(text.train, values["block"], values.get("blocks"))
     validation = Blocks(text.validation, values["block"])
-    told = (
+    summary = (
         f"{len(text.train):,} tokens to learn, {len(text.validation):,} to judge, "
         f"{text.tokenizer.size} different"
     )
@@ -33,7 +33,7 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
         text.name,
         Parts(train, validation),
         len(train),
-        told,
+        summary,
         {"vocabulary": text.tokenizer.size},
         TextReview(text, validation, recipe.seed),
         {"tokens": text.tokenizer},

@@ -1,4 +1,4 @@
-"""A node as one line of plain text, as a person would say it: `−x̂ mean(dx̂ x̂)`.
+"""A node as one line of plain text, as formulas are read: `−x̂ mean(dx̂ x̂)`.
 
 For messages. A node with a name is called by it, but for sums and means, which are written out.
 Brackets stand where Python needs them; calls such as `reshape` are left out, because they change no
@@ -53,7 +53,7 @@ def symbol(name: str) -> str:
     return short + hat
 
 
-def words(value: Any) -> str:
+def text(value: Any) -> str:
     """A node by its name, or written out; a setting as it is."""
     return _write(value, _TEST)
 
@@ -64,7 +64,7 @@ def definition(node: Node) -> str:
 
 
 def _write(value: Any, around: int, source: ast.expr | None = None) -> str:
-    """The words, in brackets where the surroundings hold more tightly.
+    """The text, in brackets where the surroundings bind more tightly.
 
     `source` is the expression that the value stands for there.
     """
@@ -81,11 +81,11 @@ def _write(value: Any, around: int, source: ast.expr | None = None) -> str:
     return written if strength >= around else f"({written})"
 
 
-def operand_words(node: Node, operand: Any) -> str:
-    """An operand of the node in words, by the name that the node's source has for it."""
+def operand_text(node: Node, operand: Any) -> str:
+    """The text of an operand, by the name that the node's source has for it."""
     return next(
         (_argument(node, i, _TEST) for i, each in enumerate(node.args) if each is operand),
-        words(operand),
+        text(operand),
     )
 
 
@@ -96,10 +96,10 @@ def _argument(node: Node, number: int, around: int) -> str:
 
 
 @lru_cache(4096)
-def _sources(text: str, is_method: bool) -> tuple[ast.expr, ...]:
+def _sources(line: str, is_method: bool) -> tuple[ast.expr, ...]:
     """The expressions in the source of an operation that its arguments come from, in order."""
     try:
-        statement = ast.parse(text).body[0] if text else None
+        statement = ast.parse(line).body[0] if line else None
     except SyntaxError:  # a part of an expression over several lines
         return ()
     match statement:
@@ -119,7 +119,7 @@ def _sources(text: str, is_method: bool) -> tuple[ast.expr, ...]:
 
 
 def _parts(node: Node) -> tuple[str, int]:
-    """The words, and how tightly they hold together."""
+    """The text of a node, and its strength: how tightly it binds."""
     args = node.args
     if node.op in _INFIX and len(args) == 2:
         sign, strength = _INFIX[node.op]
@@ -140,7 +140,7 @@ def _parts(node: Node) -> tuple[str, int]:
         case "getitem":
             return f"{_argument(node, 0, _ATOM)}[{_index_text(node)}]", _ATOM
         case "store":
-            array, value = _write(args[0], _ATOM), words(args[2])
+            array, value = _write(args[0], _ATOM), text(args[2])
             return f"{array} with [{_index(args[1])}] = {value}", _TEST
         case "bitwise_invert":
             return "~" + _argument(node, 0, _UNARY), _UNARY
@@ -159,12 +159,12 @@ def _parts(node: Node) -> tuple[str, int]:
 
 def _index_text(node: Node) -> str:
     """The index as it stands in the source, with the variables of loops; else its values."""
-    text = node.site.text if node.site is not None else ""
-    if not text.endswith("]"):
+    line = node.site.text if node.site is not None else ""
+    if not line.endswith("]"):
         return _index(node.args[1])
-    subscript = ast.parse(text, mode="eval").body
+    subscript = ast.parse(line, mode="eval").body
     assert isinstance(subscript, ast.Subscript)
-    written = ast.get_source_segment(text, subscript.slice) or ""
+    written = ast.get_source_segment(line, subscript.slice) or ""
     return written.replace("-", "−")
 
 
@@ -172,12 +172,12 @@ def _index(index: Any) -> str:
     if isinstance(index, tuple):
         return ", ".join(map(_index, index))
     if isinstance(index, slice):
-        first, last = ("" if each is None else words(each) for each in (index.start, index.stop))
-        return f"{first}:{last}" + ("" if index.step is None else f":{words(index.step)}")
-    return "..." if index is ... else words(index)
+        first, last = ("" if each is None else text(each) for each in (index.start, index.stop))
+        return f"{first}:{last}" + ("" if index.step is None else f":{text(index.step)}")
+    return "..." if index is ... else text(index)
 
 
 def _setting(value: Any) -> str:
     if isinstance(value, tuple | list):
-        return f"({', '.join(map(words, value))})"
+        return f"({', '.join(map(text, value))})"
     return str(value).replace("-", "−")
