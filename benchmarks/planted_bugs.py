@@ -32,11 +32,11 @@ from handgrad.checking.trial import leaves, like_nested, random_like
 from handgrad.dispatch import engine
 from handgrad.ops import OPS
 from handgrad.ops.samples import (
-    Sample,
+    SampleInput,
     forward_arguments,
     gradient_names,
-    random_sample,
-    samples,
+    random_sample_input,
+    sample_inputs,
 )
 from handgrad.program import trace
 from handgrad.program.edits import Edit, edits
@@ -76,14 +76,14 @@ class Bench:
         self.op = op
         self.module = import_module(f"handgrad.ops.{op}")
         rng = np.random.default_rng(SEED)
-        self.samples = samples(op, rng)
-        drawn = [random_sample(op, rng) for _ in range(RANDOM)]
+        self.samples = sample_inputs(op, rng)
+        drawn = [random_sample_input(op, rng) for _ in range(RANDOM)]
         self.points = [
             point for sample in (*self.samples, *drawn) for point in self.points_of(sample, rng)
         ]
         self._results: dict[Any, tuple[Any, ...]] = {}
 
-    def points_of(self, sample: Sample, rng: np.random.Generator) -> Iterator[Point]:
+    def points_of(self, sample: SampleInput, rng: np.random.Generator) -> Iterator[Point]:
         for _ in range(2):
             args, kwargs = forward_arguments(self.op, sample)
             with engine("reference"):
@@ -245,7 +245,7 @@ def false_alarms(cases: int) -> list[str]:
     found = []
     for number in range(cases):
         op = OPS[number % len(OPS)]
-        sample = random_sample(op, rng)
+        sample = random_sample_input(op, rng)
         module = import_module(f"handgrad.ops.{op}")
         keyword = {n: a for n, a in sample.arrays.items() if _keyword_only(module, n)}
         names = list(inspect.signature(module.forward).parameters)

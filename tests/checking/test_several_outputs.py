@@ -11,7 +11,7 @@ import pytest
 import handgrad as hg
 from handgrad.checking.trial import random_like
 from handgrad.layers import Layer
-from handgrad.ops.samples import forward_arguments, samples
+from handgrad.ops.samples import forward_arguments, sample_inputs
 from handgrad.program import trace
 from handgrad.program.edits import edits
 from handgrad.program.planting import Planted
@@ -23,7 +23,7 @@ def planted(op: str, situation: str, kind: str, part: str) -> Callable[..., Any]
     """The op's backward with one edit, found in the run of its first sample of this situation."""
     module = getattr(hg.ops, op)
     rng = np.random.default_rng(0)
-    sample = next(each for each in samples(op, rng) if each.situation == situation)
+    sample = next(each for each in sample_inputs(op, rng) if each.situation == situation)
     args, kwargs = forward_arguments(op, sample)
     y, cache = module.forward.reference(*args, **kwargs)
     program = trace(module.backward, random_like(y, rng), cache)

@@ -21,7 +21,7 @@ from tests.derivation.formulas import indices, letters
 ALWAYS = {"partial", "L", "pi", "infinity", "if", "otherwise"}
 
 
-def subject_of(op: str, sample: samples.Sample, dy: np.ndarray) -> Subject:
+def subject_of(op: str, sample: samples.SampleInput, dy: np.ndarray) -> Subject:
     module = getattr(ops, op)
     options = {
         name: np.random.default_rng(value.number) if isinstance(value, samples.Seed) else value
@@ -38,7 +38,7 @@ def small(op: str) -> Subject:
 def every_sample(op: str) -> list[Subject]:
     rng = np.random.default_rng(0)
     found = []
-    for sample in samples.samples(op, rng):
+    for sample in samples.sample_inputs(op, rng):
         args, kwargs = samples.forward_arguments(op, sample)
         y, _ = getattr(ops, op).forward.reference(*args, **kwargs)
         found.append(subject_of(op, sample, random_like(y, rng)))
@@ -158,7 +158,7 @@ def test_matrices_are_capitals():
 def test_a_derivative_that_is_no_gradient_is_primed():
     sample = next(
         each
-        for each in samples.samples("gelu", np.random.default_rng(0))
+        for each in samples.sample_inputs("gelu", np.random.default_rng(0))
         if each.options.get("approximate") == "tanh"
     )
     derivation = derive(subject_of("gelu", sample, np.ones_like(sample.arrays["x"])))

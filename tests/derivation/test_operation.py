@@ -29,7 +29,7 @@ from handgrad.derivation.formulas.numbers import matrix
 from handgrad.derivation.measured import Measured, measure
 from handgrad.derivation.notes import notes
 from handgrad.derivation.written import with_numbers
-from handgrad.ops import OPS, attention, lstm, samples
+from handgrad.ops import OPS, attention, lstm
 from tests.derivation.formulas import contains, parts
 from tests.tolerances import assert_close
 
@@ -196,7 +196,7 @@ def test_every_gradient_is_within_its_bound(op):
         return measured
 
     notes(op, measure=remember)
-    usual, *_ = samples.samples(op, np.random.default_rng(0))
+    usual, *_ = samples.sample_inputs(op, np.random.default_rng(0))
     expected = set(samples.gradient_names(op)) & set(usual.arrays)
     assert {each.gradient for each in measured} == expected
     for each in measured:

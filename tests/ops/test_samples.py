@@ -18,12 +18,12 @@ from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
 from handgrad.ops.samples import (
     SITUATIONS,
-    Sample,
+    SampleInput,
     Seed,
     forward_arguments,
     gradient_names,
-    random_sample,
-    samples,
+    random_sample_input,
+    sample_inputs,
     small_cotangent,
     small_example,
 )
@@ -42,12 +42,12 @@ def generator(op: str) -> np.random.Generator:
     return np.random.default_rng(crc32(op.encode()))
 
 
-def table_and_random(op: str) -> list[Sample]:
+def table_and_random(op: str) -> list[SampleInput]:
     rng = generator(op)
-    return samples(op, rng) + [random_sample(op, rng) for _ in range(RANDOM_SAMPLES)]
+    return sample_inputs(op, rng) + [random_sample_input(op, rng) for _ in range(RANDOM_SAMPLES)]
 
 
-def forward(op: str, sample: Sample) -> tuple[Any, Any]:
+def forward(op: str, sample: SampleInput) -> tuple[Any, Any]:
     args, kwargs = forward_arguments(op, sample)
     return getattr(handgrad.ops, op).forward(*args, **kwargs)
 
@@ -62,7 +62,7 @@ def backward(op: str, dy: Any, cache: Any) -> dict[str, Any]:
 def settings(op: str, name: str, parameter: inspect.Parameter) -> set[str]:
     """What the samples give for one parameter of forward: values, or whether an array is there."""
     found = set()
-    for sample in samples(op, generator(op)):
+    for sample in sample_inputs(op, generator(op)):
         value = "an array" if name in sample.arrays else sample.options.get(name, parameter.default)
         found.add(repr(value))
     return found
@@ -77,7 +77,7 @@ def test_gradients_are_inputs_in_the_order_of_forward(op: str) -> None:
 
 @each_op
 def test_samples_are_several_and_cover_the_situations(op: str) -> None:
-    found = samples(op, generator(op))
+    found = sample_inputs(op, generator(op))
     assert len(found) >= 4
     assert len({sample.label for sample in found}) == len(found)
     assert (found[0].label, found[0].situation, found[0].smooth) == ("usual", "usual", True)
@@ -88,7 +88,7 @@ def test_samples_are_several_and_cover_the_situations(op: str) -> None:
 @each_op
 def test_every_setting_is_varied(op: str) -> None:
     parameters = inspect.signature(getattr(handgrad.ops, op).forward).parameters
-    required = samples(op, generator(op))[0].arrays
+    required = sample_inputs(op, generator(op))[0].arrays
     for name, parameter in parameters.items():
         if name not in required or parameter.default is None:
             assert len(settings(op, name, parameter)) >= 2, f"{op}: no sample varies {name}"
@@ -112,7 +112,7 @@ def test_every_choice_is_made(op: str) -> None:
 @each_op
 def test_arrays_are_small_and_in_the_order_of_forward(op: str) -> None:
     parameters = list(inspect.signature(getattr(handgrad.ops, op).forward).parameters)
-    for sample in samples(op, generator(op)):
+    for sample in sample_inputs(op, generator(op)):
         names = list(sample.arrays)
         assert names == [name for name in parameters if name in sample.arrays], sample.label
         for name, array in sample.arrays.items():
@@ -143,7 +143,7 @@ def test_results_are_finite(op: str, dtype: Any) -> None:
                 assert gradient is None, sample
 
 
-def moved(sample: Sample, distance: float, directions: dict[str, np.ndarray]) -> Sample:
+def moved(sample: SampleInput, distance: float, directions: dict[str, np.ndarray]) -> SampleInput:
     arrays = dict(sample.arrays)
     for name, direction in directions.items():
         arrays[name] = np.asarray(arrays[name] + distance * direction)
@@ -211,7 +211,7 @@ def test_small_example_is_nobody_elses() -> None:
 
 
 def test_a_seed_is_a_new_generator_at_every_forward() -> None:
-    sample = samples("dropout", generator("dropout"))[0]
+    sample = sample_inputs("dropout", generator("dropout"))[0]
     assert isinstance(sample.options["rng"], Seed)
     first, _ = forward("dropout", sample)
     again, _ = forward("dropout", sample)
@@ -219,7 +219,7 @@ def test_a_seed_is_a_new_generator_at_every_forward() -> None:
 
 
 def test_dropout_drops_some_and_keeps_some() -> None:
-    for sample in (samples("dropout", generator("dropout"))[0], small_example("dropout")):
+    for sample in (sample_inputs("dropout", generator("dropout"))[0], small_example("dropout")):
         y, _ = forward("dropout", sample)
         assert np.any(y == 0)
         assert np.any(y != 0)
@@ -229,4 +229,4 @@ def test_an_unknown_op_is_named() -> None:
     with pytest.raises(
         ArgumentError, match="samples: op is 'layernorm'; allowed: additive_attention, "
     ):
-        samples("layernorm", np.random.default_rng(0))
+        sample_inputs("layernorm", np.random.default_rng(0))

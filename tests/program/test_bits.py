@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from handgrad.ops import OPS
-from handgrad.ops.samples import forward_arguments, samples
+from handgrad.ops.samples import forward_arguments, sample_inputs
 from handgrad.program import Node, Program, mapped, rerun, trace
 
 
@@ -36,7 +36,7 @@ def check(program: Program, expected: Any) -> None:
 def test_programs_of_ops(op: str) -> None:
     module = import_module(f"handgrad.ops.{op}")
     rng = np.random.default_rng(0)
-    for sample in samples(op, rng):
+    for sample in sample_inputs(op, rng):
         args, kwargs = forward_arguments(op, sample)
         y, cache = module.forward.reference(*args, **kwargs)
         args, kwargs = forward_arguments(op, sample)

@@ -9,7 +9,7 @@ import pytest
 
 from handgrad.checking.trial import random_like
 from handgrad.ops import OPS, batch_norm, layer_norm
-from handgrad.ops.samples import forward_arguments, samples
+from handgrad.ops.samples import forward_arguments, sample_inputs
 from handgrad.program import Execution, Node, Program, trace
 from handgrad.program.terms import additive_terms
 from tests.tolerances import assert_close
@@ -55,7 +55,7 @@ def test_terms_of_another_depth_add_up_too() -> None:
 @pytest.mark.parametrize("op", OPS)
 def test_terms_of_every_gradient_add_up(op: str) -> None:
     module = import_module(f"handgrad.ops.{op}")
-    for sample in samples(op, RNG):
+    for sample in sample_inputs(op, RNG):
         if sample.situation not in ("usual", "option"):
             continue  # large terms that cancel
         args, kwargs = forward_arguments(op, sample)

@@ -11,7 +11,7 @@ import numpy as np
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
-from handgrad.checking.situations import Setup
+from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.stepwise import explained, stepwise
 from handgrad.checking.subject import Subject
 from handgrad.checking.trial import Run, close, like_nested, numeric_gradient, run, size_of

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking import situations
+from handgrad.checking import sample_inputs
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
 from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, precision_faults
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
-from handgrad.checking.situations import Setup
+from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.stability import (
     Findings,
     other_cotangents,
@@ -71,7 +71,7 @@ class Checker:
     def report(self, setups: list[Setup]) -> CheckReport:
         usual, *others = setups
         if module := self.subject.meet(usual):
-            others = situations.of_op(module, self.rng)
+            others = sample_inputs.of_op(module, self.rng)
         functions, arrays = self.subject.functions(usual)
         if not functions.gradients:
             raise ArgumentError(
@@ -88,7 +88,7 @@ class Checker:
             if isinstance(self.subject.target, Layer) and self.faults:
                 self.faults = self.localised(usual) or self.faults
             if self.subject.op is None:
-                others = list(situations.of_arrays(functions, arrays, usual, self.rng))
+                others = list(sample_inputs.of_arrays(functions, arrays, usual, self.rng))
             for setup in others:
                 self.another(setup)
         return CheckReport(
@@ -370,7 +370,7 @@ class Checker:
                 return True
             several = len(arrays[setup.rows[0]]) > 1
             whole = arrays if several else self.usual_arrays
-            return situations.keeps_rows(functions, whole, setup.rows, self.rng)
+            return sample_inputs.keeps_rows(functions, whole, setup.rows, self.rng)
         if self.subject.is_meant_as_op:
             return True
         y, _ = self.subject.op.forward(setup)

@@ -12,10 +12,10 @@ from zlib import crc32
 import numpy as np
 
 from handgrad import interop
-from handgrad.checking import situations
+from handgrad.checking import sample_inputs
 from handgrad.checking.checker import Checker
 from handgrad.checking.report import CheckReport
-from handgrad.checking.situations import Setup
+from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import Subject
 from handgrad.checking.targets import check_options, is_op, is_op_name, op_module
 from handgrad.checking.trial import raised
@@ -88,7 +88,7 @@ def _setups(
     rng: np.random.Generator,
 ) -> list[Setup]:
     """The inputs to try, the user's own first."""
-    known = [] if op is None else situations.of_op(op, rng)
+    known = [] if op is None else sample_inputs.of_op(op, rng)
     if not inputs:
         if not known:
             raise ArgumentError(

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from handgrad.checking import situations
+from handgrad.checking import sample_inputs
 from handgrad.checking.report import Fault, TrialRow
 from handgrad.checking.trial import (
     Run,
@@ -51,12 +51,12 @@ def repeated(functions: ForwardBackward, done: Run, names: Sequence[str]) -> Fin
     inputs = {name: np.array(array) for name, array in done.arrays.items()}
     before = {name: array.copy() for name, array in inputs.items()}
     _, cache = forward_on(functions, inputs)
-    changed = situations.written(before, inputs)
+    changed = sample_inputs.written(before, inputs)
     dy = like_nested(done.dy, np.array)
-    kept = situations.kept_arrays(inputs, dy, cache)
+    kept = sample_inputs.kept_arrays(inputs, dy, cache)
     before = {name: array.copy() for name, array in kept.items()}
     gradients = backward(functions, dy, cache)
-    changed += [name for name in situations.written(before, kept) if name not in changed]
+    changed += [name for name in sample_inputs.written(before, kept) if name not in changed]
     first = {name: np.array(gradients[name]) for name in names}
     second = backward(functions, done.dy if changed else dy, cache)
     remarks: list[Fault] = []
@@ -88,7 +88,7 @@ def other_cotangents(functions: ForwardBackward, done: Run, rng: np.random.Gener
     faults: list[Fault] = []
     remarks: list[Fault] = []
     trials: list[TrialRow] = []
-    for situation, dy, values_changed in situations.cotangents(done.y, done.dy):
+    for situation, dy, values_changed in sample_inputs.cotangents(done.y, done.dy):
         values = dy if values_changed else done.dy
         plain = like_nested(values, lambda array: np.array(array, order="C"))
         try:

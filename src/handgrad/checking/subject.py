@@ -11,7 +11,7 @@ import numpy as np
 from handgrad.checking.recognition import recognised
 from handgrad.checking.reference import KnownOp, by_kind
 from handgrad.checking.report import Fault
-from handgrad.checking.situations import Setup
+from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.targets import (
     computes_as,
     forward_backward,

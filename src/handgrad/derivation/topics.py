@@ -18,7 +18,7 @@ from handgrad.derivation.translations import cited, is_translated, translated
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.ops import samples
-from handgrad.ops.samples import Sample
+from handgrad.ops.samples import SampleInput
 from handgrad.trees import read
 
 #: Samples of these kinds take no path of their own.
@@ -49,7 +49,7 @@ class Topic:
 def op_topic(name: str, inputs: Sequence[Any], options: Mapping[str, Any], lang: str) -> Topic:
     """An op, on its own small example unless there are inputs."""
     module = import_module(f"handgrad.ops.{name}")
-    usual, *others = samples.samples(name, np.random.default_rng(0))
+    usual, *others = samples.sample_inputs(name, np.random.default_rng(0))
     if inputs:
         arrays, settings = _given(module.forward, inputs, name), dict(options)
         for key in [key for key, value in options.items() if isinstance(value, np.ndarray)]:
@@ -115,7 +115,7 @@ def _on(name: str, arrays: Mapping[str, Any], options: Mapping[str, Any], dy: An
 
 
 def _variants(
-    name: str, subject: Subject, usual: Sample, others: Sequence[Sample], lang: str
+    name: str, subject: Subject, usual: SampleInput, others: Sequence[SampleInput], lang: str
 ) -> Iterator[tuple[str, Subject]]:
     """Samples on which something else is computed than before, simplest first."""
     seen = [path(subject)]
@@ -134,7 +134,7 @@ def _variants(
             yield ", ".join(words), found
 
 
-def _differences(usual: Sample, other: Sample, lang: str) -> list[str]:
+def _differences(usual: SampleInput, other: SampleInput, lang: str) -> list[str]:
     """What is set or given otherwise, in words of code."""
     words = [
         f"{key}={value!r}"

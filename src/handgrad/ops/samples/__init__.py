@@ -1,4 +1,4 @@
-"""Sample inputs of every op, on which it is checked, shown and tested.
+"""SampleInput inputs of every op, on which it is checked, shown and tested.
 
 `samples/<op name>.py` holds all that is particular to an op; modules that several share begin with
 an underscore.
@@ -15,21 +15,21 @@ import numpy as np
 
 from handgrad.ops import OPS
 from handgrad.ops.arguments import check_choice
-from handgrad.ops.samples._table import SITUATIONS, OpSamples, Row, Sample, Seed, Situation
+from handgrad.ops.samples._table import SITUATIONS, OpSamples, Row, SampleInput, Seed, Situation
 
 __all__ = [
     "SITUATIONS",
     "OpSamples",
     "Row",
-    "Sample",
+    "SampleInput",
     "Seed",
     "Situation",
     "draw",
     "forward_arguments",
     "gradient_names",
     "op_samples",
-    "random_sample",
-    "samples",
+    "random_sample_input",
+    "sample_inputs",
     "small_cotangent",
     "small_example",
 ]
@@ -47,17 +47,17 @@ def gradient_names(op: str) -> tuple[str, ...]:
     return op_samples(op).gradients
 
 
-def samples(op: str, rng: np.random.Generator) -> list[Sample]:
-    """One sample for every situation and setting of the op; the usual one first."""
+def sample_inputs(op: str, rng: np.random.Generator) -> list[SampleInput]:
+    """Inputs for every situation and setting of the op; the usual ones first."""
     return [draw(op, row, rng) for row in op_samples(op).rows]
 
 
-def random_sample(op: str, rng: np.random.Generator) -> Sample:
+def random_sample_input(op: str, rng: np.random.Generator) -> SampleInput:
     """Random sizes, settings and values; finite differences apply."""
     return draw(op, op_samples(op).random(rng), rng)
 
 
-def small_example(op: str) -> Sample:
+def small_example(op: str) -> SampleInput:
     """Fixed whole numbers that fit on a blackboard."""
     return op_samples(op).small.draw(np.random.default_rng(0))
 
@@ -67,7 +67,7 @@ def small_cotangent(op: str) -> Any:
     return op_samples(op).small_cotangent(np.random.default_rng(0))
 
 
-def forward_arguments(op: str, sample: Sample) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def forward_arguments(op: str, sample: SampleInput) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arrays and settings as `forward(*args, **kwargs)` takes them, every seed a new generator."""
     options = {
         name: np.random.default_rng(value.number) if isinstance(value, Seed) else value
@@ -85,7 +85,7 @@ def op_samples(op: str) -> OpSamples:
     return found
 
 
-def draw(op: str, row: Row, rng: np.random.Generator) -> Sample:
+def draw(op: str, row: Row, rng: np.random.Generator) -> SampleInput:
     """The row with arrays, drawn again while a value is too near to the kink of a fused ReLU."""
     sample = row.draw(rng)
     while row.smooth and _near_kink(op, sample):
@@ -93,7 +93,7 @@ def draw(op: str, row: Row, rng: np.random.Generator) -> Sample:
     return sample
 
 
-def _near_kink(op: str, sample: Sample) -> bool:
+def _near_kink(op: str, sample: SampleInput) -> bool:
     """Whether a fused ReLU gets a value so small that a finite difference might cross its kink."""
     if sample.options.get("activation") not in ("relu", "leaky_relu"):
         return False

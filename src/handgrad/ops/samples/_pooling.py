@@ -1,4 +1,4 @@
-"""Sample inputs that pooling share."""
+"""Sample inputs that poolings share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample inputs that what normalizes share."""
+"""Sample inputs that normalizations share."""
 
 from __future__ import annotations
 

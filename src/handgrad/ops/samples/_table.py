@@ -39,8 +39,8 @@ class Seed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Inputs of one op, and what can be asked of it there."""
+class SampleInput:
+    """Inputs and settings of one op, and the checks that hold on them."""
 
     label: str
     situation: Situation
@@ -68,9 +68,9 @@ class Row:
     #: The reason for which annotations of forward do not hold here, if so.
     not_annotated: str = ""
 
-    def draw(self, rng: np.random.Generator) -> Sample:
+    def draw(self, rng: np.random.Generator) -> SampleInput:
         arrays = {name: make(rng) for name, make in self.makers.items()}
-        return Sample(self.label, self.situation, arrays, dict(self.options), self.smooth)
+        return SampleInput(self.label, self.situation, arrays, dict(self.options), self.smooth)
 
 
 def row(

@@ -1,4 +1,4 @@
-"""What hides bugs, and is therefore always tried: inputs of other forms, cotangents of other forms.
+"""Sample inputs and cotangents of other forms, always tried because they bring bugs to light.
 
 A wrong gradient that shows only for one row, for a strided cotangent or in float32 is found here.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from handgrad.checking.trial import leaves, like_nested
 from handgrad.forward_backward import ForwardBackward
-from handgrad.ops.samples import samples
+from handgrad.ops.samples import sample_inputs
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -24,7 +24,7 @@ _ROWS: Final = 8
 
 @dataclass(frozen=True)
 class Setup:
-    """Inputs to try, in the order of forward's arguments, and what can be asked of them."""
+    """Sample inputs, in the order of forward's arguments, and the checks that hold on them."""
 
     situation: str
     label: str
@@ -43,7 +43,7 @@ class Setup:
 
 
 def of_op(op: ModuleType, rng: np.random.Generator) -> list[Setup]:
-    """Every situation and setting of a known op; the usual one first."""
+    """The sample inputs of a known op; the usual ones first."""
     name = op.__name__.rpartition(".")[2]
     return [
         Setup(
@@ -53,28 +53,28 @@ def of_op(op: ModuleType, rng: np.random.Generator) -> list[Setup]:
             each.options,
             each.smooth,
         )
-        for each in samples(name, rng)
+        for each in sample_inputs(name, rng)
     ]
 
 
 def _label(label: str) -> str:
-    """So that the op's own usual sample is not taken for the user's inputs."""
+    """The label, by which the op's own usual inputs are not taken for the user's."""
     return "usual sizes" if label == "usual" else label
 
 
 def of_arrays(
     functions: ForwardBackward, arrays: Arrays, usual: Setup, rng: np.random.Generator
 ) -> Iterator[Setup]:
-    """Situations made from the arrays of an unknown target, by changing its batch.
+    """Sample inputs made from the arrays of an unknown target, by changing its batch.
 
     Rows are taken along the first axis of the first input and of every other input, except
     parameters, that has as many rows; where forward refuses, or `keeps_rows` says that these are no
-    rows, the situation does not apply.
+    rows, these inputs do not apply.
     """
     options = usual.options
 
     def filled(changed: Arrays) -> dict[str, Any]:
-        """The changed arrays among what else goes in."""
+        """The changed arrays among the other arguments."""
         rest = iter(changed.values())
         return {
             key: next(rest) if isinstance(value, np.ndarray) else value
