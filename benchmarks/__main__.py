@@ -36,7 +36,7 @@ from benchmarks.bursts import ContenderError
 from benchmarks.peers import INSTALL, installed, libraries
 from benchmarks.tables import tables
 
-#: What is measured without `--only`; the others take long, or make noise on purpose.
+#: Measurements made without `--only`; the others take long, or make noise on purpose.
 DEFAULT: Final = (*workloads.NAMES, "matmul", "calls", "memory", "footprint", "accuracy")
 SECTIONS: Final = (*DEFAULT, "neighbour", *scaling.SECTIONS)
 

@@ -1,4 +1,4 @@
-"""What the recipes reach: `handgrad train` on real data, test accuracy and seconds of training.
+"""Accuracy of the recipes: `handgrad train` on real data, test accuracy and seconds of training.
 
 `digits` over seeds 0 to 4, each with a split and first weights of its own; the recipes on MNIST
 with seed 0, where HANDGRAD_DATA leads to it.

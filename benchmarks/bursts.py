@@ -103,7 +103,7 @@ class Contender:
         return self._asked(steps) / steps
 
     def judged(self) -> float:
-        """What the job has reached, by its own judgement."""
+        """The result of the job, by its own judgement."""
         return self._asked(0)
 
     def _asked(self, number: int) -> float:
@@ -115,7 +115,7 @@ class Contender:
         return answer
 
     def steps_for(self, seconds: float) -> int:
-        """How many steps make a burst of about this length."""
+        """The number of steps that make a burst of about this length."""
         one = self.seconds(max(1, int(0.1 * seconds / max(self.seconds(1), 1e-6))))
         return max(1, round(seconds / one))
 

@@ -1,4 +1,4 @@
-"""What calling an op costs besides its kernel: checks, the choice of engine, arrays, the cache."""
+"""The cost of calling an op besides its kernel: checks, the choice of engine, arrays, the cache."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _measure(op: str, arguments: tuple[Any, ...], rounds: int, burst: float) -> 
 
 
 def _kernel_alone(call: Callable[[], Any]) -> Callable[[], Any]:
-    """What the call does in native code, with the same arrays and nothing around it."""
+    """The native part of the call alone, with the same arrays and nothing around it."""
     from handgrad.kernels import native
 
     assert native is not None
@@ -63,7 +63,7 @@ def _kernel_alone(call: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _seconds(call: Callable[[], Any], count: int) -> float:
-    """Of one of so many calls."""
+    """The seconds of one of so many calls."""
     began = time.perf_counter()
     for _ in range(count):
         call()

@@ -1,4 +1,4 @@
-"""What a library costs before it computes: seconds of import, bytes on disk, bytes of the wheel."""
+"""The cost of a library before it computes: seconds of import, bytes on disk and of the wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result was measured on, and whether the machine was quiet."""
+"""The machine that a result was measured on, and its load."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def describe(peers: list[str]) -> dict[str, Any]:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -81,7 +81,7 @@ def slug(cpu: str) -> str:
 
 
 def resident_bytes() -> int:
-    """What this process holds in memory now; 0 where the system does not say."""
+    """The bytes that this process holds in memory now; 0 where the system does not say."""
     found = re.search(r"VmRSS:\s+(\d+) kB", _text(Path("/proc/self/status")))
     return int(found[1]) * 1024 if found else 0
 

@@ -29,7 +29,7 @@ TITLES: Final = {
     "jax": "JAX",
     "sklearn": "scikit-learn",
 }
-#: Where a library's files are spread over several distributions, or have another name.
+#: The distributions of a library whose files are spread, or have another name.
 DISTRIBUTIONS: Final = {"jax": ("jax", "jaxlib"), "sklearn": ("scikit-learn",)}
 
 
@@ -47,7 +47,7 @@ def library_version(name: str) -> str:
 
 
 def precision(contender: str) -> str:
-    """What its products are computed in; only those of one precision are compared."""
+    """The precision of its products; only those of one precision are compared."""
     return "bf16" if contender.endswith("-bf16") else "float32"
 
 

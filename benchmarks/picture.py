@@ -24,7 +24,7 @@ _ROW: Final = 28
 
 
 def drawn(result: dict[str, Any]) -> bool:
-    """Whether there is something to draw."""
+    """Return whether there is something to draw."""
     return any(workload["ratios"] for workload in result["sections"].get("steps", {}).values())
 
 

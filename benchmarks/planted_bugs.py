@@ -49,7 +49,7 @@ RANDOM: Final = 10
 
 @dataclass
 class Count:
-    """What happened to the mutants of one op."""
+    """The counts of the mutants of one op."""
 
     mutants: int = 0
     equal: int = 0

@@ -1,4 +1,4 @@
-"""How time and memory grow: GPT with its steps and its width, convolutions, attention, threads.
+"""Growth of time and memory: GPT with its steps and its width, convolutions, attention, threads.
 
 The steps in a batch, or its pixels, stay as many while sequences or images grow, so that only
 what does not grow in proportion shows. Ask for these by name: `--only scaling_gpt`.
@@ -51,7 +51,7 @@ POINTS: Final = {
     ],
 }
 SECTIONS: Final = tuple(POINTS)
-#: Of the rounds that workloads have: sizes that lie side by side say as much as many rounds.
+#: Divides the rounds of other workloads: sizes side by side say as much as many rounds.
 FEWER_ROUNDS: Final = 3
 
 

@@ -18,7 +18,7 @@ from benchmarks.peers import precision
 LEARNING_RATE: Final = 1e-3
 #: Steps before the first burst; their losses show that all contenders compute the same.
 FIRST_STEPS: Final = 5
-#: How far from handgrad's float32 losses those of a contender may lie.
+#: The distance from handgrad's float32 losses that those of a contender may have.
 SAME_LOSS: Final = {"float32": 1e-3, "bf16": 3e-2}
 
 Sizes = Mapping[str, Any]
@@ -55,7 +55,7 @@ def contenders(described: workloads.Workload, peers: Iterable[str]) -> list[str]
 
 
 def multiplies_bf16() -> bool:
-    """Whether this handgrad trains in bf16 on this CPU."""
+    """Return whether this handgrad trains in bf16 on this CPU."""
     import handgrad as hg
     from handgrad import kernels
 

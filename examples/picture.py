@@ -34,7 +34,7 @@ Point = tuple[float, float]
 
 
 def output(script: str, description: str | None) -> Path:
-    """Where a script is to write its picture: beside itself, or where `-o` says."""
+    """The path of a script's picture: beside itself, or where `-o` says."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     beside = Path(script).with_suffix(".svg")
     parser.add_argument("-o", type=Path, default=beside, metavar="FILE.svg", help="the picture")

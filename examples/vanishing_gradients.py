@@ -1,4 +1,4 @@
-"""How far back a gradient reaches: plain recurrence, leaky units, LSTM.
+"""The reach of a gradient back in time: plain recurrence, leaky units, LSTM.
 
 A loss is taken of the state after the last of 100 steps, and its gradient goes back step by step:
 every backward pass of one step turns ∂L/∂h_t into ∂L/∂h_{t−1}. How long that vector still is,

@@ -34,7 +34,7 @@ class Call:
     operands: dict[str, Operand]
     options: dict[str, Any]
     dtype: Any
-    #: Whether values are such that the largest of an array says how far rounding goes.
+    #: True if values are such that the largest of an array says how far rounding goes.
     ordinary: bool = True
     notes: list[str] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""How far a kernel may be from its reference, and what an error must read like.
+"""The distance of a kernel from its reference, and the form of an error.
 
 The reference is run in float64 on the very values the kernel gets. Most results agree to a few
 units in the last place, or to the table's share of the largest value of the array where nothing
@@ -48,7 +48,7 @@ _NOT_FOR_PEOPLE: Final = re.compile(
 
 
 def leaves(nested: Any) -> Iterator[Any]:
-    """What stands in nested tuples, from left to right."""
+    """The leaves of nested tuples, from left to right."""
     if isinstance(nested, tuple):
         for part in nested:
             yield from leaves(part)
@@ -195,7 +195,7 @@ class Judge:
         return near | (got == value) | (np.isnan(got) & np.isnan(value))
 
     def _excepted(self, index: int, got: np.ndarray, exact: np.ndarray) -> Any:
-        """Where one of the exceptions holds that stand above."""
+        """The elements for which one of the exceptions above holds."""
         arithmetic = _ARITHMETICS[self.precision]
         smallest, largest, all_finite = self._extent()
         # A product of two such inputs overflows, where a third may have made it small before.
@@ -218,7 +218,7 @@ class Judge:
         return good
 
     def _as_own(self, index: int, got: np.ndarray) -> Any:
-        """Where the reference in the arrays' own type has the same NaN, infinity, or nearly value.
+        """The elements where the reference in the arrays' own type gives the same or nearly so.
 
         Its rounding is of the same kind, so where extremes are involved both may be as far off.
         """

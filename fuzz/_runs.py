@@ -28,7 +28,7 @@ from tests.data.files import write_cifar_batches, write_idx_set
 _IMAGES: Final = ("training.batch_size=4", "training.epochs=2")
 _TEXTS: Final = ("training.batch_size=8", "training.epochs=2")
 
-#: What makes each recipe small.
+#: Settings that make each recipe small.
 RECIPES: Final[dict[str, tuple[str, ...]]] = {
     "digits": (
         *("training.batch_size=256", "training.epochs=2"),

@@ -269,7 +269,7 @@ def _mistake(program: Program, rng: np.random.Generator) -> tuple[int, int, str]
 
 
 def _changes(right: Any, wrong: Any, arrays: list[np.ndarray], kind: str) -> bool:
-    """Whether a mistake shows in some gradient, beside the point too where that is a kink."""
+    """Return whether a mistake shows in some gradient, at a kink beside the point too."""
     rng = np.random.default_rng(0)
     points = [arrays]
     if kind == "whole":

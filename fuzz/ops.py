@@ -330,7 +330,7 @@ def _backward_again(
 
 
 def _names_fault(error: TypeError) -> bool:
-    """Whether it is Python's own about the names and number of arguments."""
+    """Return whether it is Python's own about the names and number of arguments."""
     text = str(error)
     return (
         any(
@@ -347,7 +347,7 @@ def _names_fault(error: TypeError) -> bool:
 
 
 def _outcome(function: Callable[[], Any]) -> Any:
-    """What a call gives; a HandgradError is a result, and must read like one.
+    """The result of a call; a HandgradError is a result, and must read like one.
 
     So is a MemoryError, where a huge array or setting was given on purpose.
     """

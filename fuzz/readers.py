@@ -40,7 +40,7 @@ from handgrad.recipes import read as read_recipe
 PATIENCE: Final = 60.0
 MEMORY: Final = 512
 
-#: What a reader may take beyond 4 × its files.
+#: Bytes that a reader may take beyond 4 × its files.
 SPARE: Final = 200_000_000
 #: A sentence is no page, though it may hold the path and a part of what was found.
 _LONGEST: Final = 2000
@@ -255,7 +255,7 @@ def _subword_forms() -> dict[str, Form]:
 
 Damage = Callable[[bytes, np.random.Generator], bytes]
 
-#: What is put into text.
+#: Strings that are put into text.
 _WORDS: Final = (
     *(b"\xff", b"\xc3", b"\xf0\x9f", b"\xed\xa0\x80", b"\0", b"\x1b[31m", b"\x7f", b"\\u0000"),
     *(word.encode() for word in ("²", "١", "\ufeff", "\ufffd", "\u2028", "\x85")),
@@ -323,7 +323,7 @@ def _lines(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _inside(content: bytes, rng: np.random.Generator) -> bytes:
-    """What is packed is damaged, and packed again with the right checksums."""
+    """Damage the packed content, and pack it again with the right checksums."""
     damage = _PLAIN[rng.integers(len(_PLAIN))]
     if content[:2] == b"\x1f\x8b":
         return gzip.compress(damage(gzip.decompress(content), rng), 1)
@@ -404,7 +404,7 @@ _PLAIN: Final[tuple[Damage, ...]] = (
     *(_flip, _flip, _truncate, _insert, _delete, _repeat, _extreme, _extreme, _word, _word),
     _lines,
 )
-#: What is no file at all: a pipe, a folder, links to nothing, to themselves and to a device.
+#: Paths that are no regular files: a pipe, a folder, links to nothing, themselves and a device.
 _KINDS: Final = ("pipe", "folder", "dangling", "loop", "zero", "null", "missing")
 
 

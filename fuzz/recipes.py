@@ -124,7 +124,7 @@ def _try_tables(name: str, tables: dict[str, Any]) -> None:
 
 
 def _build(recipe: Recipe) -> None:
-    """What a run makes of a recipe, its data aside."""
+    """The parts that a run builds from a recipe, its data aside."""
     try:
         found = dict(FOUND[task_of(recipe.model.type)])
         if recipe.model.type in ("sequence_classifier", "cls_encoder", "two_layer_net"):
@@ -149,7 +149,7 @@ def _build(recipe: Recipe) -> None:
 
 
 def _is_large(tables: dict[str, Any]) -> bool:
-    """Whether sizes would take more memory than a case may have."""
+    """Return whether sizes would take more memory than a case may have."""
     sizes = [
         value
         for path in _paths(tables)

@@ -80,7 +80,7 @@ _CALLS: Final = (_product, _convolution, _recurrence, _attention, _elementwise)
 
 
 def _fork(call: _Call, expected: bytes) -> str:
-    """What is wrong with a child that makes this call; "" if nothing is."""
+    """The fault of a child that makes this call; "" if there is none."""
     child = os.fork()
     if child == 0:
         status = 1

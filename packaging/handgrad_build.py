@@ -83,7 +83,7 @@ def _build(build: Callable[[str, Settings], str], directory: str, settings: Sett
 
 def last_error(output: str) -> str:
     """The error that ended a build, in one line: a compiler's, a linker's, otherwise CMake's."""
-    # Of a compiler's errors the first: others often follow from it.
+    # The first of a compiler's errors: others often follow from it.
     compiler = r"^(?:.*[/\\])?([^/\\\n]+?: (?:fatal )?error: .*)"
     for pattern in (compiler, r"(undefined reference to .*)"):
         found = re.search(pattern, output, re.MULTILINE)

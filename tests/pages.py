@@ -65,7 +65,7 @@ def write(block: Block, folder: Path) -> None:
 
 
 def run(command: str, folder: Path) -> str:
-    """What a command prints."""
+    """The output of a command."""
     program, *arguments = shlex.split(command)
     programs = {
         "handgrad": ["-P", "-m", "handgrad"],
@@ -92,7 +92,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def shows(output: str, printed: str) -> bool:
-    """Whether a page's output is what was printed, but for rounding errors and widths."""
+    """Return whether a page's output is what was printed, but for rounding errors and widths."""
     pattern = "".join(_pattern(_plain(line)) for line in output.splitlines())
     found = "".join(_plain(line) + "\n" for line in printed.splitlines())
     return re.fullmatch(pattern, found) is not None

@@ -21,7 +21,7 @@ _VALUE = re.compile(r"#[0-9a-f]{6}|-?\d+(?:\.\d+)?")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], str]]:
-    """What each script prints, as lines, and the picture it writes."""
+    """The output of each script, as lines, and the picture that it writes."""
     folder = tmp_path_factory.mktemp("examples")
     environment = os.environ | {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     found = {}

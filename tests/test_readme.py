@@ -1,4 +1,4 @@
-"""What the README and the documents show is what the code does and holds."""
+"""The README and the documents show what the code does and holds."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ def test_every_key_of_a_recipe_is_documented() -> None:
     names = {*keys.SECTIONS, *keys.TRAINING, *types}
     names |= {key for model in keys.MODELS for each in data for key in keys.data_keys(model, each)}
     names |= {key for settings in types.values() for key in settings}
-    # What a run's config.toml keeps of its data, so that the model can be built again.
+    # The part of its data that a run's config.toml keeps to build the model again.
     names -= {"mean", "std", "vocabulary", "vocabularies"}
     assert not {name for name in names if f"`{name}`" not in text}

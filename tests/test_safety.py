@@ -29,7 +29,7 @@ ALLOWED = {
 
 
 def found_in(tree: ast.AST) -> set[str]:
-    """What of the above a module uses."""
+    """The names of the above that a module uses."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -48,7 +48,7 @@ TOLERANCES: Final = {
 }
 
 
-#: Where kernels and references may differ in NaN and infinity, by op, and why; docs/engine.md says
+#: Differences of kernels and references in NaN and infinity, by op, and why; docs/engine.md says
 #: the same. The fuzzer finds such cases by an error analysis (fuzz/_judge.py).
 NON_FINITE: Final = {
     "batch_norm": "an infinite gamma: the kernel takes it out of the means of the gradient",

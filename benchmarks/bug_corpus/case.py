@@ -29,7 +29,7 @@ class Bug:
     kinds: frozenset[str]
     gradients: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
-    #: Where the mistake lies in what forward keeps, or needs a cache of its own.
+    #: The forward, where the mistake lies in its cache or needs another one.
     forward: Forward | None = None
 
     @property

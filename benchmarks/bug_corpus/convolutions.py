@@ -29,7 +29,7 @@ def strided_forward(x, w, b):
 
 
 def conv_gradients(dout, cache, *, step=None, add=True):
-    """What the right backward and most wrong ones have in common: dxp, dw and db."""
+    """The part that the right backward and most wrong ones have in common: dxp, dw and db."""
     xp, _, w, stride, _ = cache
     step = stride if step is None else step
     HH, WW = w.shape[2:]

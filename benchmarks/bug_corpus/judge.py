@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.bug_corpus.case import Backward, Bug, Exercise, Forward
 from handgrad.checking import CheckReport, Fault, check
 
-#: Of the checker and of the inputs alike, as people write it.
+#: The seed of the checker and of the inputs alike, as people write it.
 SEED = 0
 
 
@@ -85,7 +85,7 @@ def outcomes(exercise: Exercise) -> Iterator[Outcome]:
 
 
 def false_alarms(exercise: Exercise) -> Iterator[tuple[bool, Fault]]:
-    """What the checker finds wrong with the right sibling."""
+    """The faults that the checker finds in the right sibling."""
     for with_like in (False, True) if exercise.like else (False,):
         for fault in report_of(exercise, exercise.right, with_like=with_like).faults:
             yield with_like, fault

@@ -158,7 +158,7 @@ SQUARE = Exercise(
 
 
 class Workspace:
-    """What a layer keeps from call to call."""
+    """The state that a layer keeps from call to call."""
 
     def __init__(self):
         self.dx = None

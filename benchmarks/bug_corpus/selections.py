@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF059  (people unpack the whole cache)
-"""What picks values out: dropout, embedding, pooling, concatenation, clipping."""
+"""Functions that pick values out: dropout, embedding, pooling, concatenation, clipping."""
 
 from __future__ import annotations
 

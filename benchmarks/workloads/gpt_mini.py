@@ -120,7 +120,7 @@ def workload(
         return found
 
     def flops(model: Any) -> int:
-        """Of the attention, only the pairs of a step with itself and with those before it."""
+        """In attention, only the pairs of a step with itself and with those before it."""
         pairs = steps * (steps + 1) // 2
         linear = product(blocks * 12 * width * width + vocabulary * width, batch * steps)
         return linear + batch * blocks * product(2 * width, pairs)

@@ -125,7 +125,7 @@ def workload(
         square, rows = hidden * hidden, batch * steps
         encoder = 2 * (product(hidden * features, rows, first=True) + product(square, rows))
         keys = product(2 * square, rows)
-        # Of a step: the query, v · tanh(…) and Σ α h over all keys, the cell and the head.
+        # A step has the query, v · tanh(…) and Σ α h over all keys, the cell and the head.
         looking = product(square + steps * 3 * hidden, rows)
         cell = product(3 * square + hidden * classes, rows)
         return encoder + keys + product(square, batch) + looking + cell

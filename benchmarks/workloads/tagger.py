@@ -1,4 +1,4 @@
-"""What rnn, lstm, gru and their variants share: scores at every step of a sequence.
+"""The network of rnn, lstm, gru and their variants: scores at every step of a sequence.
 
 Normal inputs (N, T, 64), 256 hidden units, 64 random classes at every step.
 """
@@ -68,7 +68,7 @@ def tagger(
                 self.head = nn.Linear(output, classes)
 
             def forward(self, x: Any, lengths: Any = None) -> Any:
-                """Of a ragged batch, the head works on the steps that are real alone."""
+                """The head works on the real steps of a ragged batch alone."""
                 if lengths is None:
                     y, _ = self.recurrent(x)
                     return self.head(y)

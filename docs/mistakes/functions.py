@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What the formulas of several documents need."""
+"""Functions that the formulas of several documents need."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def strictly_before(Q, K, V):
 
 
 def mask_of_the_notes():
-    """Which x move y, when the mask is on where the printed M is 1."""
+    """The x that move y, when the mask is on where the printed M is 1."""
     q, k, v = normal(*3 * [(1, 1, 4, 3)])
     M = np.where(np.tri(4) == 1, 1.0, -np.inf)
     y, cache = hg.ops.attention.forward(q, k, v, mask=M == 1)

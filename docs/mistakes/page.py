@@ -52,7 +52,7 @@ class Judged(NamedTuple):
 
     @property
     def expected(self) -> bool:
-        """Whether the run bears the page out: only what is printed, and not harmless, fails."""
+        """Return whether the run bears the page out: only printed forms that do harm fail."""
         return bool(self.verdict.good) == (self.kind != "printed")
 
 
@@ -125,7 +125,7 @@ def _pieces(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _is_shown(function: Callable[..., Any]) -> bool:
-    """Whether it belongs to a document: the page explains what `row` has, readers have the rest."""
+    """Return whether it belongs to a document: the page explains `row`, readers have the rest."""
     home = function.__module__
     return home.startswith("docs.mistakes.") and home != Row.__module__
 

@@ -1,4 +1,4 @@
-"""What a mistake on the page is: formulas as printed and as corrected, each with its run."""
+"""A mistake on the page: formulas as printed and as corrected, each with its run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import handgrad as hg
 
-#: What says nothing of the mistake and may differ between machines, versions or edits of a file.
+#: Text that says nothing of the mistake and may differ between machines, versions or edits.
 _VARYING: Final = (
     r"; residual [^ ;,]+",
     r" \(fit [^)]*\)",
@@ -23,7 +23,7 @@ _WIDTH: Final = 100
 
 
 class Verdict(NamedTuple):
-    """What a run says, and whether that speaks for the formula."""
+    """The result of a run, and whether it speaks for the formula."""
 
     good: bool
     text: str

@@ -89,7 +89,7 @@ def heads_by_feature_backward(dY, cache):
 
 
 def reads(y_of_heads):
-    """Of how many of two heads every output is made."""
+    """The number of heads, of two, that every output is made of."""
     heads = normal((5, 2), (5, 2))
     moved = [y_of_heads(*(head + (i == j) for j, head in enumerate(heads))) for i in (0, 1)]
     found = sum((y != y_of_heads(*heads)).any(axis=0).astype(int) for y in moved)
@@ -118,7 +118,7 @@ def with_wo_backward(dY, cache):
 
 
 def moved_by(positions, kind):
-    """Whether what is added to a sequence changes when it stands three positions later."""
+    """Return whether what is added to a sequence changes when it stands three positions later."""
     (x,) = normal((5, 4))
     moves = not np.allclose(positions(x, 0), positions(x, 3))
     text = f"three positions later they {'change' if moves else 'stay'}: they are "

@@ -31,7 +31,7 @@ def cell_with_f_c(a_i, a_f, a_c, f_c, c_before):
 
 
 def shut_gate():
-    """Whether c_t moves when the forget gate goes from open to shut."""
+    """Return whether c_t moves when the forget gate goes from open to shut."""
     a_i, a_f, a_c, f_c, c_before = normal(*5 * [(2, 3)])
     c, _ = cell_with_f_c(a_i, a_f, a_c, f_c, c_before)
     c_shut, _ = cell_with_f_c(a_i, a_f - 100, a_c, f_c, c_before)

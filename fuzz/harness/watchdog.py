@@ -39,7 +39,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def patience_factor() -> float:
-    """How much longer than on a quiet machine a case may take, from HANDGRAD_FUZZ_PATIENCE."""
+    """The factor by which a case may be slower than on a quiet machine (HANDGRAD_FUZZ_PATIENCE)."""
     asked = float(os.environ.get("HANDGRAD_FUZZ_PATIENCE", "1"))
     return asked * (_SLOWER_SANITIZED if sanitized() else 1.0)
 
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass
 class Tally:
-    """What a surface has come to."""
+    """The result of a surface so far."""
 
     surface: str
     cases: int = 0

@@ -38,7 +38,7 @@ class Job(NamedTuple):
 
 
 def sanitized() -> bool:
-    """Whether the process runs under AddressSanitizer, which is slow and maps terabytes."""
+    """Return whether the process runs under AddressSanitizer, which is slow and maps terabytes."""
     return "asan" in os.environ.get("LD_PRELOAD", "")
 
 

@@ -33,7 +33,7 @@ class ForwardBackward:
     #: The same for forward, and the settings that it is called with.
     forward_source: Callable[..., Any] | None = None
     forward_options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    #: What backward's function is called with, from the inputs, dy and the cache; else (dy, cache).
+    #: The arguments of backward's function, from the inputs, dy and the cache; else (dy, cache).
     source_arguments: Callable[[Sequence[Any], Nested, Any], tuple[Any, ...]] | None = None
     #: A context in which that function computes as backward does, such as with 64 bits.
     context: Callable[[], AbstractContextManager[Any]] = nullcontext

@@ -63,7 +63,7 @@ def _shape(a: Array, b: Array) -> tuple[int, ...]:
 
 
 def _all_plain(a: Array, b: Array, out: Array) -> bool:
-    """Whether the kernel can write the product of these straight into `out`."""
+    """Return whether the kernel can write the product of these straight into `out`."""
     arrays = (a, b, out)
     return (
         kernels.native is not None

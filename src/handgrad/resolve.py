@@ -1,4 +1,4 @@
-"""What a TARGET on the command line is: an op, the model of a recipe or run, a user's object."""
+"""A TARGET on the command line: an op, the model of a recipe or run, a user's object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXAMPLES: Final[dict[str, tuple[int, ...]]] = {
 }
 _CLASSES: Final = 10
 
-#: Where code lies that is not the user's.
+#: Folders of code that is not the user's.
 _LIBRARIES: Final = tuple(
     {*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))}
     | {str(Path(handgrad.__file__).parent)}
@@ -40,7 +40,7 @@ _LIBRARIES: Final = tuple(
 
 @dataclass(frozen=True)
 class Target:
-    """What was asked for; for the model of a recipe or run also its completed recipe."""
+    """The object of a TARGET; for the model of a recipe or run also its completed recipe."""
 
     name: str
     value: Any
@@ -48,7 +48,7 @@ class Target:
 
 
 def resolve(text: str) -> Target:
-    """What a TARGET names.
+    """The object that a TARGET names.
 
     An op; a recipe by name or .toml file, or the folder of a run: its model; `module:object` or
     `file.py:object`, where two objects, `forward,backward`, are a pair; a module or file alone, if
@@ -174,7 +174,7 @@ def _importing(home: str) -> Iterator[None]:
 
 
 def _told(error: BaseException) -> str:
-    """What was raised, and where in the user's code."""
+    """The error, and the line of the user's code that raised it."""
     lines = str(error).splitlines() or ["no message"]
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename)}, line {error.lineno}: {type(error).__name__}: {error.msg}"
@@ -213,7 +213,7 @@ def _object(module: ModuleType, home: str, path: str) -> Any:
 
 
 def _needs_object(kind: type) -> bool:
-    """Whether forward takes self, unlike a static method, which torch.autograd.Function has."""
+    """Return whether forward takes self, unlike the static method of torch.autograd.Function."""
     forward = inspect.getattr_static(kind, "forward", None)
     return (
         inspect.isfunction(forward)

@@ -1,4 +1,4 @@
-"""What a report of `hg.check` holds, and what a check leaves alone."""
+"""The content of a report of `hg.check`, and the state that a check leaves alone."""
 
 from __future__ import annotations
 

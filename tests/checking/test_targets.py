@@ -1,4 +1,4 @@
-"""What `hg.check` takes: targets of every kind, and the arguments that it refuses."""
+"""Arguments of `hg.check`: targets of every kind, and the arguments that it refuses."""
 
 from __future__ import annotations
 

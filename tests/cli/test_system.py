@@ -1,4 +1,4 @@
-"""What the system does to a command: signals, closed pipes, full disks, names, terminals."""
+"""Events of the system during a command: signals, closed pipes, full disks, names, terminals."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from handgrad.data.idx import FILES
 
-#: How many images each part of the sets below has.
+#: The number of images in each part of the sets below.
 TRAIN, TEST = 12, 4
 
 

@@ -29,7 +29,7 @@ from handgrad.derivation.formulas.numbers import matrix
 from handgrad.derivation.measured import Measured, measure
 from handgrad.derivation.notes import notes
 from handgrad.derivation.written import with_numbers
-from handgrad.ops import OPS, attention, lstm
+from handgrad.ops import OPS, attention, lstm, samples
 from tests.derivation.formulas import contains, parts
 from tests.tolerances import assert_close
 

@@ -114,7 +114,7 @@ def test_keys_beyond_the_lengths_are_not_read() -> None:
 
 
 def test_memory_grows_with_the_steps_not_with_their_pairs() -> None:
-    """What the cache keeps: nothing of size T · S."""
+    """The cache keeps nothing of size T · S."""
     steps = 700
     arrays = heads(1, 2, 2, steps, steps, 8)
     tracemalloc.start()
@@ -128,7 +128,7 @@ def test_memory_grows_with_the_steps_not_with_their_pairs() -> None:
 
 
 def test_no_gradient_through_a_score_that_is_huge() -> None:
-    """Of one key the weight is 1 whatever its score, also where the score's last digit is 2⁷⁷."""
+    """The weight of a single key is 1 whatever its score, even if the score's last digit is 2⁷⁷."""
     rng = np.random.default_rng(0)
     q = rng.standard_normal((2, 4, 1, 4), np.float32)
     k, v = 1e30 * rng.standard_normal((2, 2, 2, 4), np.float32), np.ones((2, 2, 2, 1), np.float32)

@@ -111,7 +111,7 @@ def test_a_first_step_rounds_operands_alone(op: ModuleType, bf16: None) -> None:
 
 @pytest.mark.parametrize("op", [rnn, lstm, gru], ids=["rnn", "lstm", "gru"])
 def test_the_bias_sums_what_was_not_rounded(op: ModuleType, bf16: None) -> None:
-    """Of one step da does not depend on its own rounding; dense keeps its bias so, too."""
+    """For one step da does not depend on its own rounding; dense keeps its bias so, too."""
     given = arguments(op, 23, 1, 3, 5)
     found = both_ways(op, given, settings(op), ours=True)
     expected = both_ways(op, given, settings(op), ours=False)

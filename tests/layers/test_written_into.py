@@ -1,4 +1,4 @@
-"""What is set in a layer, and what is refused: one sentence, and nothing changed."""
+"""Attributes set in a layer, and those refused: one sentence, and nothing changed."""
 
 from __future__ import annotations
 

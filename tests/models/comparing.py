@@ -1,4 +1,4 @@
-"""What several models are held against: the same network in PyTorch, and their own forward."""
+"""Comparisons for several models: the same network in PyTorch, and their own forward."""
 
 from __future__ import annotations
 

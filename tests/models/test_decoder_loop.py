@@ -113,7 +113,7 @@ def test_in_bf16_products_with_the_weights_are_those_of_rounded_operands(
 
 
 def same_bits(score: str, cell: str) -> bool:
-    """Whether 1, 2 and 4 threads give the same."""
+    """Return whether 1, 2 and 4 threads give the same."""
     before = handgrad.get_threads()
     results = set()
     for number in (1, 2, 4):

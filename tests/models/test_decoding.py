@@ -46,7 +46,7 @@ class Table:
         return scores
 
     def log_p(self, source: int, tokens: tuple[int, ...]) -> float:
-        """Of these tokens after <s>."""
+        """The score of these tokens after <s>."""
         written, total = [source, START], 0.0
         for token in tokens:
             total += float(log_softmax(self.scores(np.array(written)))[token])

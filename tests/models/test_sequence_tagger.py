@@ -133,7 +133,7 @@ def test_equals_pytorch_s_packed_sequences(
 
 @each_cell
 def test_a_ragged_batch_equals_every_sequence_alone(settings: dict[str, Any]) -> None:
-    """What stands in the padding, of x or of the gradient, has no influence."""
+    """The padding, of x or of the gradient, has no influence."""
     tagger = model(**settings)
     x, dy = some(4, 6, D), some(4, 6, K)
     for i, length in enumerate(LENGTHS):

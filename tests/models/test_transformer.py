@@ -59,7 +59,7 @@ def pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def cotangent(shape: tuple[int, ...], lengths: np.ndarray) -> np.ndarray:
-    """What a loss that ignores the padding sends back."""
+    """The gradient of a loss that ignores the padding."""
     dlogits = np.random.default_rng(8).standard_normal(shape)
     dlogits[np.arange(shape[1]) >= lengths[:, None]] = 0.0
     return dlogits

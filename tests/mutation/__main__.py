@@ -1,4 +1,4 @@
-"""How many small wrong changes to ops, kernels and layers the tests notice.
+"""Mutation testing: small wrong changes to ops, kernels and layers that the tests notice.
 
     python -m tests.mutation --count 300 --seed 0 [--part ops] [--build]
 
@@ -124,7 +124,7 @@ class Copy:
             target.write_text(right, "utf-8")
 
     def run(self, tests: list[str], patience: float) -> str:
-        """What becomes of the copy as it is; see `judge`."""
+        """The outcome of the copy as it is; see `judge`."""
         environment = {
             **os.environ,
             "PYTHONPATH": str(self.folder / "src"),

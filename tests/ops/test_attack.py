@@ -144,7 +144,7 @@ FORMS: Final[dict[str, Callable[[np.ndarray], Any]]] = {
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What the call returns; None for an error of ours, whose message is one sentence.
+    """The result of the call; None for an error of ours, whose message is one sentence.
 
     Where that is all that is wrong, memory may run out, and Python's own error says so.
     """

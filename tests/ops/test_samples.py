@@ -60,7 +60,7 @@ def backward(op: str, dy: Any, cache: Any) -> dict[str, Any]:
 
 
 def settings(op: str, name: str, parameter: inspect.Parameter) -> set[str]:
-    """What the samples give for one parameter of forward: values, or whether an array is there."""
+    """The values of one parameter of forward in the samples, or the presence of its array."""
     found = set()
     for sample in sample_inputs(op, generator(op)):
         value = "an array" if name in sample.arrays else sample.options.get(name, parameter.default)

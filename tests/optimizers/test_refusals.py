@@ -1,4 +1,4 @@
-"""What an optimizer cannot use is refused in one sentence, and nothing has moved."""
+"""Optimizers refuse invalid input in one sentence, and nothing has moved."""
 
 from __future__ import annotations
 

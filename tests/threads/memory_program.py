@@ -167,7 +167,7 @@ CASES: Final[dict[str, Callable[[], Call]]] = {
 
 
 def _try(faults: ctypes.CDLL, call: Call, number: int, expected: bytes) -> tuple[bool, bool]:
-    """Whether the allocation of this number was asked for and failed, and whether that raised."""
+    """Return whether the allocation of this number failed, and whether that raised."""
     hg.release_memory()
     faults.fail_allocation(ctypes.c_long(number))
     found = None

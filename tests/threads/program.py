@@ -17,7 +17,7 @@ needs_linux: Final = pytest.mark.skipif(sys.platform != "linux", reason="asks Li
 
 
 def run(*arguments: str, seconds: float = 120, **environment: str) -> str:
-    """What `python arguments` prints; an AssertionError with its errors unless it exits with 0."""
+    """The output of `python arguments`; AssertionError with its errors unless it exits with 0."""
     settings = {k: v for k, v in os.environ.items() if not k.startswith(("HANDGRAD_", "OMP_"))}
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", *arguments],

@@ -40,7 +40,7 @@ def nothing_left_behind() -> Iterator[None]:
 
 
 def together(*works: Callable[[], Any]) -> list[Any]:
-    """What these give, begun at once in a thread each; an error in one is raised."""
+    """The results of these, begun at once in a thread each; an error in one is raised."""
     barrier = threading.Barrier(len(works))
 
     def begin(work: Callable[[], Any]) -> Any:

@@ -28,7 +28,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fail_all(faults: Path, *arguments: str) -> list[int]:
-    """How many allocations failed and how many of these raised, for each number of threads."""
+    """The numbers of failed allocations and of those that raised, for each number of threads."""
     program = ("-m", "tests.threads.memory_program", str(faults), *arguments)
     return [int(word) for word in run(*program, LD_PRELOAD=str(faults)).split()]
 

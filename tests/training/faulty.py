@@ -36,7 +36,7 @@ KINDS = (
     (errno.EACCES, True),
     (errno.EMFILE, False),
 )
-DONE, TOLD, WRONG = range(3)
+DONE, REPORTED, WRONG = range(3)
 
 
 def run(folder: Path, *, resume: bool) -> None:
@@ -44,7 +44,7 @@ def run(folder: Path, *, resume: bool) -> None:
 
 
 def in_child(action: Callable[[], None]) -> int:
-    """How a child that does this ends: DONE, TOLD (by a RunError), WRONG, or minus a signal."""
+    """The ending of a child that does this: DONE, REPORTED (by a RunError), WRONG or −signal."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -54,7 +54,7 @@ def in_child(action: Callable[[], None]) -> int:
             code = DONE
         except RunError as error:
             one_sentence = "\n" not in str(error) and "Errno" not in str(error)
-            code = TOLD if one_sentence else WRONG
+            code = REPORTED if one_sentence else WRONG
             if not one_sentence:
                 print(f"no sentence: {error}", file=sys.stderr)
         except BaseException as error:
@@ -77,7 +77,7 @@ def leftovers(folder: Path) -> list[str]:
 def trial(
     library: ctypes.CDLL, folder: Path, number: int, kind: int, *, sticky: bool
 ) -> tuple[int, str]:
-    """How the process with the fault ended, and what went wrong in the trial; "" if nothing."""
+    """The ending of the process with the fault, and the error of the trial; "" if there is none."""
     last = 1 << 30 if sticky else number
 
     def faulty() -> None:
@@ -85,7 +85,7 @@ def trial(
         run(folder, resume=False)
 
     ended = in_child(faulty)
-    expected = (-signal.SIGKILL,) if kind < 0 else (DONE, TOLD)
+    expected = (-signal.SIGKILL,) if kind < 0 else (DONE, REPORTED)
     if ended not in expected:
         return ended, f"ended with {ended}"
     if ended != DONE:

@@ -47,7 +47,7 @@ class Crash(Callback):
 
 
 class Quiet(Crash):
-    """Of another class, so the list of callbacks is another one."""
+    """Another class, so that the list of callbacks is another one."""
 
 
 @pytest.fixture(scope="module")

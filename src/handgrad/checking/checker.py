@@ -47,7 +47,7 @@ from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
 from handgrad.program import Execution
 
-#: How a gradient was judged where differences at the point itself say nothing.
+#: The method for gradients where differences at the point itself say nothing.
 BESIDE: Final = "gradients beside the point"
 
 
@@ -266,7 +266,7 @@ class Checker:
         )
 
     def differs(self, functions: ForwardBackward, done: Run, name: str, right: Any) -> bool:
-        """Whether a gradient is another than the op's own, beyond rounding and away from kinks."""
+        """Return whether a gradient is not the op's own, beyond rounding and away from kinks."""
         found = done.gradients[name]
         if close(found, right, done.dy):
             return False
@@ -290,7 +290,7 @@ class Checker:
         self.remarks.append(Fault(name, "kink", "", message, 1.0))
 
     def is_compared(self, setup: Setup) -> bool:
-        """Whether the op's own gradients are the right ones for these inputs."""
+        """Return whether the op's own gradients are the right ones for these inputs."""
         same = all(fault.kind != "forward differs" for fault in self.faults)
         return self.subject.op is not None and setup.comparable and same
 
@@ -354,7 +354,7 @@ class Checker:
         (self.remarks if self.is_made_up(setup) else self.faults).append(fault)
 
     def is_made_up(self, setup: Setup) -> bool:
-        """Whether the inputs are of a kind that nobody said the target is for."""
+        """Return whether the inputs are of a kind that nobody said the target is for."""
         if self.subject.is_meant_as_op:
             return False
         arrays = [each for each in setup.arrays.values() if isinstance(each, np.ndarray)]
@@ -364,7 +364,7 @@ class Checker:
     def is_meant(
         self, functions: ForwardBackward, arrays: Mapping[str, np.ndarray], setup: Setup
     ) -> bool:
-        """Whether inputs that the checker made are such as the target's forward is written for."""
+        """Return whether the target's forward is written for inputs that the checker made."""
         if self.subject.op is None:
             if not setup.rows:
                 return True

@@ -251,7 +251,7 @@ def _least_squares(values: list[Any], goal: np.ndarray) -> np.ndarray | None:
 
 
 def _became(label: str, coefficient: float, repairs: bool) -> tuple[str, str]:
-    """What happened to a term that stands with this coefficient, as a kind and a phrase."""
+    """The kind and the phrase of the fault that gives a term this coefficient."""
     if repairs:
         match coefficient:
             case -1.0:

@@ -45,7 +45,7 @@ _EPSILON: Final = 4.0 * _ROUNDING
 #: Steps, as fractions of the size of the point: powers of two, so that they are exact.
 _LARGE: Final = 2.0**-6
 _TINY: Final = 2.0**-23
-#: How much larger, or smaller, the next steps are where the first ones do not serve.
+#: The factor between the first steps and the next ones, larger or smaller.
 _UP: Final = 2.0**10
 _DOWN: Final = 2.0**-7
 _MOST_UP: Final = 2
@@ -153,7 +153,7 @@ def _error(estimate: _Estimate) -> float:
 
 
 def _is_good(estimate: _Estimate) -> bool:
-    """Whether no other step is needed: also where f does not depend on the step at all."""
+    """Return whether no other step is needed: also where f does not depend on the step at all."""
     still = estimate.value == 0.0 and estimate.truncation == 0.0
     return still or estimate.error <= _GOOD * abs(estimate.value)
 

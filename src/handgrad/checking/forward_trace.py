@@ -127,7 +127,7 @@ class ForwardTrace:
         return self.program.moved_by([node])
 
     def noise(self, cuts: Mapping[Node, Any], dy: Any) -> float:
-        """How far rounding in the values alone moves a contraction."""
+        """The error of a contraction by rounding in the values alone."""
         ends = [(node.value, cut) for node, cut in cuts.items()]
         ends += zip(leaves(self.output), leaves(dy), strict=True)
         squares = sum(_size(value, cotangent) ** 2 for value, cotangent in ends)

@@ -1,4 +1,4 @@
-"""What can be wrong with a gradient whatever the op: guesses that need no formula.
+"""Hypotheses on a wrong gradient of any op: guesses that need no formula.
 
 A hypothesis is fitted to one draw (one cotangent) and must then predict the gradient of another.
 """
@@ -38,7 +38,7 @@ class Draw:
     own_run: Execution | None = None
 
     def agrees(self, name: str, predicted: Any, *, with_found: bool = True) -> bool:
-        """Whether the prediction is what backward returned (or, if not `with_found`, is right)."""
+        """Return whether backward gave the prediction (or, if not `with_found`, it is right)."""
         return self.distance(name, predicted, with_found=with_found) <= 1.0
 
     def distance(self, name: str, predicted: Any, *, with_found: bool = True) -> float:
@@ -79,7 +79,7 @@ class Explanation:
 
 
 def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bool:
-    """Whether the explanation holds on every draw."""
+    """Return whether the explanation holds on every draw."""
     for draw in draws:
         try:
             predicted = explanation.predict(draw)
@@ -135,7 +135,7 @@ def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
     yield Explanation(kind, term, phrase, cost, lambda d: factor * d.right[name])
 
 
-#: How far a fitted factor may lie from a number with a name.
+#: The distance that a fitted factor may have from a number with a name.
 _NEAR: Final = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""What is right at a kink, and how far rounding alone moves a gradient: both seen from beside.
+"""Right gradients at a kink, and the effect of rounding on a gradient, both seen from beside.
 
 At an exact 0 of ReLU, at a tie of a maximum or at the norm of a row of zeros the slopes ahead and
 behind differ, and any choice between them is right. A choice made inside of forward, before other
@@ -33,7 +33,7 @@ from handgrad.forward_backward import ForwardBackward
 
 Seen = Literal["kink", "right", "wrong", "undecided"]
 
-#: How far away the points around are, as fractions of the size of the input: at the far ones the
+#: Distances of the points around, as fractions of the size of the input: at the far ones the
 #: gradient is judged, and at the near ones a smooth one has hardly changed.
 _FAR: Final = 2.0**-12
 _NEAR: Final = 2.0**-20
@@ -43,7 +43,7 @@ _JUDGED: Final = 6
 #: A choice may lie so many times the spread of the gradients around outside of them: of many
 #: choices at once, a few points around show only some.
 _ROOM: Final = 4.0
-#: Where gradients differ so many times more nearby than far away, forward is no smoother than a
+#: If gradients differ so many times more nearby than far away, forward is no smoother than a
 #: logarithm at 0, and the gradients around say nothing of the one at the point.
 _SINGULAR: Final = 16.0
 #: Relative to the terms of <gradient, direction>, what counts as no difference.
@@ -153,7 +153,7 @@ def _directions(array: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndar
 def noises(
     functions: ForwardBackward, done: Run, name: str, direction: np.ndarray
 ) -> tuple[float, float]:
-    """How far rounding alone moves <y, dy> and <gradient, direction>.
+    """The errors of <y, dy> and <gradient, direction> by rounding alone.
 
     Fourth differences along a line hold nothing of a smooth function but its noise, whether that
     comes from float64 or from a float32 somewhere inside. Where more than rounding is seen, 0.
@@ -172,7 +172,7 @@ def noises(
     differences = np.diff(np.array(values), _ORDER, axis=0) / _ENLARGED
     of_y, of_gradient = _DEVIATIONS * np.sqrt(np.mean(differences**2, axis=0))
     terms = float(np.sqrt(np.sum(_along(done, name, direction) ** 2)))
-    # Where all of y cancels, only what goes in says how large its terms were.
+    # If all of y cancels, only the inputs show how large its terms were.
     cancelled = _CANCELLED * _size(done.dy) * max(1.0, _size(tuple(done.arrays.values())))
     most_y = max(_MOST * magnitude(done), cancelled)
     most_gradient = max(_MOST * terms, most_y)

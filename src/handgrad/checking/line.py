@@ -58,7 +58,7 @@ class Line:
             return float(self.f(moved))
 
     def _lengths(self) -> list[float]:
-        """Of every array |x|/|d|, root mean squares over what moves, if x is not 0."""
+        """|x|/|d| of every array, root mean squares over what moves, if x is not 0."""
         lengths = []
         for name, array in self.direction.items():
             x = np.asarray(self.point[name], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which layer of a model is wrong? Every part on its own, with the input it gets in the model."""
+"""Find the wrong layer of a model: check every part alone, on its input in the model."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from handgrad.checking.trial import (
 from handgrad.dispatch import engine
 from handgrad.forward_backward import ForwardBackward
 
-#: How many times the condition of the problem an error must be to be blamed on the computation,
+#: The multiple of the condition of the problem above which an error is the computation's,
 #: and how large it must be to matter.
 _LOST: Final = 16.0
 _SEEN: Final = 1e-4

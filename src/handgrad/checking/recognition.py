@@ -1,4 +1,4 @@
-"""Which op is this? A forward that gives the same as one of ours, on the same inputs."""
+"""Recognise an op: a forward that gives the same as one of ours, on the same inputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def recognised(functions: ForwardBackward, arrays: Mapping[str, np.ndarray]) -> 
 
 
 def _is_elsewhere(name: str, functions: ForwardBackward, inputs: Sequence[np.ndarray]) -> bool:
-    """Whether the op gives the same on other values too, and not by chance as zeros do."""
+    """Return whether the op gives the same on other values too, and not by chance as zeros do."""
     rng = np.random.default_rng(0)
     moved = [
         np.where(x == 0.0, 0.1, x) * rng.uniform(0.9, 1.1, x.shape) if x.dtype.kind == "f" else x

@@ -12,7 +12,7 @@ from rich.table import Table
 
 
 class CheckError(AssertionError):
-    """What `CheckReport.assert_ok` raises; its text is the report's."""
+    """The error of `CheckReport.assert_ok`; its text is the report's."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class CheckReport:
     gradients: tuple[GradientRow, ...]
     trials: tuple[TrialRow, ...]
     faults: tuple[Fault, ...]
-    #: What is worth knowing of gradients that are right, such as another type than the input's.
+    #: Remarks on gradients that are right, such as another type than the input's.
     remarks: tuple[Fault, ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""How far a float32 gradient may be from float64: bounds that come from its own computation.
+"""The distance of a float32 gradient from float64: bounds that come from its own computation.
 
 `bound_of_backward` runs a forward and a backward on arrays that keep beside every value in float64
 how far it may be off where every step is rounded to a smaller unit; what a step adds stands in
@@ -174,7 +174,7 @@ def _bounded(x: Any, arithmetic: Arithmetic) -> Any:
 
 
 def _extent(x: Any) -> tuple[int, float]:
-    """How many numbers there are in the arrays of floats, and the largest magnitude."""
+    """The number of elements in the arrays of floats, and their largest magnitude."""
     if isinstance(x, tuple):
         extents = [_extent(part) for part in x] or [(0, 0.0)]
         return sum(size for size, _ in extents), max(largest for _, largest in extents)

@@ -106,7 +106,7 @@ def of_arrays(
 def keeps_rows(
     functions: ForwardBackward, arrays: Arrays, rows: Sequence[str], rng: np.random.Generator
 ) -> bool:
-    """Whether forward takes every row of these inputs by itself, as a batch is.
+    """Return whether forward takes every row of these inputs by itself, as a batch is.
 
     Its outputs are then those of the rows one by one, or, of a loss, their mean or sum. An input
     that only happens to be as long, such as a bias, does not pass. The values are shaken first, so

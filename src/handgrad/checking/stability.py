@@ -1,4 +1,4 @@
-"""What must not change anything: a second call, and a cotangent that lies otherwise in memory."""
+"""Calls that must not change anything: a second one, and one with a strided cotangent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Findings(NamedTuple):
     trials: list[TrialRow]
 
 
-#: How often forward is called to see whether it gives the same.
+#: Calls of forward that must give the same.
 _CALLS: Final = 5
 
 

@@ -51,7 +51,7 @@ class Step:
     #: Runs of the operations that make it, as a program of their own.
     runs: tuple[Execution, ...] = ()
     cotangents: tuple[Any, ...] = ()
-    #: What a wrong path through the forward would have made of it.
+    #: Explanations of it by a wrong path through the forward.
     paths: tuple[Explanation, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""What is being checked: a target, and the op that it is or is meant to be."""
+"""The subject of a check: a target, and the op that it is or is meant to be."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Subject:
         #: The user says that it is this op, or nothing else can be meant.
         self.is_meant_as_op = op is not None
         self.own_inputs = own_inputs
-        #: How many axes each of the usual inputs has.
+        #: The number of axes of each of the usual inputs.
         self.form: tuple[int, ...] = ()
 
     @property
     def is_ops_own(self) -> bool:
-        """Whether nothing is written by the user."""
+        """Return whether nothing is written by the user."""
         return is_op(self.target) or is_op_name(self.target)
 
     def meet(self, usual: Setup) -> ModuleType | None:
@@ -94,7 +94,7 @@ class Subject:
         return in_float64(computes_as(guarded(functions, arrays), arrays)), arrays
 
     def different_forward(self, functions: ForwardBackward, done: Run, setup: Setup) -> list[Fault]:
-        """Where the target is meant to be an op: a forward that gives something else."""
+        """The fault of a forward that gives something else than the op it is meant to be."""
         if self.op is None or is_op(self.target) or callable(self.target):
             return []
         y = self.op.forward(setup)[0]
@@ -120,7 +120,7 @@ class Subject:
         return {name: named[name] for name in functions.gradients}, program
 
     def applies(self, setup: Setup) -> bool:
-        """Whether a situation of a known op is one for the target, which may be less general."""
+        """Return whether the target, which may be less general, takes inputs of a known op."""
         if self.op is None or self.is_ops_own:
             return True
         same_form = self._form(setup) == self.form or not self.own_inputs
@@ -129,6 +129,6 @@ class Subject:
         return same_form and (forward is None or takes(forward, setup.options))
 
     def _form(self, setup: Setup) -> tuple[int, ...]:
-        """How many axes each input has."""
+        """The number of axes of each input."""
         positional, _ = by_kind(self.op.module if self.op else None, setup)
         return tuple(np.ndim(array) for array in positional.values())

@@ -358,7 +358,7 @@ def check_options(target: Any, like: ModuleType | None, options: Mapping[str, An
 
 
 def takes(forward: Callable[..., Any], options: Mapping[str, Any]) -> bool:
-    """Whether forward takes every one of these options."""
+    """Return whether forward takes every one of these options."""
     return len(accepted(forward, options)) == len(options)
 
 
@@ -425,7 +425,7 @@ def _differentiable(layer: Layer, names: Sequence[str], arrays: Sequence[Any]) -
 
 
 def _takes_tokens(layer: Layer) -> bool:
-    """Whether x is integers, as for an embedding: then there is no dx."""
+    """Return whether x is integers, as for an embedding: then there is no dx."""
     while layer.layers and type(layer).__name__ == "Sequential":
         layer = next(iter(layer.layers.values()))
     return layer.takes_tokens

@@ -27,7 +27,7 @@ _SHARP: Final = 1e-3
 
 
 class TargetExit(Exception):  # noqa: N818  (it stands for what was raised)
-    """What a target raised that is no Exception, such as SystemExit; its cause."""
+    """Stands for a raised object that is no Exception, such as SystemExit; its cause."""
 
 
 class TrialFault(Exception):  # noqa: N818  (a finding, not an error)
@@ -66,7 +66,7 @@ def like_nested(nested: Any, change: Callable[[np.ndarray], Any]) -> Any:
 
 
 def same_outputs(one: Any, other: Any, *, rtol: float, atol: float) -> bool:
-    """Whether two outputs, arrays or nested tuples of them, are equal but for rounding."""
+    """Return whether two outputs, arrays or nested tuples of them, are equal but for rounding."""
     found, expected = list(leaves(one)), list(leaves(other))
     return [a.shape for a in found] == [b.shape for b in expected] and all(
         np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
@@ -269,7 +269,7 @@ def other_types(done: Run) -> list[Fault]:
 def changes_nothing(
     functions: ForwardBackward, done: Run, name: str, rng: np.random.Generator
 ) -> bool:
-    """Whether the derivative along a random direction of an input is 0."""
+    """Return whether the derivative along a random direction of an input is 0."""
     array = np.asarray(done.arrays[name], dtype=np.float64)
     direction = np.asarray(rng.standard_normal(array.shape))
     value = contraction(functions, done)
@@ -336,7 +336,7 @@ def magnitude(done: Run) -> float:
 
 
 def noise(functions: ForwardBackward, done: Run) -> float:
-    """How far rounding in y alone moves the contraction, as its terms are large and cancel."""
+    """The error of the contraction by rounding in y alone, as its terms are large and cancel."""
     return 4.0 * unit_of(functions) * magnitude(done)
 
 
@@ -371,7 +371,7 @@ def directional_row(
     expected = directional(value, point, {name: direction}, noise=max(of_y, noise(functions, done)))
     ours = float(np.sum(found * direction))
     size = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(expected.value))
-    # Where forward takes complex numbers, their step has no truncation and hardly any rounding. At
+    # If forward takes complex numbers, their step has no truncation and hardly any rounding. At
     # a kink it is one-sided, and whatever drops the imaginary part there would pass unseen.
     if expected.method != KINK and expected.bound <= _SHARP * max(size, 1e-6 * magnitude(done)):
         expected = complex_step(value, point, {name: direction}, central=expected) or expected

@@ -24,7 +24,7 @@ from handgrad.resolve import resolve
 _RESERVED: Final = ("target", "like", "wrt", "seed")
 #: By the verdict of the report; 2 stands for misuse too.
 _EXIT_CODES: Final = {"right": 0, "wrong": 1, "undecided": 2}
-#: Where the output is no terminal.
+#: The width where the output is no terminal.
 _WIDTH: Final = 100
 
 

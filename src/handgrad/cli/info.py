@@ -45,7 +45,7 @@ def _instruction_set(best: str) -> str:
 
 
 def _engine() -> str:
-    """What the engine asked for amounts to, and why there are no kernels where there are none."""
+    """The engine in use, and the reason for which there are no kernels where there are none."""
     asked = get_engine()
     if kernels.native is None:
         return f"reference, because {kernels.reason}"

@@ -100,7 +100,7 @@ _FORMS: Final = {
     "vowels": "ts",
     **dict.fromkeys(_OWN, "own"),
 }
-#: What the folder of a set may be called besides the name of the set.
+#: Other names of a set's folder besides the name of the set.
 _FOLDERS: Final = {"vowels": ("JapaneseVowels",)}
 _ANY: Final = (
     "a folder of IDX files, of CIFAR-10 batches or of images per class, a .npz or .csv file, or "
@@ -185,7 +185,7 @@ def _check_seed(name: str, seed: Any) -> None:
 
 
 def _form(location: Path) -> str | None:
-    """What a file or folder holds, by the names in it; None where that is nothing known."""
+    """The format of a file or folder, by the names in it; None where it is unknown."""
     if os.path.isdir(location):
         if idx.is_idx_folder(location):
             return "idx"

@@ -293,7 +293,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether it is a number that is finite in float32."""
+    """Return whether it is a number that is finite in float32."""
     try:
         with np.errstate(over="ignore"):
             return bool(np.isfinite(np.float32(cell)))

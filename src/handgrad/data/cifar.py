@@ -50,7 +50,7 @@ def _home(folder: Path) -> Path:
 
 
 def is_cifar_folder(folder: Path) -> bool:
-    """Whether any batch or sheet is there; `load` says which are missing."""
+    """Return whether any batch or sheet is there; `load` says which are missing."""
     home = _home(folder)
     names = [name for batch in BATCHES.values() for name in batch]
     return any(os.path.lexists(home / f"{name}{end}") for name in names for end in _ENDINGS)

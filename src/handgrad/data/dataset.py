@@ -1,4 +1,4 @@
-"""What a data set is here: arrays for training and testing, and the names of the classes."""
+"""A data set: arrays for training and testing, and the names of the classes."""
 
 from __future__ import annotations
 

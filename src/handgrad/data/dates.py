@@ -129,7 +129,7 @@ def _style(locale: Any, pattern: str) -> Style | None:
 
 
 def _usable(style: Style, ascii: bool) -> bool:
-    """Whether all twelve months can be written; days above 12 stand for every swappable one."""
+    """Return whether all twelve months can be written; days above 12 stand for the others."""
     days = [datetime.date(1999, month, 20 + month % 7) for month in range(1, 13)]
     return all(write(day, style, ascii) is not None for day in days)
 

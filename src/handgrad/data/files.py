@@ -1,4 +1,4 @@
-"""Where the user's files are, and how they are opened, within bounds of memory and time.
+"""Find and open the user's files, within bounds of memory and time.
 
 Only regular files are read: a pipe or a device would block or never end. Reading takes at most
 4 × the bytes of the file and `SPARE`, or HANDGRAD_DATA_MB in its place, so that a small file which
@@ -327,7 +327,7 @@ _OBJECTS: Final = {"{": 240, "[": 88, '"': 40, ",": 48}
 
 
 def read_json(path: Path, what: str) -> tuple[Any, str]:
-    """What a JSON file holds, and its text. Raises DataError where it is not JSON."""
+    """The value of a JSON file, and its text. Raises DataError where it is not JSON."""
     text = read_utf8(path, what)
     needed = sum(text.count(mark) * size for mark, size in _OBJECTS.items())
     Bound(path, len(text)).check(needed)

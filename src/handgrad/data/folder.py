@@ -18,7 +18,7 @@ from handgrad.errors import DataError
 
 
 def is_image_folder(folder: Path) -> bool:
-    """Whether a class folder with an image in it is there, perhaps below `train`."""
+    """Return whether a class folder with an image in it is there, perhaps below `train`."""
     return bool(_class_names(folder / "train") or _class_names(folder))
 
 

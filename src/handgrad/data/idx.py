@@ -52,7 +52,7 @@ def _spellings(name: str) -> list[str]:
 
 
 def is_idx_folder(folder: Path) -> bool:
-    """Whether any of the four files is there; `load` says which are missing."""
+    """Return whether any of the four files is there; `load` says which are missing."""
     return any(
         os.path.isfile(folder / name) for file in FILES.values() for name in _spellings(file)
     )

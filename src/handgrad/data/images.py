@@ -24,7 +24,7 @@ from handgrad.errors import DataError
 if TYPE_CHECKING:
     from jaxtyping import UInt8
 
-#: What counts as an image file in a folder.
+#: Suffixes of image files in a folder.
 SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".webp"})
 #: The same to Pillow, whose names of these plugins begin otherwise than those of its formats.
 _PLUGINS: Final = {
@@ -43,7 +43,7 @@ _WORKING: Final = 10
 
 
 class Size(NamedTuple):
-    """What an image's header says: its size, and the bytes of its file."""
+    """The header of an image: its size, and the bytes of its file."""
 
     channels: int
     height: int

@@ -47,7 +47,7 @@ _HEADER: Final = re.compile(rf"\{{\s*(?:{_ENTRY.pattern}(?:,\s*)?){{3}}\}}\s*")
 
 @dataclass(frozen=True)
 class Header:
-    """What a .npy file says about its values; `offset` is where they begin."""
+    """The header of a .npy file; its values begin at `offset`."""
 
     dtype: np.dtype[Any]
     fortran: bool

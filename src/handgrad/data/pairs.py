@@ -35,7 +35,7 @@ EXPECTED: Final = "a file with a source and a target in each line, a tab between
 
 
 class PairBatch(NamedTuple):
-    """What an encoder-decoder takes: sources end in </s>, inputs are <s> and the target.
+    """The input of an encoder-decoder: sources end in </s>, inputs are <s> and the target.
 
     sources (N, S), inputs (N, T), padded with 0; source_lengths and target_lengths (N,).
     """

@@ -1,4 +1,4 @@
-"""How English words are said: letters and phonemes, from a file in the form of the CMU dictionary.
+"""Pronunciations of English words: letters and phonemes, from a file like the CMU dictionary.
 
     ABACUS  AE1 B AH0 K AH0 S
     ABACUS(1)  ...                 another way to say it; (2) and so on too

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 STEPS: Final = 100
-#: What a vector's entry has to exceed to count as large.
+#: Entries of a vector above it count as large.
 LARGE: Final = 1e-3
 
 

@@ -1,4 +1,4 @@
-"""What a trainer draws batches from, where one example is more than a row of an array.
+"""Sources of batches for a trainer, where one example is more than a row of an array.
 
 An epoch goes through `order`, cut every `batch_size`, and asks `gather` for each batch; judging a
 model goes through `every` in the same way. What an index stands for is the source's own affair.
@@ -36,7 +36,7 @@ class Source(Protocol):
         """The examples that a model is judged on, in an order that never changes."""
 
     def gather(self, index: Int[Array, "B"]) -> tuple[Any, Array]:
-        """What the model takes, a tuple of arrays, and the targets of its loss."""
+        """The inputs of the model, a tuple of arrays, and the targets of its loss."""
 
 
 class Arrays:

@@ -38,7 +38,7 @@ class Text:
 
     @property
     def tokens_per_character(self) -> float:
-        """Of the validation part; 1 for characters."""
+        """The tokens of a character in the validation part; 1 for characters."""
         return len(self.validation) / self.characters
 
 

@@ -30,7 +30,7 @@ class Tokenizer(Protocol):
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
 
     def encode(self, text: str) -> Int[Array, "T"]:
         """The numbers of its tokens, (T,) int64. Raises DataError where one has none."""
@@ -70,7 +70,7 @@ class Symbols:
 
     @property
     def size(self) -> int:
-        """How many symbols there are, marks included."""
+        """The number of symbols, marks included."""
         return len(self.symbols)
 
     def encode(self, text: str) -> Int[Array, "T"]:

@@ -36,7 +36,7 @@ _LONGEST_SERIES: Final = 2**24
 
 
 def is_ts(path: Path) -> bool:
-    """Whether it is such a file, or a folder with a training part in it."""
+    """Return whether it is such a file, or a folder with a training part in it."""
     return bool(_problems(path)) if os.path.isdir(path) else path.suffix == ".ts"
 
 
@@ -98,7 +98,7 @@ def _read(path: Path) -> tuple[Sequences, Array, tuple[str, ...]]:
     classes: tuple[str, ...] = ()
     order: dict[str, int] = {}
     channels = None
-    # Of plain numbers, because an array for each of many short series would take more than they do.
+    # Plain numbers, because an array for each of many short series would take more than they do.
     values, labels, lengths = array("f"), array("i"), array("q")
     held = 0
     # Comments are in any encoding; what is not ASCII in the data is no number in any of them.

@@ -1,4 +1,4 @@
-"""How an op runs: the settings, and the one place that decides between reference and kernel."""
+"""Dispatch: the settings, and the one decision between reference and kernel."""
 
 from handgrad.dispatch.caches import KernelCache
 from handgrad.dispatch.gradients import SKIP, as_residual, check_buffer

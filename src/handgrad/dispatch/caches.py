@@ -36,7 +36,7 @@ def likeness(y: Any) -> Any:
 
 
 class KernelCache(NamedTuple):
-    """What a kernel kept for its backward, what that one's dy must be like, and the seal on it.
+    """The cache of a kernel, the likeness of its backward's dy, and the seal on it.
 
     The fields of the kernel's own cache can be read from it. It can be copied and pickled.
     """
@@ -74,7 +74,7 @@ def _in_c_order(value: Any) -> Any:
 
 
 class _Reference(tuple[Any, ...]):
-    """What a cache of a reference has beside its fields: its op, y's library and likeness."""
+    """The parts of a reference's cache beside its fields: its op, y's library and likeness."""
 
     op_name: str
     library: str = "numpy"

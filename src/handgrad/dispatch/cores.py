@@ -1,4 +1,4 @@
-"""How many threads the kernels use where nobody says: as many as the process may use cores.
+"""The default number of threads of the kernels: as many as the process may use cores.
 
 `HANDGRAD_THREADS` decides; without it the first number of `OMP_NUM_THREADS`, where that is a whole
 number from 1; without that the least of the cores this process may run on (sched_getaffinity,

@@ -1,4 +1,4 @@
-"""What comes into a backward beside its cache: dy, and where gradients are to be written."""
+"""The arguments of a backward beside its cache: dy, and the buffers of gradients."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _dispatched_forward(
 
 
 def _gradients_of(backward: Callable[..., Any]) -> int:
-    """How many gradients it returns, by its annotation."""
+    """The number of gradients that it returns, by its annotation."""
     returns = ast.parse(inspect.signature(backward).return_annotation, mode="eval").body
     several = isinstance(returns, ast.Subscript) and ast.unparse(returns.value) == "tuple"
     return len(returns.slice.elts) if several else 1

@@ -55,7 +55,7 @@ def current_settings() -> Settings:
 
 
 def _is_program() -> bool:
-    """Whether a setting is for the process: outside any block, in the main thread and no task."""
+    """Return whether a setting is for the process: in no block, in the main thread and no task."""
     if _context.get(None) is not None or threading.current_thread() is not threading.main_thread():
         return False
     asyncio = sys.modules.get("asyncio")
@@ -181,7 +181,7 @@ def threads(count: int) -> Any:
 
 
 def _begin() -> None:
-    """What the environment says holds for the process until something else is set."""
+    """The setting of the environment, which holds for the process until another is made."""
     global _process
     count = default_threads()
     if kernels.native is not None:

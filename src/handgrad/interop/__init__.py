@@ -59,7 +59,7 @@ def forward_backward(
 
 
 def _is_function(value: Any) -> bool:
-    """Whether this is a subclass of `torch.autograd.Function`."""
+    """Return whether this is a subclass of `torch.autograd.Function`."""
     torch: Any = sys.modules["torch"]
     return isinstance(value, type) and issubclass(value, torch.autograd.Function)
 

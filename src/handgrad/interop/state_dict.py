@@ -27,7 +27,7 @@ _PARTS: Final = {
 #: The norms of one layer, by their number.
 _NORMS: Final = ("norm1", "norm2", "norm3")
 _NORM_ARRAYS: Final = {"weight": "gamma", "bias": "beta"}
-#: What each of them normalises.
+#: The axes that each of them normalises.
 _PARTS_OF_ENCODER: Final = ("attention", "feed_forward")
 _PARTS_OF_DECODER: Final = ("attention", "cross_attention", "feed_forward")
 _PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj")

@@ -78,7 +78,7 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
 
 
 def _why_not_compiled() -> str:
-    """What the installation wrote down where the kernels did not compile."""
+    """The reason that the installation wrote down where the kernels did not compile."""
     try:
         return Path(__file__).with_name("failure.txt").read_text(encoding="utf-8") or _NO_REASON
     except OSError:
@@ -104,7 +104,7 @@ def has(op: str) -> bool:
 
 
 if native is None and os.environ.get("HANDGRAD_ENGINE") != "reference":
-    # Of no line of a user's: names of handgrad are loaded when they are first used.
+    # No line of a user's is named: names of handgrad are loaded when they are first used.
     warnings.warn_explicit(
         f"no compiled kernels: {reason}; running the reference, which is far slower "
         "(HANDGRAD_ENGINE=reference asks for that and silences this)",

@@ -27,5 +27,5 @@ def code_of(activation: str, approximate: str = "none") -> int:
 
 
 def keeps_input(code: int) -> bool:
-    """Whether the gradient needs the value before the activation; otherwise the output will do."""
+    """Return whether the gradient needs the value before the activation, not only the output."""
     return code in _FROM_INPUT

@@ -17,7 +17,7 @@ _forward, _backward = native.avg_pool2d_forward, native.avg_pool2d_backward
 
 
 class Cache(NamedTuple):
-    """How many values each window counts; of x only its shape."""
+    """The number of values in each window; only the shape of x."""
 
     count: Array
     shape: tuple[int, ...]
@@ -25,7 +25,7 @@ class Cache(NamedTuple):
 
 
 def _inside(positions: int, moved: int, kernel: int, stride: int, padding: int) -> Array:
-    """How many taps of each window along one axis lie inside the image."""
+    """The number of kernel offsets of each window along one axis that lie inside the image."""
     first = np.arange(moved) * stride - padding
     return np.minimum(first + kernel, positions) - np.maximum(first, 0)
 

@@ -1,4 +1,4 @@
-"""Which arrays are worth a native function where NumPy has one of its own."""
+"""Arrays large enough for a native function where NumPy has one of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORTH_IT: Final = 20000
 
 
 def is_large(array: Any, dtype: Any) -> bool:
-    """Whether it is a large aligned NumPy array of this type of floats, and kernels may be used."""
+    """Return whether kernels are on and this is a large aligned NumPy array of this type."""
     return (
         native is not None
         and get_engine() != "reference"

@@ -52,7 +52,7 @@ def _unusable(file: Path, why: str) -> EngineError:
 
 
 def _is_whole(file: Path) -> bool:
-    """Whether the file is as long as its header says, if it is of ELF: mapped, it would crash."""
+    """Return whether an ELF file is as long as its header says; mapped, a shorter one crashes."""
     with file.open("rb") as opened:
         head = opened.read(64)
     if len(head) < 64 or head[:5] != b"\x7fELF\x02":

@@ -27,7 +27,7 @@ _INDEX_TYPES: Final = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
 class Cache(NamedTuple):
-    """Where each window's value was found; of x only its shape."""
+    """The index of each window's value; only the shape of x."""
 
     winner: Array
     shape: tuple[int, ...]

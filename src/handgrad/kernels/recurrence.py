@@ -1,4 +1,4 @@
-"""What the adapters of the recurrent kernels share: lengths, and caches as the reference has them.
+"""Shared parts of the adapters of recurrent kernels: lengths, and caches as the reference has them.
 
 Kernels keep one row for each step that counts: all of time 0 before those of time 1, and within a
 time the longer sequences first.
@@ -62,7 +62,7 @@ class Run:
         return in_running_order(x, self.active, self.reverse)
 
     def kept(self, rows: Array) -> Array:
-        """What a kernel kept, as (N, T, ...): 0 where a sequence has no step."""
+        """An array of a kernel's cache as (N, T, ...): 0 where a sequence has no step."""
         batch, steps = self.batch, self.steps
         lengths = np.full(batch, steps) if self.lengths is None else self.lengths
         index = np.full((batch, steps), -1)

@@ -26,7 +26,7 @@ class Cache(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _tables(length: int, features: int, offset: int, base: float, dtype: Any) -> Cache:
-    """Of every layer and step the same, so they are computed once and not to be written."""
+    """The tables, equal for every layer and step, so computed once and read-only."""
     theta = angles(length, features, offset=offset, base=base)
     tables = Cache(np.cos(theta).astype(dtype), np.sin(theta).astype(dtype))
     for table in tables:

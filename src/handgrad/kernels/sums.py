@@ -19,7 +19,7 @@ def add(a: Array, b: Array) -> Array:
 
 
 def _plain(array: Array, first: Array) -> bool:
-    """Whether it is a large C-contiguous array of floats, as the first one is."""
+    """Return whether it is a large C-contiguous array of floats, as the first one is."""
     return (
         is_large(array, first.dtype)
         and array.flags.c_contiguous

@@ -59,7 +59,7 @@ class AddNorm(Layer):
         return y, Cache(norm, inner)
 
     def before(self, x: Array) -> tuple[Array, Any]:
-        """What the inner layer gets for x, and the cache of the norm if it stands there."""
+        """The input of the inner layer for x, and the cache of the norm if it stands there."""
         return self.norm.forward(x) if self.norm_position == "pre" else (x, None)
 
     def after(self, x: Array, f: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a layer is: parameters, a forward, and a backward that returns their gradients by name."""
+"""The base of layers: parameters, a forward, and a backward that returns gradients by name."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Layer:
     constant_names: ClassVar[tuple[str, ...]] = ()
     generator_names: ClassVar[tuple[str, ...]] = ()
     layers: Mapping[str, Layer] = MappingProxyType({})
-    #: Whether the first input is tokens, which have no gradient.
+    #: True if the first input is tokens, which have no gradient.
     takes_tokens: bool = False
 
     capturable: bool = False

@@ -41,7 +41,7 @@ def _check_example(layer: str, shape: Shape, channels: int, axes: int) -> None:
 
 
 class _Convolution(OpLayer):
-    """What Conv1d and Conv2d share: sizes, first values and the row of the report."""
+    """Shared parts of Conv1d and Conv2d: sizes, first values and the row of the report."""
 
     parameter_names = ("weight", "bias")
     axes: int

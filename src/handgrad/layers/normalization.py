@@ -15,7 +15,7 @@ from handgrad.ops.activation import check_activation
 
 
 class _RowNorm(OpLayer):
-    """What LayerNorm and RMSNorm share: rows of one size along the last axis."""
+    """Shared parts of LayerNorm and RMSNorm: rows of one size along the last axis."""
 
     flops_per_value: int
 

@@ -1,4 +1,4 @@
-"""What recurrent layers share: an op over whole sequences, stacked, in one direction or both."""
+"""Shared parts of recurrent layers: an op over whole sequences, stacked, in both directions too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cache(NamedTuple):
 
 
 class Recurrent(Layer):
-    """What RNN, LeakyRNN, LSTM and GRU share.
+    """Shared parts of RNN, LeakyRNN, LSTM and GRU.
 
         (y, state), cache = layer.forward(x, state, lengths, training=True)
         (dx, dstate0), gradients = layer.backward((dy, dstate), cache)

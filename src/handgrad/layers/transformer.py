@@ -31,7 +31,7 @@ class Cache(NamedTuple):
 
 
 class _Stack(Layer):
-    """What encoder and decoder share: blocks named 0, 1, … and, with `final_norm`, `norm`."""
+    """Shared parts of encoder and decoder: blocks named 0, 1, … and, with `final_norm`, `norm`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a loss is: the last node of a network, with a scalar value and the gradient it starts."""
+"""The base of losses: the last node of a network, with a scalar value and its gradient."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _OP: Final = "AttentionDecoder"
 
 
 class Memory(NamedTuple):
-    """What every step looks at, made once of the encoder's states h.
+    """The memory that every step reads, made once of the encoder's states h.
 
     keys (N, S, A) are compared with the decoder's state, values (N, S, G) are W_c h_i, the columns
     of W_ih for the context times h. The first lengths (N,) count, all where they are None; they
@@ -110,7 +110,7 @@ class AttentionDecoder(Layer):
         self.layers = {"score": self.score, "cell": self.cell}
 
     def remember(self, h: Float[Array, "N S C"], lengths: Int[Array, "N"] | None = None) -> Memory:
-        """What is needed of the encoder's states at every step, made once."""
+        """The memory of the encoder's states that every step reads, made once."""
         memory, _ = self._remember(self._array("h", h, ("N", "S")), lengths)
         return memory
 

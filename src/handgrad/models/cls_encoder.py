@@ -23,7 +23,7 @@ from handgrad.ops import standardize as standardize_op
 
 
 class Cache(NamedTuple):
-    """What the closed form and backward read, and the caches of the ops.
+    """Values that the closed form and backward read, and the caches of the ops.
 
     x_hat (N, n, m), Careddu's h_pre1; class_query (1, d2), the class's query, one for all
     samples; s (N, 1, n+1), the attention weights of the class, to be looked at; h2 (N, 1, d2), the
@@ -292,7 +292,7 @@ class ClsEncoder(Layer):
         return (self.classes,)
 
     def flops(self, input_shape: Shape) -> int:
-        """Of what is computed; the softmax counts 5 for every weight."""
+        """The operations that are computed; the softmax counts 5 for every weight."""
         self.output_shape(input_shape)
         standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
         tokens = 4 * math.prod(input_shape) + 5 * (input_shape[0] + 1)

@@ -58,7 +58,7 @@ class Cell(Layer):
         raise NotImplementedError
 
     def flops(self, input_shape: Shape) -> int:
-        """Of T steps, (T,)."""
+        """The shape for T steps, (T,)."""
         size = self.gates * self.hidden
         weights = 2 * size * (self.inputs + self.hidden) + 2 * size
         return input_shape[0] * (weights + self.flops_per_unit * self.hidden)

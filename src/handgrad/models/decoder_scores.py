@@ -29,7 +29,7 @@ _EPS: Final = 1e-8
 
 
 class Score(Layer):
-    """How well a decoder's state s fits each of the encoder's states h_i: memory, then steps.
+    """Scores of a decoder's state s against each of the encoder's states h_i: memory, then steps.
 
     `memory` prepares h once: the keys that s is compared with, and the values h Wᵀ of a weight that
     it is given. `memory_backward` takes both gradients side by side and gives dh, dW and the
@@ -134,7 +134,7 @@ class AdditiveScore(Score):
         return dkeys, {"weight_s": dweight_s, "v": dv}
 
     def flops(self, input_shape: Shape) -> int:
-        """Of T steps beside S keys, (T, S)."""
+        """The operations of T steps beside S keys, (T, S)."""
         steps, keys = input_shape
         hidden, memory = self.sizes
         return hidden * (2 * keys * memory + steps * (2 * hidden + 4 * keys))
@@ -184,7 +184,7 @@ class CosineScore(Score):
         return sum_over_time(dscores, s * _inverse_length(s)), {}
 
     def flops(self, input_shape: Shape) -> int:
-        """Of T steps beside S keys, (T, S)."""
+        """The operations of T steps beside S keys, (T, S)."""
         steps, keys = input_shape
         return self.size * (3 * (steps + keys) + 2 * steps * keys)
 
@@ -224,7 +224,7 @@ class DotScore(Score):
         return sum_over_time(dscores, s), {}
 
     def flops(self, input_shape: Shape) -> int:
-        """Of T steps beside S keys, (T, S)."""
+        """The operations of T steps beside S keys, (T, S)."""
         steps, keys = input_shape
         return self.size * (keys + 2 * steps * keys)
 

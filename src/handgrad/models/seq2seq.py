@@ -54,7 +54,7 @@ class Cache(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a step of decoding needs, with one row for every sequence that is being written.
+    """The state of decoding, with one row for every sequence that is being written.
 
     s (B, H); attention (B, S), the weights of the last step, None before the first; memory is that
     of the rows, rows (B,) the sources they belong to.

@@ -46,7 +46,7 @@ class Cache(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a step of decoding needs: of the sources, and of the `steps` that were made.
+    """The state of decoding: of the sources, and of the `steps` that were made.
 
     memory: the keys and values of the encoder's output for every block of the decoder, made once;
     lengths (B,) of the sources or None; past: the keys and values of the steps so far.

@@ -25,7 +25,7 @@ def translate(
     width: int = 1,
     length_penalty: float = 0.0,
 ) -> list[str]:
-    """What the model makes of each text, in at most `longest` tokens.
+    """The output of the model for each text, in at most `longest` tokens.
 
     width: hypotheses of a beam search; 1 takes the most probable token each time, to which
     `length_penalty` is nothing. Raises ArgumentError for numbers below 1.
@@ -45,7 +45,7 @@ def translate(
 
 
 def _batches(source: Tokenizer, texts: Sequence[str]) -> Iterator[tuple[Any, Any, Any]]:
-    """Which texts, their tokens with </s>, and their lengths, the short ones first."""
+    """Indices of texts, their tokens with </s>, and their lengths, the short ones first."""
     if not texts:
         return
     encoded = Sequences.of([np.append(source.encode(text), END) for text in texts], PAD)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cache(NamedTuple):
-    """How many values each window counts; nothing of x but its rows and columns.
+    """The number of values in each window; nothing of x but its rows and columns.
 
     Kernel and padding are those of `met_window`.
     """

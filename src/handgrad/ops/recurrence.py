@@ -1,4 +1,4 @@
-"""What the recurrent ops share: the order in which steps run, their masks, and checks.
+"""Shared parts of the recurrent ops: the order in which steps run, their masks, and checks.
 
 Sequences lie in (N, T, D), and a sequence of `lengths[n]` steps is followed by padding. Steps run
 in the order of time or, with `reverse`, against it; the ops compute in running order, so that one
@@ -27,7 +27,7 @@ Gradients = tuple[Array | None, ...]
 def active_steps(
     lengths: Int[Array, "N"] | None, steps: int, reverse: bool
 ) -> Bool[Array, "N T 1"] | None:
-    """Which sequences have a step at each moment, in running order; None where all have all."""
+    """Masks of the sequences that have a step at each time index; None where all have all."""
     if lengths is None:
         return None
     xp = array_namespace(lengths)

@@ -1,4 +1,4 @@
-"""What the attention ops share: which pairs of query and key count, and scores to weights."""
+"""Shared parts of the attention ops: the mask of pairs, and scores to weights."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_states(op: str, s: Array, h: Array) -> None:
 
 
 def within(lengths: Int[Array, "N"], keys: int, axes: int) -> Bool[Array, "N *ones S"]:
-    """Whether a key is one of the first `lengths`: a mask of so many axes, keys along the last."""
+    """The mask of keys that are among the first `lengths`: so many axes, keys along the last."""
     xp = array_namespace(lengths)
     positions = xp.arange(keys, dtype=lengths.dtype, device=device(lengths))
     return positions < xp.reshape(lengths, (lengths.shape[0], *(1 for _ in range(axes - 1))))

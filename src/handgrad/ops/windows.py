@@ -55,7 +55,7 @@ def moves(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> tuple[int, ...]:
-    """How many positions the kernel takes along each axis."""
+    """The number of output positions along each axis."""
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(places, kernel, stride, padding, dilation, strict=True)
@@ -188,7 +188,7 @@ def check_setting(op: str, name: str, setting: Any, axes: int, *, least: int) ->
 
 
 def _is_whole(number: Any) -> bool:
-    """Whether it is an int, of Python or NumPy, and no bool."""
+    """Return whether it is an int, of Python or NumPy, and no bool."""
     return isinstance(number, _INTEGERS) and not isinstance(number, bool)
 
 

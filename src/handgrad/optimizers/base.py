@@ -1,4 +1,4 @@
-"""What an optimizer is: an update rule, its state, and one sweep over the parameters."""
+"""The base of optimizers: an update rule, its state, and one sweep over the parameters."""
 
 from __future__ import annotations
 

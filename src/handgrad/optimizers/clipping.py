@@ -29,7 +29,7 @@ def _sum_of_squares(array: Array) -> float:
 
 
 def _plain(array: Array) -> bool:
-    """Whether the kernel can read it as it lies."""
+    """Return whether the kernel can read it as it lies."""
     dtype, flags = array.dtype, array.flags
     return bool(dtype.char in "fd" and dtype.isnative and flags.c_contiguous and flags.aligned)
 

@@ -39,7 +39,7 @@ class Edit:
     key: Any = None
 
     def results(self, run: Execution) -> tuple[Any, ...]:
-        """What a run gives with this change made, one by one; raises what that raises."""
+        """The results of a run with this change made, one by one; raises what that raises."""
         result = run.program.result
         several = result if isinstance(result, tuple) else (result,)
         found = list(run.changed(self.changes, several))

@@ -1,4 +1,4 @@
-"""Which keys each table of a recipe has, and what their values may be."""
+"""The keys that each table of a recipe has, and their allowed values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RATE: Final = Number(0, below=1)
 _NOT_NEGATIVE: Final = Number(0)
 _POSITIVE: Final = Number(above=0)
 SECTIONS: Final = ("data", "model", "loss", "optimizer", "schedule", "augmentation", "training")
-#: What every [data] has.
+#: Keys that every [data] has.
 _DATA: Final[Keys] = {"name": Key(Text(), required=True), "path": Key(Text())}
 #: Examples with one class each. shape, classes, maximum, mean and std are also what a run's
 #: config.toml keeps of its data.
@@ -91,7 +91,7 @@ def data_keys(model: str, data: Any) -> Keys:
 
 
 def task_of(model: str) -> str:
-    """What a type of model learns: "classification", "text" or "pairs"."""
+    """The task of a type of model: "classification", "text" or "pairs"."""
     return {"gpt": "text", "seq2seq": "pairs", "transformer": "pairs"}.get(model, "classification")
 
 

@@ -70,7 +70,7 @@ _OF_ONE_CELL: Final = {
 
 
 def _features(data: Settings) -> int:
-    """Of one step of a sequence (T, D)."""
+    """The shape of one step of a sequence (T, D)."""
     shape = data["shape"]
     if len(shape) != 2:
         raise RecipeError(f"data.shape is {shape}; allowed: (T, D), as of a sequence")

@@ -134,7 +134,7 @@ class Recipe:
 
     @property
     def seed(self) -> int:
-        """Of the split, the first weights, shuffling, augmentation and dropout."""
+        """The seed of the split, the first weights, shuffling, augmentation and dropout."""
         seed: int = self.training.get("seed", 0)
         return seed
 

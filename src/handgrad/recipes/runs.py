@@ -17,7 +17,7 @@ from handgrad.training import read_config
 from handgrad.training.checkpoint import load_model_arrays
 from handgrad.training.folder import Run
 
-#: What [data] has once a recipe knows its data: of classes, of a text, of pairs.
+#: Keys of [data] once a recipe has met its data: of classes, of a text, of pairs.
 _COMPLETE: Final = ({"shape", "classes"}, {"vocabulary"}, {"vocabularies"})
 
 _SAID: Final = {"classification": "classes", "text": "text", "pairs": "pairs of texts"}

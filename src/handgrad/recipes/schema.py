@@ -1,4 +1,4 @@
-"""What the values of a recipe may be, and one sentence for each that is not.
+"""Allowed values of a recipe, and one sentence for each that is not.
 
 A table is described as `{key: Key(kind)}`; a kind says what it allows and checks one value. Only
 form is checked here: defaults and finer limits belong to the classes that the values go to.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Augmentation(Protocol):
-    """What the trainer calls on every training batch."""
+    """The function that the trainer calls on every training batch."""
 
     def __call__(self, x: Array, rng: np.random.Generator) -> Array: ...
 
@@ -164,7 +164,7 @@ class Affine:
     def _coordinates(
         self, count: int, height: int, width: int, dtype: np.dtype[Any], rng: np.random.Generator
     ) -> Array:
-        """Where each pixel is read: (N, 2, H·W), in pixels of the ringed image, kept inside it."""
+        """The coordinates of each pixel's source (N, 2, H·W), within the ringed image."""
         angle = np.deg2rad(rng.uniform(-self.rotation, self.rotation, count))
         scale = 1 + rng.uniform(-self.scale, self.scale, (count, 2))
         shear = rng.uniform(-self.shear, self.shear, count)
@@ -189,7 +189,7 @@ class Affine:
         return coordinates
 
     def _fixed_tables(self, height: int, width: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-        """What depends on the size alone: centred positions (3, H·W), lattice weights (g², H·W)."""
+        """Tables of the size alone: centred positions (3, H·W), lattice weights (g², H·W)."""
         key = (height, width, dtype)
         if key not in self._fixed:
             rows = np.arange(height) - (height - 1) / 2

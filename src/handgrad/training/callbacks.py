@@ -36,15 +36,15 @@ class Callback:
         """After the last step, before the model is saved."""
 
     def settings(self) -> dict[str, Any]:
-        """What decides the training and has to be the same when a run is resumed."""
+        """The settings that must be the same when a run is resumed."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it, plain JSON values."""
+        """Its state in a checkpoint, plain JSON values."""
         return {}
 
     def arrays(self) -> dict[str, Array]:
-        """What a checkpoint keeps of it, arrays by name."""
+        """Its state in a checkpoint, arrays by name."""
         return {}
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:

@@ -120,7 +120,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path, run: str = "") -> tuple[dict[str, Array], dict[str, Any]] | None:
-    """What `save_checkpoint` wrote; None where there is no checkpoint yet.
+    """The content that `save_checkpoint` wrote; None where there is no checkpoint yet.
 
     Raises RunError for a damaged one, or one of another version or another run.
     """

@@ -69,6 +69,6 @@ def _watching(name: str, layer: Layer, found: list[str]) -> Any:
 
 
 def is_finite(array: Any) -> bool:
-    """Whether it has neither NaN nor infinity; what is no array of floats has none."""
+    """Return whether it has neither NaN nor infinity; what is no array of floats has none."""
     floats = isinstance(array, np.ndarray) and array.dtype.kind == "f"
     return not floats or bool(np.isfinite(array).all())

@@ -87,11 +87,11 @@ class Run:
         self.model = folder / "model.safetensors"
         self.summary = folder / "summary.json"
         self.report = folder / "report.html"
-        #: What continues the run; programs other than the command line put their own words here.
+        #: The command that continues the run; programs with another interface put theirs here.
         self.resume_command = f"handgrad train --resume {shlex.quote(str(folder))}"
         #: The same with a smaller learning rate, which takes the place of {lr}.
         self.change_command = f"{self.resume_command} --set optimizer.lr={{lr}}"
-        #: What config.toml is to say when settings are changed, and the changes in words.
+        #: The text of config.toml when settings are changed, and a description of the changes.
         self.config_text = self.changes = ""
         #: The name that its files have for it, and the checksum of config.toml; "" before that.
         self.id = ""
@@ -104,7 +104,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether everything was written."""
+        """Return whether everything was written."""
         return os.path.lexists(self.summary)
 
     def lock(self) -> None:
@@ -215,7 +215,7 @@ class Run:
         return [json.loads(line) for line in self._checked_metrics().splitlines()]
 
     def _checked_metrics(self) -> bytes:
-        """What this process logged or found logged; nobody else has written to it since."""
+        """The log that this process wrote or found; nobody else has written to it since."""
         if not self._length and not os.path.lexists(self.metrics):
             return b""
         content = self._read(self.metrics)
@@ -304,7 +304,7 @@ class Run:
             save_arrays(self.model, arrays, {"format": "np", "run": self.id})
 
     def load_model(self) -> dict[str, Array]:
-        """What `save_model` wrote, once every file of the run has been found undamaged.
+        """The content that `save_model` wrote, once every file of the run is found undamaged.
 
         Raises RunError where the run is not finished, or where one is missing or damaged.
         """
@@ -338,7 +338,7 @@ class Run:
         }
 
     def read_summary(self) -> dict[str, Any]:
-        """What `save_summary` wrote.
+        """The summary that `save_summary` wrote.
 
         Raises RunError where this or another file of the run is missing, damaged or another run's.
         """

@@ -1,4 +1,4 @@
-"""What a run is: everything that decides its numbers, as plain values that a checkpoint keeps.
+"""The identity of a run: everything that decides its numbers, as plain values in a checkpoint.
 
 A description is made from the objects themselves, whatever they are: the class of each, its
 settings, and the content of its arrays as a checksum. A model's parameters and buffers count with
@@ -58,7 +58,7 @@ def describe_data(source: Any) -> Any:
 
 
 def compare(saved: Any, found: Any) -> list[tuple[str, Any, Any]]:
-    """Where two descriptions differ: the path, what was saved and what was found.
+    """The differences of two descriptions: the path, the saved value and the one found.
 
     Private attributes come last, because they are made from public ones as a rule.
     """
@@ -222,7 +222,7 @@ def _name(kind: type) -> str:
 
 
 def _is_own(kind: type) -> bool:
-    """Whether a class is handgrad's or Python's."""
+    """Return whether a class is handgrad's or Python's."""
     return kind.__module__.partition(".")[0] in ("handgrad", "builtins", "typing", "abc")
 
 
@@ -248,7 +248,7 @@ def _parameters(kind: type) -> frozenset[str]:
 
 
 def _code(code: CodeType) -> str:
-    """What a function does, without its documentation, names of files and line numbers."""
+    """The code of a function, without its documentation, names of files and line numbers."""
     found = hashlib.sha256(code.co_code)
     found.update(repr(code.co_names).encode())
     for constant in code.co_consts:

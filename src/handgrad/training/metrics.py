@@ -1,4 +1,4 @@
-"""What is counted while a model learns, and how a model is judged."""
+"""Metrics, counted while a model learns, and its evaluation."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def layer_norms(gradients: Mapping[str, Array]) -> dict[str, float]:
 
 
 def inputs_in(dtype: np.dtype[Any], inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """What a source gathered, floating-point arrays in `dtype`."""
+    """The arrays of a source, floating-point ones in `dtype`."""
     return tuple(
         each.astype(dtype) if each.dtype.kind == "f" and each.dtype != dtype else each
         for each in inputs

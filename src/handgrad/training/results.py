@@ -1,4 +1,4 @@
-"""What a finished run leaves: summary.json, and report.html beside it."""
+"""Results of a finished run: summary.json, and report.html beside it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _shapes(source: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """What the run's numbers may depend on."""
+    """The settings that the run's numbers may depend on."""
     return {
         "handgrad": handgrad.__version__,
         "numpy": np.__version__,

@@ -31,7 +31,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a recipe says about training; `text` is the TOML that config.toml keeps.
+    """The settings of a recipe about training; `text` is the TOML that config.toml keeps.
 
     `early_stopping` is a patience in epochs, on the validation loss. See `Trainer` for the others.
     """

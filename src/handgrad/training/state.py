@@ -1,4 +1,4 @@
-"""What a checkpoint says of a training beside its arrays."""
+"""The state of a training in a checkpoint, beside its arrays."""
 
 from __future__ import annotations
 

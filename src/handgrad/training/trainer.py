@@ -47,7 +47,7 @@ from handgrad.training.state import State
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
 
-#: What a run may change on purpose when it is resumed, by the start of its path in the identity.
+#: Settings that a run may change when it is resumed, by the start of their path in the identity.
 CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
 
 #: The end of an epoch is skipped as a checkpoint while writing would take more than this share of
@@ -57,7 +57,7 @@ CHECKPOINT_SHARE = 0.02
 
 @dataclass
 class History:
-    """What a training measured: one record per epoch, and the run's summary where there is one.
+    """The measurements of a training: one record per epoch, and the run's summary if there is one.
 
     `history["validation_loss"]` is that value for every epoch.
     """
@@ -556,7 +556,7 @@ class Trainer:
         self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
 
     def _changes(self, run: Run, state: State, may_change: bool) -> dict[str, list[Any]]:
-        """What is otherwise than in the checkpoint: its path, what it was and what it is.
+        """The differences from the checkpoint: path, saved value and new value.
 
         Raises RunError for the first difference that is not one made on purpose.
         """

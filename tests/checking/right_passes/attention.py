@@ -41,7 +41,7 @@ def with_key_bias_back(dy, cache):
 
 
 class Saved:
-    """What forward keeps, as attributes."""
+    """The values that forward keeps, as attributes."""
 
 
 def with_key_bias_saved(x, wk, bk, scale=1000.0):

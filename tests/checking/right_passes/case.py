@@ -1,4 +1,4 @@
-"""What a case is: a forward, a right backward, inputs, and an edit that makes backward wrong."""
+"""A case: a forward, a right backward, inputs, and an edit that makes backward wrong."""
 
 from __future__ import annotations
 

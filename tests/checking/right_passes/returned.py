@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What goes in and comes back in other forms: numbers, lists, float32, whole numbers, None."""
+"""Inputs and results in other forms: numbers, lists, float32, whole numbers, None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report says about models that make one text from another."""
+"""The report about models that make one text from another."""
 
 from __future__ import annotations
 

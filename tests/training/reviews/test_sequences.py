@@ -1,4 +1,4 @@
-"""What the report says about models of sequences."""
+"""The report about models of sequences."""
 
 from __future__ import annotations
 

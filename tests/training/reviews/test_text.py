@@ -1,4 +1,4 @@
-"""What the report says about models that continue text."""
+"""The report about models that continue text."""
 
 from __future__ import annotations
 

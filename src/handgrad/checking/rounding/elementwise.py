@@ -133,7 +133,7 @@ def clip(
 
 
 def where(function: Any, arithmetic: Arithmetic, condition: Any, a: Any, b: Any) -> Uncertain:
-    """Where the condition is in doubt, either branch; anything, if one of them is NaN."""
+    """Either branch where the condition is in doubt; anything, if one of them is NaN."""
     a, b = lifted(a, arithmetic), lifted(b, arithmetic)
     chosen, doubt = condition, np.asarray(False)
     if isinstance(condition, Uncertain):

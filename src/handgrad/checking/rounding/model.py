@@ -70,12 +70,12 @@ class Uncertain:
 
     @property
     def is_zero(self) -> Array:
-        """Where the value is 0 for sure."""
+        """The elements that are 0 for sure."""
         return (self.value == 0) & (self.error == 0)
 
     @property
     def is_open(self) -> Array:
-        """Where it is NaN, and may as well be any number: ∞ times what may be 0 or not."""
+        """The NaN that may as well be any number: ∞ times what may be 0 or not."""
         return np.isnan(self.value) & np.isinf(self.error)
 
     @property

@@ -34,7 +34,7 @@ __all__ = [
     "small_example",
 ]
 
-#: How far the values of a fused ReLU stay from its kink, more than a step of a finite difference or
+#: The distance of a fused ReLU's values from its kink, more than a step of a finite difference or
 #: the rounding of float32 moves them.
 _KINK_MARGIN: Final = 1e-3
 
@@ -94,7 +94,7 @@ def draw(op: str, row: Row, rng: np.random.Generator) -> SampleInput:
 
 
 def _near_kink(op: str, sample: SampleInput) -> bool:
-    """Whether a fused ReLU gets a value so small that a finite difference might cross its kink."""
+    """Return whether a fused ReLU gets a value so small that a difference might cross its kink."""
     if sample.options.get("activation") not in ("relu", "leaky_relu"):
         return False
     args, kwargs = forward_arguments(

@@ -28,7 +28,7 @@ NO_EMPTY_AXIS: Final = "PyTorch refuses an axis of length 0 here, or takes it as
 
 NO_MEAN: Final = "PyTorch's mean over nothing is NaN; here it is 0"
 
-#: Where as a rule only values can be compared, not finite differences.
+#: Situations in which as a rule only values can be compared, not finite differences.
 _EDGES: Final = ("masked rows", "extreme values")
 
 
@@ -48,7 +48,7 @@ class SampleInput:
     arrays: Mapping[str, np.ndarray]
     #: Settings by keyword.
     options: Mapping[str, Any]
-    #: Whether finite differences give the gradient: no kink, tie or infinity is near.
+    #: True if finite differences give the gradient: no kink, tie or infinity is near.
     smooth: bool
 
 

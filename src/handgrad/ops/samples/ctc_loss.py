@@ -49,7 +49,7 @@ def _scored(
 
 
 _REPEATED: Final = _whole([[1, 1, 2], [2, 2, 2]])
-#: Of four examples, the second has too few steps and the third none.
+#: Lengths of four examples: the second has too few steps and the third none.
 _IMPOSSIBLE: Final = _scored(
     4,
     5,

@@ -1,4 +1,4 @@
-"""What a recipe learns, by the type of its model: classes, a text, or one text from another."""
+"""The task of a recipe, by the type of its model: classes, a text, or one text from another."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Judged:
 
     @classmethod
     def of(cls, test: Any) -> Judged | None:
-        """Of a data set's test part or a pair (x, y); None of a source, which has batches only."""
+        """The examples of a test part or a pair (x, y); None for a source of batches."""
         if hasattr(test, "x_test"):
             return cls(test.x_test, test.y_test, getattr(test, "classes", None))
         return cls(*test) if isinstance(test, tuple) else None
@@ -275,7 +275,7 @@ def _judgement(judged: Judged, outputs: Array, sequential: bool) -> str:
 
 
 def _reads_sequences(model: Layer, x: Any) -> bool:
-    """Whether examples are (time, channels); rows of an image are shown as the image they are."""
+    """Return whether examples are (time, channels); rows of an image are shown as an image."""
     if isinstance(x, Sequences):
         return True
     recurrent = any(isinstance(layer, Recurrent | ClsEncoder) for _, layer in walk(model))

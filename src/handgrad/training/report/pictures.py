@@ -49,7 +49,7 @@ def image_pixels(image: Array) -> Array | None:
 
 
 def first_filters(parameters: dict[str, Array], input_shape: tuple[int, ...]) -> list[Array]:
-    """What the first layer looks for, one picture per output; empty where that is no picture.
+    """The weights of the first layer, one picture per output; empty where they are none.
 
     A convolution's kernels (out, in, kH, kW), or a dense layer's rows given the shape of an image.
     """

@@ -1,4 +1,4 @@
-"""What happens in a sequence, drawn on one axis of time."""
+"""Charts of a sequence on one axis of time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handgrad.arrays import Array
 from handgrad.training.report.charts import plain_ticks
 from handgrad.training.report.heatmap import BLUE, GREY, ORANGE, drawing, placed, shades
 
-#: Of the names of panels, between panels, and of the axis.
+#: Heights of the names of panels, of the space between panels, and of the axis.
 _NAMES, _BETWEEN, _AXIS = 94, 8, 36
 
 

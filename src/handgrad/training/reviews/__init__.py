@@ -1,4 +1,4 @@
-"""What is looked at when the training of a model of sequences is over."""
+"""Reviews of a model of sequences when its training is over."""
 
 from handgrad.training.reviews.pairs import PairsReview
 from handgrad.training.reviews.sequences import SequencesReview

@@ -26,7 +26,7 @@ _JUDGED: Final = ("dates", "pronounce")
 _ROWS, _MISTAKES, _MAPS, _SYMBOLS = 16, 10, 4, 30
 #: Rows of texts of which none is right or wrong; letters of a text in a caption.
 _PROSE, _LETTERS = 8, 44
-#: How the end of a text is shown.
+#: The sign for the end of a text.
 _END: Final = "●"
 
 
@@ -55,7 +55,7 @@ class PairsReview:
         return figures
 
     def made(self, model: Layer) -> list[str]:
-        """What the model makes of every different source of the test part."""
+        """The output of the model for every different source of the test part."""
         if not self._made:
             self._made = self._translated(model, list(self.data.test.references()))
         return self._made
@@ -187,7 +187,7 @@ def _table(kind: str, head: Sequence[str], rows: Sequence[str]) -> str:
 
 
 def _marked(made: str, targets: Sequence[str], *, words: bool) -> str:
-    """What was made, marked where it differs from the nearest target; an empty mark is a gap."""
+    """The output, marked where it differs from the nearest target; an empty mark is a gap."""
     split, between = (str.split, " ") if words else (list, "")
     symbols = split(made)
     matches = [SequenceMatcher(None, split(target), symbols, autojunk=False) for target in targets]

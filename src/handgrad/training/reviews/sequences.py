@@ -33,7 +33,7 @@ _SHARE: Final = 0.1
 
 
 class _Found(NamedTuple):
-    """Of each example its number and the classes' probabilities; norms by steps before the end."""
+    """Numbers of examples, their classes' probabilities, and norms by steps before the end."""
 
     index: Array
     probabilities: Array
@@ -60,7 +60,7 @@ class SequencesReview:
         return [self._along_time(model, found), self._gradient(model, found)]
 
     def _gathered(self, model: Layer, index: Array) -> tuple[tuple[Array, ...], Array]:
-        """What the model takes of these examples, in its own type, and their classes."""
+        """The inputs of these examples, in the model's own type, and their classes."""
         dtype = next(iter(model.parameters.values())).dtype
         inputs, targets = as_source((self.x, self.y), "test", dtype).gather(index)
         return inputs_in(dtype, inputs), targets
@@ -131,7 +131,7 @@ class SequencesReview:
 
     @property
     def _is_image(self) -> bool:
-        """Whether the steps are the rows of an image; a single line of pixels is none."""
+        """Return whether the steps are the rows of an image; a single line of pixels is none."""
         _, height, width = self.x.shape
         return isinstance(self.x, Pixels) and max(height, width) <= 4 * min(height, width)
 
@@ -174,7 +174,7 @@ class SequencesReview:
 
 
 def _panels(model: Layer, inputs: tuple[Array, ...]) -> list[Panel]:
-    """What the first layer does with one example, (1, T, D) and perhaps its length."""
+    """The activity of the first layer for one example, (1, T, D) and perhaps its length."""
     _, cache = model.forward(*inputs)
     if isinstance(model, ClsEncoder):
         attention = cache.s[0, :, :-1]
@@ -244,5 +244,5 @@ def _decade(norms: Array) -> tuple[float, float]:
 
 
 def _size(rows: int) -> float:
-    """Of a panel with so many rows."""
+    """The height of a panel with so many rows."""
     return float(max(_LEAST_SIZE, min(rows, _MOST_SIZE)))
