@@ -25,14 +25,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str],
     folder = tmp_path_factory.mktemp("examples")
     environment = os.environ | {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     found = {}
-    for stem in SCRIPTS:
-        picture = folder / f"{stem}.svg"
-        command = [sys.executable, "-W", "error", f"examples/{stem}.py", "-o", str(picture)]
+    for name in SCRIPTS:
+        picture = folder / f"{name}.svg"
+        command = [sys.executable, "-W", "error", f"examples/{name}.py", "-o", str(picture)]
         run = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8"
         )
         assert run.returncode == 0, run.stderr
-        found[stem] = run.stdout.splitlines(), picture.read_text("utf-8")
+        found[name] = run.stdout.splitlines(), picture.read_text("utf-8")
     return found
 
 
@@ -48,22 +48,22 @@ def levels(value: str) -> tuple[int, ...]:
     return (round(10 * float(value)),)
 
 
-@pytest.mark.parametrize("stem", SCRIPTS)
-def test_the_picture_beside_a_script_is_what_it_writes(stem, runs):
-    committed = (EXAMPLES / f"{stem}.svg").read_text("utf-8")
-    written = runs[stem][1]
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_picture_beside_a_script_is_what_it_writes(name, runs):
+    committed = (EXAMPLES / f"{name}.svg").read_text("utf-8")
+    written = runs[name][1]
     assert _VALUE.sub("", written) == _VALUE.sub("", committed)
     # Another machine rounds otherwise, which may show in the last digit.
     for new, old in zip(_VALUE.findall(written), _VALUE.findall(committed), strict=True):
         differences = [abs(a - b) for a, b in zip(levels(new), levels(old), strict=True)]
-        assert max(differences) <= 1, f"{new} is written, {old} stands in {stem}.svg"
+        assert max(differences) <= 1, f"{new} is written, {old} stands in {name}.svg"
 
 
-@pytest.mark.parametrize("stem", SCRIPTS)
-def test_every_example_is_in_the_readme(stem):
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_example_is_in_the_readme(name):
     readme = (EXAMPLES / "README.md").read_text("utf-8")
-    assert f"]({stem}.py)" in readme
-    assert f"]({stem}.svg)" in readme
+    assert f"]({name}.py)" in readme
+    assert f"]({name}.svg)" in readme
 
 
 def test_links_of_the_readme_lead_to_files():

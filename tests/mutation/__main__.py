@@ -57,12 +57,12 @@ def _candidates(part: str, builds: bool) -> list[Mutant]:
 
 def _tests_of(mutant: Mutant) -> list[list[str]]:
     """The arguments of pytest, quickest first."""
-    stem = mutant.file.stem
+    name = mutant.file.stem
     part = mutant.file.relative_to(ROOT / PACKAGE).parts[0]
     first = {
-        "ops": ["tests/ops", "tests/losses", "tests/kernels", "-k", stem],
-        "kernels": ["tests/ops", "tests/kernels", "tests/optimizers", "tests/models", "-k", stem],
-        "layers": [f"tests/layers/test_{stem}.py", "tests/layers/test_gradients.py"],
+        "ops": ["tests/ops", "tests/losses", "tests/kernels", "-k", name],
+        "kernels": ["tests/ops", "tests/kernels", "tests/optimizers", "tests/models", "-k", name],
+        "layers": [f"tests/layers/test_{name}.py", "tests/layers/test_gradients.py"],
     }[part]
     paths = [each for each in first if not each.startswith("tests/") or (ROOT / each).exists()]
     return [paths, ["tests/ops", "tests/kernels", "tests/layers"], WHOLE]

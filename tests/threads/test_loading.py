@@ -85,8 +85,8 @@ def test_a_damaged_module_is_one_sentence(
 
 def test_modules_of_another_python_are_named(copy: Path) -> None:
     for file in (copy / "kernels").glob("*.so"):
-        stem = file.name.partition(".")[0]
-        file.rename(file.with_name(f"{stem}.cpython-39-x86_64-linux-gnu.so"))
+        name = file.name.partition(".")[0]
+        file.rename(file.with_name(f"{name}.cpython-39-x86_64-linux-gnu.so"))
     program = "from handgrad import kernels; assert kernels.native is None; print(kernels.reason)"
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],

@@ -107,11 +107,11 @@ def _changed(
 
 def _new_folder(described: recipes.Recipe) -> Path:
     """runs/<recipe>, or the first of runs/<recipe>-2, -3, … that is free."""
-    stem = Path(described.name).stem
-    folder, number = Path("runs") / stem, 1
+    name = Path(described.name).stem
+    folder, number = Path("runs") / name, 1
     while folder.exists():
         number += 1
-        folder = Path("runs") / f"{stem}-{number}"
+        folder = Path("runs") / f"{name}-{number}"
     return folder
 
 
