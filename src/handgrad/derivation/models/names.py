@@ -60,20 +60,27 @@ def full_name(node: Node, name: str) -> str:
     return f"{node.name}.{name}" if node.name else name
 
 
-def node_names(node: Node, derivation: Derivation, subject: Subject) -> dict[Formula, Formula]:
-    """The op's symbols with the number of the node; x and y are the values of the model."""
-    glossary = derivation.glossary
+def numbered_names(
+    derivation: Derivation, subject: Subject, number: int | str
+) -> dict[Formula, Formula]:
+    """The op's symbols with the number of a node or part."""
     names: dict[Formula, Formula] = {}
     for symbol in _symbols(derivation, subject):
         if isinstance(symbol, Fraction):
-            names[symbol.denominator] = numbered(symbol.denominator, node.number)
+            names[symbol.denominator] = numbered(symbol.denominator, number)
         elif isinstance(symbol, Symbol | Script | Accent | Text):
-            names[symbol] = numbered(symbol, node.number)
+            names[symbol] = numbered(symbol, number)
+    return names
+
+
+def node_names(node: Node, derivation: Derivation, subject: Subject) -> dict[Formula, Formula]:
+    """The op's symbols with the number of the node; x and y are the values of the model."""
+    glossary = derivation.glossary
+    names = numbered_names(derivation, subject, node.number)
     names[glossary.symbol(next(iter(subject.arrays)))] = value_symbol(node.inputs[0])
     for name in _outputs(derivation):
         names[glossary.symbol(name)] = value_symbol(node.number)
-    activation = activation_of(node)
-    return {**names, **(activation_names(activation) if activation else {})}
+    return names | activation_names(activation_of(node))
 
 
 def loss_names(derivation: Derivation, first: str, output: int) -> dict[Formula, Formula]:
@@ -104,8 +111,10 @@ def activations_of(flow: Flow) -> dict[str, dict[str, Any]]:
     return found
 
 
-def activation_names(activation: str) -> dict[Formula, Formula]:
+def activation_names(activation: str | None) -> dict[Formula, Formula]:
     """relu and relu′ for f and f′."""
+    if activation is None:
+        return {}
     function = activation_operator(activation)
     return {
         _FUNCTION: function,

@@ -15,7 +15,7 @@ from handgrad.derivation.equations.execution import Subject
 from handgrad.derivation.formulas.formula import Fenced, Formula, Symbol, gradient_of, row
 from handgrad.derivation.models.flow import Node
 from handgrad.derivation.models.names import activation_operator
-from handgrad.derivation.models.symbols import renamed
+from handgrad.derivation.models.symbols import Renaming, gradients_in, renamed
 from handgrad.trees import Function, nodes
 
 
@@ -42,6 +42,18 @@ def step_of(
     subject: Subject,
 ) -> Step:
     """A derivation with other symbols, and with the settings that the layer has."""
+    return Step(
+        node,
+        tuple(rewritten(each, names) for each in derivation.forward),
+        tuple(rewritten(each, names) for each in derivation.backward),
+        *meanings_of(derivation, names, subject),
+    )
+
+
+def meanings_of(
+    derivation: Derivation, names: Renaming, subject: Subject
+) -> tuple[tuple[Meaning, ...], tuple[Meaning, ...]]:
+    """The settings and the functions of a derivation, by other symbols."""
     symbols = [
         replace(
             each,
@@ -51,21 +63,26 @@ def step_of(
         )
         for each in derivation.symbols
     ]
-    return Step(
-        node,
-        tuple(_rewritten(each, names) for each in derivation.forward),
-        tuple(_rewritten(each, names) for each in derivation.backward),
-        tuple(each for each in symbols if each.shape is None and not each.words),
-        tuple(each for each in symbols if each.words),
-    )
+    settings = tuple(each for each in symbols if each.shape is None and not each.words)
+    return settings, tuple(each for each in symbols if each.words)
 
 
-def _rewritten(equation: Equation, names: Mapping[Formula, Formula]) -> Equation:
+def rewritten(equation: Equation, names: Renaming, of_gradients: Renaming | None = None) -> Equation:
+    """An equation with other symbols; those that a gradient is of may go by others again."""
+
+    def changed(formula: Formula) -> Formula:
+        if of_gradients is None:
+            return renamed(formula, names)
+        gradients = {each: renamed(each, of_gradients) for each in gradients_in(formula)}
+        return renamed(formula, {**names, **gradients})
+
     return replace(
         equation,
-        left=renamed(equation.left, names),
-        right=renamed(equation.right, names),
-        parts=tuple((renamed(each, names), value) for each, value in equation.parts),
+        left=changed(equation.left),
+        right=changed(equation.right),
+        parts=tuple((changed(each), value) for each, value in equation.parts),
+        loop=equation.loop and changed(equation.loop),
+        here=equation.here and rewritten(equation.here, names, of_gradients),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, cast
 
@@ -28,8 +28,8 @@ LOSS = Symbol("L")
 
 def value_symbol(number: int, into: int | None = None) -> Formula:
     """h_3; with `into`, the copy of a value that forks which goes into that node."""
-    copy = None if into is None else Fenced(Number(str(into)))
-    return Script(Symbol("h"), Number(str(number)), copy)
+    symbol = Script(Symbol("h"), Number(str(number)))
+    return symbol if into is None else copy_symbol(symbol, into)
 
 
 def value_gradient(number: int, into: int | None = None) -> Formula:
@@ -37,7 +37,15 @@ def value_gradient(number: int, into: int | None = None) -> Formula:
     return gradient_of(value_symbol(number, into))
 
 
-def numbered(symbol: Formula, number: int) -> Formula:
+def copy_symbol(symbol: Formula, into: int | str) -> Formula:
+    """A value that forks, as it goes into one node or part: h_3 with the number above."""
+    copy = Fenced(Number(str(into)))
+    if isinstance(symbol, Script) and symbol.sup is None:
+        return Script(symbol.base, symbol.sub, copy)
+    return Script(Fenced(symbol) if isinstance(symbol, Script) else symbol, sup=copy)
+
+
+def numbered(symbol: Formula, number: int | str) -> Formula:
     """W_3 for W, and 1/σ_3 for 1/σ."""
     if isinstance(symbol, Fraction):
         return Fraction(symbol.numerator, numbered(symbol.denominator, number))
@@ -68,6 +76,19 @@ def contains(formula: Any, part: Formula) -> bool:
     if not hasattr(formula, "__dataclass_fields__"):
         return False
     return any(contains(getattr(formula, field.name), part) for field in fields(formula))
+
+
+def gradients_in(formula: Any) -> Iterator[Formula]:
+    """Every ∂L/∂x in a formula."""
+    match formula:
+        case Fraction(Row((Symbol("partial"), *_)), Row((Symbol("partial"), *_))):
+            yield formula
+        case tuple():
+            for each in formula:
+                yield from gradients_in(each)
+        case _ if hasattr(formula, "__dataclass_fields__"):
+            for each in fields(formula):
+                yield from gradients_in(getattr(formula, each.name))
 
 
 def renamed(formula: Formula, names: Renaming) -> Formula:

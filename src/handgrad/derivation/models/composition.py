@@ -1,0 +1,495 @@
+"""A layer that is more than one op: every op that it calls, and every value between them.
+
+The parts of a layer are numbered in the order in which they run: part 3.2 is the second of node 3.
+The symbols of an op have the number of its part, as W_3.2; what a part takes has the symbol of the
+part that gave it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.derivation.documents.labels import label
+from handgrad.derivation.equations.dimensions import Dimensions
+from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
+from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.equations.functions import first_sentence
+from handgrad.derivation.equations.glossary import Glossary
+from handgrad.derivation.formulas.formula import (
+    Formula,
+    Fraction,
+    Row,
+    Script,
+    Symbol,
+    gradient_of,
+    row,
+)
+from handgrad.derivation.models.expressions import ARRANGING, Expressions
+from handgrad.derivation.models.names import activation_names, numbered_names
+from handgrad.derivation.models.recording import Recording
+from handgrad.derivation.models.steps import meanings_of, names_behind_parameters, rewritten
+from handgrad.derivation.models.symbols import (
+    copy_symbol,
+    numbered,
+    parameter_symbol,
+    renamed,
+)
+from handgrad.errors import HandgradError
+from handgrad.layers import Layer
+from handgrad.layers.base import walk
+from handgrad.ops import samples
+from handgrad.program import Frame, Node, Program, leaves, mapped, values_of
+from handgrad.program.functions import is_array
+from handgrad.trees import read
+
+#: How close the gradients of an op's equations are to those of the layer.
+_SAME: Final = 1e-4
+#: Names that say only at which end of a layer a value stands.
+_ENDS: Final = frozenset({"x", "y", "dx", "dy"})
+
+
+class NotComposedError(HandgradError):
+    """A layer whose passes are not ops and operations between them."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One call of an op in one of the passes, or values between such calls.
+
+    `path` is the layer that it belongs to, by its name; `settings` are numbers that its equations
+    use, `functions` what they call.
+    """
+
+    number: str
+    name: str
+    path: str
+    equations: tuple[Equation, ...]
+    settings: tuple[Meaning, ...] = ()
+    functions: tuple[Meaning, ...] = ()
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A layer's parts in both passes, and the symbols of its parameters."""
+
+    forward: tuple[Part, ...]
+    backward: tuple[Part, ...]
+    parameters: Mapping[str, Formula]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The symbols of what goes into a layer and of what comes out, and of the gradients there."""
+
+    inputs: tuple[Formula, ...]
+    output: Formula
+    input_gradients: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of an op: its part of backward, and the symbols of its outputs and gradients."""
+
+    part: Part
+    outputs: tuple[Formula, ...]
+    gradients: Mapping[str, Formula]
+
+
+class Composer:
+    """Writes one layer from its recording."""
+
+    def __init__(
+        self,
+        layer: Layer,
+        number: int,
+        recording: Recording,
+        ends: Ends,
+        sizes: Dimensions,
+        lang: str,
+    ) -> None:
+        self.layer, self.number, self.ends = layer, number, ends
+        self.sizes, self.lang = sizes, lang
+        self.forward, self.backward = recording
+        for run in recording:
+            _resolve(run)
+        self.result = self.forward.result[0]
+        if not isinstance(self.result, Node):
+            raise NotComposedError("notes: the layer gives several outputs; allowed: one array")
+        self.parameters: dict[str, Formula] = {}
+        self.symbols: dict[Node, Formula] = {}
+        self.calls: dict[Node, _Call] = {}
+        #: Gradients that have an equation, or that an op's equations give.
+        self.known: set[Formula] = set()
+        #: Values of the forward pass by their names, with the layer that each is in.
+        self.named: dict[tuple[str, str], Node] = {}
+        self._count = 0
+        self._lines: list[tuple[str, str, str, Equation]] = []
+        paths = {id(each): path for path, each in walk(layer)}
+        self._frames = {**_layers(self.forward, paths), **_layers(self.backward, paths)}
+        self._owned = {id(array): name for name, array in layer.parameters.items()}
+        self._owners = {**_owners(self.forward), **_owners(self.backward)}
+        self._needed = _reachable((self.result, self.backward.result))
+        nodes = [each for run in recording for each in run.nodes if each in self._needed]
+        self._uses = Counter(operand for each in nodes for operand in each.operands)
+        self._forks = Counter(
+            operand
+            for each in self.forward.nodes
+            if each in self._needed
+            for operand in each.operands
+        )
+        #: The arguments of ops.
+        self._taken = {
+            operand for each in nodes if each.op.endswith(".forward") for operand in each.operands
+        }
+        settings = {**_settings(self.forward), **_settings(self.backward)}
+        words = label(lang, "if"), label(lang, "otherwise")
+        self.expressions = Expressions(self.symbols, sizes, words, settings)
+
+    def composed(self) -> Composed:
+        """Both passes. Raises NotComposedError where they cannot be written so."""
+        forward = tuple(self._forward())
+        backward = tuple(self._backward())
+        for name in self.layer.parameters:
+            self._parameter(name)
+        return Composed(forward, backward, self.parameters)
+
+    # Forward
+
+    def _forward(self) -> Iterator[Part]:
+        given = [each for each in leaves(dict(self.forward.arguments)) if each.op == "input"]
+        self.symbols.update(zip(given, self.ends.inputs, strict=False))
+        for node in self.forward.nodes:
+            if node not in self._needed or node.op in ("input", "element"):
+                continue
+            if node.op.endswith(".forward"):
+                if self._outputs(node):
+                    part = self._call(node)
+                    yield from self._written()
+                    yield part
+            elif node is self.result:
+                self._line(node, self.ends.output, node)
+            elif self._is_line(node):
+                self._line(node, self._symbol(node), node)
+                self.named.setdefault((self._path(node.frame), node.name), node)
+        if self.symbols.get(self.result) != self.ends.output:
+            self._line(self.result, self.ends.output, self.result)
+        yield from self._written()
+
+    def _call(self, node: Node) -> Part:
+        """The equations of an op where it is called; its backward is kept until it runs."""
+        op, path = node.op.removesuffix(".forward"), self._path(node.frame)
+        back = next((each for each in self._calls() if each.args[1] is node), None)
+        subject, derivation = self._derived(op, node, back)
+        glossary = derivation.glossary
+        self._count += 1
+        number = self._numbered()
+        names = numbered_names(derivation, subject, number)
+        names |= activation_names(subject.options.get("activation"))
+        for name, value in node.kwargs.items():
+            if isinstance(value, Node):
+                names[glossary.symbol(name)] = self._argument(value, glossary.symbol(name))
+        outputs = [_without_step(each, derivation.counter) for each in derivation.arriving]
+        elements = self._outputs(node)
+        for output, element in zip(outputs, elements, strict=False):
+            if element is self.result:
+                names[output] = self.ends.output
+        symbols = tuple(renamed(each, names) for each in outputs)
+        self.symbols.update(zip(elements, symbols, strict=False))
+        copies, gradients = dict(names), {}
+        for name in derivation.gradients:
+            value = node.kwargs.get(name)
+            if isinstance(value, Node):
+                symbol = glossary.symbol(name)
+                copies[symbol] = names[symbol]
+                if self._forks[value] > 1:
+                    copies[symbol] = copy_symbol(names[symbol], number)
+                gradients[name] = gradient_of(copies[symbol])
+        settings, functions = meanings_of(derivation, names, subject)
+        forward = tuple(rewritten(each, names, copies) for each in derivation.forward)
+        behind = tuple(rewritten(each, names, copies) for each in self._computed(op, derivation, back))
+        self.calls[node] = _Call(Part(number, op, path, behind), symbols, gradients)
+        return Part(number, op, path, forward, settings, functions)
+
+    def _derived(self, op: str, node: Node, back: Node | None) -> tuple[Subject, Derivation]:
+        """The derivation of an op on the arguments of a call, whose gradients are those that the
+        call gave."""
+        module = import_module(f"handgrad.ops.{op}")
+        arguments = {name: values_of(value) for name, value in node.kwargs.items()}
+        arrays = {name: value for name, value in arguments.items() if is_array(value)}
+        options = {name: value for name, value in arguments.items() if name not in arrays}
+        dy = _zeros(node.value[0]) if back is None else values_of(back.args[0])
+        names = samples.gradient_names(op)
+        forward, backward = inspect.unwrap(module.forward), inspect.unwrap(module.backward)
+        subject = Subject(op, forward, backward, arrays, options, dy, names)
+        derivation = derive(subject, self.lang, dimensions=self.sizes)
+        given = () if back is None else back.value[0]
+        for name, gradient in zip(names, given, strict=False):
+            if is_array(gradient) and not _are_close(gradient, derivation.gradients[name]):
+                raise NotComposedError(f"notes: {op} gives another gradient of {name} in the layer")
+        return subject, derivation
+
+    def _computed(self, op: str, derivation: Derivation, back: Node | None) -> list[Equation]:
+        """The equations of the gradients that the layer asks for."""
+        if back is None:
+            return []
+        names = samples.gradient_names(op)
+        given = {
+            f"d{name}"
+            for name, value in zip(names, back.value[0], strict=False)
+            if is_array(value)
+        }
+        found = [
+            each
+            for each in derivation.backward
+            if each.name in given or each.name not in {f"d{name}" for name in names}
+        ]
+        if f"d{names[0]}" in given:
+            return found
+        backward = inspect.unwrap(import_module(f"handgrad.ops.{op}").backward)
+        wanted = names_behind_parameters(read(backward)) | given
+        return [each for each in found if each.name in wanted]
+
+    # Backward
+
+    def _calls(self) -> Iterator[Node]:
+        return (each for each in self.backward.nodes if each.op.endswith(".backward"))
+
+    def _backward(self) -> Iterator[Part]:
+        dy = next(leaves(dict(self.backward.arguments)))
+        self.symbols[dy] = gradient_of(self.ends.output)
+        targets = self._targets()
+        self._reach(dy, targets)
+        for node in self.backward.nodes:
+            if node not in self._needed or node.op == "input":
+                continue
+            if node.op.endswith(".backward"):
+                if self._outputs(node):
+                    yield from self._written()
+                    yield self.calls[node.args[1]].part
+            elif node in self._owners:
+                call = self._owners[node]
+                names = samples.gradient_names(call.op.removesuffix(".backward"))
+                self.symbols[node] = self.calls[call.args[1]].gradients[names[node.args[1]]]
+                self.known.add(self.symbols[node])
+                self._reach(node, targets)
+            elif node in targets:
+                self._line(node, targets[node][0], node)
+                self._reach(node, targets)
+            elif self._is_line(node):
+                self._line(node, self._slope(node), node)
+        yield from self._written()
+
+    def _targets(self) -> dict[Node, list[Formula]]:
+        """The nodes that are gradients of a symbol: those that go into an op's backward, and those
+        that the layer gives back."""
+        found: dict[Node, list[Formula]] = {}
+        pairs: list[tuple[Any, Formula]] = []
+        for each in self._calls():
+            if each in self._needed and self._outputs(each):
+                if each.args[1] not in self.calls:
+                    raise NotComposedError(f"notes: {each.op} belongs to no forward of the layer")
+                pairs += zip(
+                    _in_order(each.args[0]), self.calls[each.args[1]].outputs, strict=False
+                )
+        dx, gradients = self.backward.result
+        pairs += [(node, self._parameter(name)) for name, node in gradients.items()]
+        for node, symbol in pairs:
+            if isinstance(node, Node):
+                found.setdefault(node, []).append(gradient_of(symbol))
+        for node, gradient in zip(_in_order(dx), self.ends.input_gradients, strict=False):
+            if isinstance(node, Node):
+                found.setdefault(node, []).append(gradient)
+        return found
+
+    def _reach(self, node: Node, targets: Mapping[Node, list[Formula]]) -> None:
+        """Say what else a node is that has its symbol."""
+        for each in targets.get(node, ()):
+            if each != self.symbols[node] and each not in self.known:
+                self._line(node, each, node.operands[0] if node.operands else node)
+
+    # Lines
+
+    def _is_line(self, node: Node) -> bool:
+        """True for a value with an equation of its own: an op takes it, or it has a name."""
+        if node in self._taken:
+            return True
+        return node.op not in ARRANGING and (self._uses[node] > 1 or node.name.isidentifier())
+
+    def _line(self, node: Node, symbol: Formula, at: Node) -> None:
+        """symbol = what the node is made of, or the symbol that it has already."""
+        for each in _inner(node, self.symbols):
+            self._argument(each, None)
+        known = self.symbols.get(node)
+        right = self.expressions.definition(node) if known is None else known
+        shape = self.sizes.shape(node.value)
+        found = Equation(node.name, symbol, right, shape, node.value, None, ((symbol, node.value),))
+        self.symbols.setdefault(node, symbol)
+        self.known.add(symbol)
+        self._lines.append((self._numbered(), node.name, self._path(at.frame), found))
+
+    def _written(self) -> Iterator[Part]:
+        """The lines so far, those of one layer together."""
+        while self._lines:
+            number, _, path, _ = self._lines[0]
+            here = []
+            while self._lines and self._lines[0][2] == path:
+                here.append(self._lines.pop(0)[3])
+            functions = tuple(
+                Meaning(symbol, function.__name__, words=first_sentence(function))
+                for function, symbol in self.expressions.helpers.items()
+            )
+            yield Part(number, "", path, tuple(here), functions=functions)
+
+    # Symbols
+
+    def _numbered(self) -> str:
+        return f"{self.number}.{self._count}"
+
+    def _symbol(self, node: Node) -> Formula:
+        """The symbol of a value, with its number: by its name, if it has one."""
+        self._count += 1
+        name = node.name if node.name.isidentifier() and node.name not in _ENDS else "y"
+        vectors = frozenset({name}) if np.ndim(node.value) < 2 else frozenset()
+        return numbered(Glossary(vectors=vectors).symbol(name), self._numbered())
+
+    def _slope(self, node: Node) -> Formula:
+        """∂L/∂h for dh, where h is a value of the same layer and shape; else the name as it is."""
+        of = self.named.get((self._path(node.frame), node.name.removeprefix("d")))
+        if node.name.startswith("d") and of is not None:
+            symbol = gradient_of(self.symbols[of])
+            if np.shape(of.value) == np.shape(node.value) and symbol not in self.known:
+                return symbol
+        return self._symbol(node)
+
+    def _argument(self, value: Node, own: Formula | None) -> Formula:
+        """The symbol of what an op takes; a parameter has the op's, with the number of its part."""
+        if value not in self.symbols:
+            name = self._owned.get(id(value.value))
+            if name is not None:
+                if name not in self.parameters and own is not None:
+                    self.parameters[name] = numbered(own, self._numbered())
+                self.symbols[value] = self._parameter(name)
+            elif own is None:
+                return Symbol("x")
+            else:
+                self.symbols[value] = numbered(own, self._numbered())
+        return self.symbols[value]
+
+    def _parameter(self, name: str) -> Formula:
+        if name not in self.parameters:
+            axes = np.ndim(self.layer.parameters[name])
+            self.parameters[name] = parameter_symbol(name, axes, self.number)
+        return self.parameters[name]
+
+    def _outputs(self, call: Node) -> list[Node]:
+        return [node for node, owner in self._owners.items() if owner is call]
+
+    def _path(self, frame: Frame | None) -> str:
+        """The layer that a function belongs to, by its name; "" for the whole layer."""
+        while frame is not None:
+            if frame in self._frames:
+                return self._frames[frame]
+            frame = frame.caller
+        return ""
+
+
+def _layers(run: Program, paths: Mapping[int, str]) -> dict[Frame, str]:
+    """The layer whose method each frame is."""
+    owners = {each.frame: each.value for each in run.assignments if each.name == "self"}
+    owners[run.frame] = run.arguments.get("self")
+    return {frame: paths[id(owner)] for frame, owner in owners.items() if id(owner) in paths}
+
+
+def _settings(run: Program) -> dict[Frame, tuple[Any, ...]]:
+    """The numbers among the arguments of every call."""
+    found: dict[Frame, tuple[Any, ...]] = {}
+    for frame, _, value, site, _ in run.assignments:
+        if frame.site is not None and site is frame.site and isinstance(value, int | float):
+            found[frame] = (*found.get(frame, ()), value)
+    return found
+
+
+def _owners(run: Program) -> dict[Node, Node]:
+    """The call of an op that gave each of its outputs."""
+    return {
+        each: each.args[0]
+        for each in run.nodes
+        if each.op == "element" and each.args[0].op.endswith((".forward", ".backward"))
+    }
+
+
+def _resolve(run: Program) -> None:
+    """Put what was stored at an index of an array in the place of the element there."""
+    stands_for: dict[Node, Node] = {}
+    for node in run.nodes:
+        node.args = mapped(lambda each: stands_for.get(each, each), node.args)
+        node.kwargs = mapped(lambda each: stands_for.get(each, each), dict(node.kwargs))
+        if node.op == "getitem" and (stored := _stored(*node.args)) is not None:
+            stands_for[node] = stored
+
+
+def _stored(array: Any, index: Any) -> Node | None:
+    while isinstance(array, Node) and array.op == "store" and isinstance(index, int):
+        base, at, value = array.args
+        if at == index:
+            return value if isinstance(value, Node) else None
+        if not isinstance(at, int):
+            return None
+        array = base
+    return None
+
+
+def _reachable(results: Any) -> set[Node]:
+    found: set[Node] = set()
+    waiting = list(leaves(results))
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.operands
+    return found
+
+
+def _inner(node: Node, known: Mapping[Node, Formula]) -> Iterator[Node]:
+    """The inputs that the definition of a node writes by a symbol, but for those that have one."""
+    if node.op == "input":
+        if node not in known and np.ndim(node.value) > 0:
+            yield node
+        return
+    for each in node.operands:
+        if each not in known:
+            yield from _inner(each, known)
+
+
+def _in_order(nested: Any) -> Iterator[Any]:
+    """What stands in nested tuples, also where it is None."""
+    if isinstance(nested, tuple):
+        for each in nested:
+            yield from _in_order(each)
+    else:
+        yield nested
+
+
+def _without_step(gradient: Formula, counter: Formula | None) -> Formula:
+    """y for ∂L/∂y, and for ∂L/∂y_t."""
+    assert isinstance(gradient, Fraction)
+    assert isinstance(gradient.denominator, Row)
+    symbol = row(*gradient.denominator.parts[1:])
+    if isinstance(symbol, Script) and counter is not None and symbol.sub == counter:
+        return symbol.base if symbol.sup is None else Script(symbol.base, sup=symbol.sup)
+    return symbol
+
+
+def _zeros(y: Any) -> Any:
+    return tuple(map(_zeros, y)) if isinstance(y, tuple) else np.zeros_like(y)
+
+
+def _are_close(one: Any, other: Any) -> bool:
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=_SAME, atol=_SAME)
