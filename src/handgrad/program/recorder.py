@@ -288,6 +288,8 @@ class Recorder:
                 return function(*args, **kwargs)
             if name == "sum" and not kwargs:
                 return self._sum(site, *args)
+            if name == "getattr":
+                return self._met(site, getattr(*args))
         elif is_library(function):
             args = tuple(list(a) if isinstance(a, GeneratorType) else a for a in args)
         op = library_function(function)

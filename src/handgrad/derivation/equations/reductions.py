@@ -26,6 +26,7 @@ from handgrad.derivation.formulas.formula import (
     Fraction,
     Number,
     Sign,
+    Symbol,
     equals,
     row,
     separated,
@@ -45,7 +46,7 @@ def reduced(writer: Writer, node: nodes.Reduce, marks: Marks) -> Part:
     shape = writer.shape(node.value)
     outer = _outer_marks(writer, node, axes, len(shape), marks)
     inner = list(outer)
-    taken: list[str] = []
+    taken = [mark.name for mark in marks if isinstance(mark, Symbol)]
     for axis in axes:
         inner[axis] = marking.letter(writer, shape[axis], taken)
     indices = tuple(mark for axis in axes if (mark := inner[axis]) is not None)

@@ -8,7 +8,7 @@ part that gave it.
 from __future__ import annotations
 
 import inspect
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -21,25 +21,31 @@ from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
 from handgrad.derivation.equations.execution import Subject
 from handgrad.derivation.equations.functions import first_sentence
-from handgrad.derivation.equations.glossary import Glossary
 from handgrad.derivation.formulas.formula import (
     Formula,
     Fraction,
     Row,
     Script,
-    Symbol,
+    Text,
     gradient_of,
     row,
 )
-from handgrad.derivation.models.expressions import ARRANGING, Expressions
+from handgrad.derivation.models.expressions import ARRANGING, CONSTANT, Expressions
 from handgrad.derivation.models.names import activation_names, numbered_names
-from handgrad.derivation.models.recording import Recording
-from handgrad.derivation.models.steps import meanings_of, names_behind_parameters, rewritten
+from handgrad.derivation.models.recording import LayerRecorder, Recording
+from handgrad.derivation.models.steps import (
+    Part,
+    meanings_of,
+    names_behind_parameters,
+    rewritten,
+)
 from handgrad.derivation.models.symbols import (
     copy_symbol,
     numbered,
     parameter_symbol,
+    plain_symbol,
     renamed,
+    value_symbol,
 )
 from handgrad.errors import HandgradError
 from handgrad.layers import Layer
@@ -60,28 +66,14 @@ class NotComposedError(HandgradError):
 
 
 @dataclass(frozen=True)
-class Part:
-    """One call of an op in one of the passes, or values between such calls.
-
-    `path` is the layer that it belongs to, by its name; `settings` are numbers that its equations
-    use, `functions` what they call.
-    """
-
-    number: str
-    name: str
-    path: str
-    equations: tuple[Equation, ...]
-    settings: tuple[Meaning, ...] = ()
-    functions: tuple[Meaning, ...] = ()
-
-
-@dataclass(frozen=True)
 class Composed:
-    """A layer's parts in both passes, and the symbols of its parameters."""
+    """A layer's parts in both passes, the symbols of its parameters, and its gradients."""
 
     forward: tuple[Part, ...]
     backward: tuple[Part, ...]
     parameters: Mapping[str, Formula]
+    dx: Any
+    gradients: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -100,6 +92,19 @@ class _Call:
     part: Part
     outputs: tuple[Formula, ...]
     gradients: Mapping[str, Formula]
+
+
+def input_symbols(recorder: LayerRecorder, value: int) -> tuple[Formula, ...]:
+    """h_value; of several inputs each by its name, with that number."""
+    given = [each for each in recorder.inputs if is_array(each)]
+    if len(given) == 1:
+        return (value_symbol(value),)
+    names = inspect.signature(recorder.layer.forward).parameters
+    return tuple(
+        numbered(plain_symbol(name, np.ndim(each)), value)
+        for name, each in zip(names, recorder.inputs, strict=False)
+        if is_array(each)
+    )
 
 
 class Composer:
@@ -137,11 +142,15 @@ class Composer:
         self._owners = {**_owners(self.forward), **_owners(self.backward)}
         self._needed = _reachable((self.result, self.backward.result))
         nodes = [each for run in recording for each in run.nodes if each in self._needed]
-        self._uses = Counter(operand for each in nodes for operand in each.operands)
+        self._users: dict[Node, list[Node]] = defaultdict(list)
+        for each in nodes:
+            for operand in each.operands:
+                self._users[operand].append(each)
+        #: How many values are made of each.
         self._forks = Counter(
             operand
             for each in self.forward.nodes
-            if each in self._needed
+            if each in self._needed and each.op not in CONSTANT
             for operand in each.operands
         )
         #: The arguments of ops.
@@ -158,7 +167,8 @@ class Composer:
         backward = tuple(self._backward())
         for name in self.layer.parameters:
             self._parameter(name)
-        return Composed(forward, backward, self.parameters)
+        dx, gradients = values_of(self.backward.result)
+        return Composed(forward, backward, self.parameters, dx, gradients)
 
     # Forward
 
@@ -214,8 +224,10 @@ class Composer:
         settings, functions = meanings_of(derivation, names, subject)
         forward = tuple(rewritten(each, names, copies) for each in derivation.forward)
         behind = tuple(rewritten(each, names, copies) for each in self._computed(op, derivation, back))
-        self.calls[node] = _Call(Part(number, op, path, behind), symbols, gradients)
-        return Part(number, op, path, forward, settings, functions)
+        self.calls[node] = _Call(
+            Part(behind, number=number, name=op, path=path), symbols, gradients
+        )
+        return Part(forward, settings, functions, number, op, path)
 
     def _derived(self, op: str, node: Node, back: Node | None) -> tuple[Subject, Derivation]:
         """The derivation of an op on the arguments of a call, whose gradients are those that the
@@ -229,22 +241,27 @@ class Composer:
         forward, backward = inspect.unwrap(module.forward), inspect.unwrap(module.backward)
         subject = Subject(op, forward, backward, arrays, options, dy, names)
         derivation = derive(subject, self.lang, dimensions=self.sizes)
-        given = () if back is None else back.value[0]
-        for name, gradient in zip(names, given, strict=False):
-            if is_array(gradient) and not _are_close(gradient, derivation.gradients[name]):
+        for name, gradient in self._given(back):
+            if not _are_close(gradient, derivation.gradients[name]):
                 raise NotComposedError(f"notes: {op} gives another gradient of {name} in the layer")
         return subject, derivation
+
+    def _given(self, back: Node | None) -> Iterator[tuple[str, Any]]:
+        """The gradients that a call gave, as they were then, by the names of the op's inputs."""
+        if back is None:
+            return
+        elements = {each.args[1]: each.value for each in self._outputs(back)}
+        names = samples.gradient_names(back.op.removesuffix(".backward"))
+        for position, (name, value) in enumerate(zip(names, back.value[0], strict=False)):
+            if is_array(value):
+                yield name, elements.get(position, value)
 
     def _computed(self, op: str, derivation: Derivation, back: Node | None) -> list[Equation]:
         """The equations of the gradients that the layer asks for."""
         if back is None:
             return []
         names = samples.gradient_names(op)
-        given = {
-            f"d{name}"
-            for name, value in zip(names, back.value[0], strict=False)
-            if is_array(value)
-        }
+        given = {f"d{name}" for name, _ in self._given(back)}
         found = [
             each
             for each in derivation.backward
@@ -318,9 +335,18 @@ class Composer:
 
     def _is_line(self, node: Node) -> bool:
         """True for a value with an equation of its own: an op takes it, or it has a name."""
+        if not is_array(node.value):
+            return False
         if node in self._taken:
             return True
-        return node.op not in ARRANGING and (self._uses[node] > 1 or node.name.isidentifier())
+        if node.op in ARRANGING | CONSTANT or self._goes_into_store(node):
+            return False
+        return len(self._users[node]) > 1 or node.name.isidentifier()
+
+    def _goes_into_store(self, node: Node) -> bool:
+        """True for an array of which some elements are set before anything reads it."""
+        later = self._users[node]
+        return node.op == "store" and len(later) == 1 and later[0].op == "store"
 
     def _line(self, node: Node, symbol: Formula, at: Node) -> None:
         """symbol = what the node is made of, or the symbol that it has already."""
@@ -345,7 +371,7 @@ class Composer:
                 Meaning(symbol, function.__name__, words=first_sentence(function))
                 for function, symbol in self.expressions.helpers.items()
             )
-            yield Part(number, "", path, tuple(here), functions=functions)
+            yield Part(tuple(here), functions=functions, number=number, path=path)
 
     # Symbols
 
@@ -355,9 +381,9 @@ class Composer:
     def _symbol(self, node: Node) -> Formula:
         """The symbol of a value, with its number: by its name, if it has one."""
         self._count += 1
-        name = node.name if node.name.isidentifier() and node.name not in _ENDS else "y"
-        vectors = frozenset({name}) if np.ndim(node.value) < 2 else frozenset()
-        return numbered(Glossary(vectors=vectors).symbol(name), self._numbered())
+        plain = "y" if node.number < self.backward.nodes[0].number else "g"
+        name = node.name if node.name.isidentifier() and node.name not in _ENDS else plain
+        return numbered(plain_symbol(name, np.ndim(node.value)), self._numbered())
 
     def _slope(self, node: Node) -> Formula:
         """∂L/∂h for dh, where h is a value of the same layer and shape; else the name as it is."""
@@ -373,14 +399,14 @@ class Composer:
         if value not in self.symbols:
             name = self._owned.get(id(value.value))
             if name is not None:
-                if name not in self.parameters and own is not None:
-                    self.parameters[name] = numbered(own, self._numbered())
+                if name not in self.parameters:
+                    known = plain_symbol(name.rpartition(".")[2], np.ndim(value.value))
+                    is_word = isinstance(known, Text) and own is not None
+                    self.parameters[name] = numbered(own if is_word else known, self._numbered())
                 self.symbols[value] = self._parameter(name)
-            elif own is None:
-                return Symbol("x")
-            else:
+            elif own is not None:
                 self.symbols[value] = numbered(own, self._numbered())
-        return self.symbols[value]
+        return self.symbols.get(value, self.expressions.write(value))
 
     def _parameter(self, name: str) -> Formula:
         if name not in self.parameters:
@@ -429,10 +455,14 @@ def _resolve(run: Program) -> None:
     """Put what was stored at an index of an array in the place of the element there."""
     stands_for: dict[Node, Node] = {}
     for node in run.nodes:
-        node.args = mapped(lambda each: stands_for.get(each, each), node.args)
-        node.kwargs = mapped(lambda each: stands_for.get(each, each), dict(node.kwargs))
+        node.args = mapped(lambda each: _of(stands_for, each), node.args)
+        node.kwargs = mapped(lambda each: _of(stands_for, each), dict(node.kwargs))
         if node.op == "getitem" and (stored := _stored(*node.args)) is not None:
             stands_for[node] = stored
+
+
+def _of(stands_for: Mapping[Node, Node], value: Any) -> Any:
+    return stands_for.get(value, value) if isinstance(value, Node) else value
 
 
 def _stored(array: Any, index: Any) -> Node | None:

@@ -25,6 +25,7 @@ from handgrad.derivation.equations.parts import (
     Part,
     constant,
     fenced,
+    is_condition,
     juxtaposed,
     power,
 )
@@ -65,8 +66,10 @@ _REDUCTIONS: Final = frozenset({"sum", "max", "min", "prod", "mean"})
 #: Operations whose result has the same values as their operand, in the same shape.
 _SAME: Final = frozenset({"asarray", "astype", "copy", "require", "positive", "float"})
 _RESHAPING: Final = frozenset({"reshape", "expand_dims", "squeeze", "ravel", "flatten"})
-_ZEROS: Final = {"zeros": "0", "zeros_like": "0", "ones": "1", "ones_like": "1"}
+_CONSTANTS: Final = {"zeros": "0", "zeros_like": "0", "ones": "1", "ones_like": "1"}
 _EMPTY: Final = frozenset({"empty", "empty_like"})
+#: Operations whose result does not depend on the values of their operand.
+CONSTANT: Final = frozenset(_CONSTANTS) | _EMPTY
 #: Operations that only say where values stand.
 ARRANGING: Final = (
     SHAPING | _SAME | _RESHAPING | {"getitem", "permute_dims", "matrix_transpose", "swapaxes"}
@@ -89,7 +92,7 @@ class Expressions:
     def definition(self, node: Node) -> Formula:
         """The node written out, also where it has a symbol."""
         formula, strength = self._defined(node)
-        return fenced(formula, strength) if strength == CONDITION else formula
+        return fenced(formula, strength) if is_condition(formula) else formula
 
     def write(self, value: Any, around: int = CONDITION) -> Formula:
         formula, strength = self.part(value)
@@ -111,6 +114,8 @@ class Expressions:
     def _defined(self, node: Node) -> Part:
         if node.op == "input":
             return self._input(node)
+        if _only_reshapes(node):
+            return self._reshaped(node)
         if (helper := self._helper(node)) is not None:
             return helper
         args = node.args
@@ -119,14 +124,13 @@ class Expressions:
                 sign = "+" if node.op == "add" else "−"
                 return Part(row(self.write(left, SUM), Sign(sign), self.write(right, BIG)), SUM)
             case "multiply" | "divide", (left, right):
-                below = [(*self.part(right), _is_full(right))]
-                above = [(*self.part(left), _is_full(left))]
-                if node.op == "multiply":
-                    return divided([*above, *below], [])
-                return divided([] if left == 1 else above, below)
+                first, second = ((*self.part(each), _is_full(each)) for each in (left, right))
+                if node.op == "divide":
+                    return divided([] if left == 1 else [first], [second])
+                return divided([first, second] if _is_full(right) else [second, first], [])
             case "negative", (value,):
                 return Part(row(Sign("−"), self.write(value, BIG)), SUM)
-            case "matmul", (left, right):
+            case "matmul" | "dot", (left, right):
                 return Part(
                     juxtaposed([self.write(left, PRODUCT), self.write(right, PRODUCT)]), PRODUCT
                 )
@@ -147,6 +151,10 @@ class Expressions:
                 return self._item(value, index, node)
             case "store", _:
                 return self._stored(node)
+            case "element", (Node(op="blocks") as whole, position):
+                width = node.value.shape[-1]
+                part = slice(position * width, (position + 1) * width)
+                return Part(Script(self._base(whole.args[0]), self._index((..., part))), ATOM)
             case "element", (whole, position):
                 return Part(Script(Fenced(self.write(whole)), Number(str(position))), ATOM)
             case "concat", (parts, *_):
@@ -155,7 +163,7 @@ class Expressions:
                 return self._permuted(node, value, axes)
             case "matrix_transpose", (value,):
                 return self._transposed(value)
-            case "swapaxes", (value, int() as one, int() as other) if {one, other} == {-1, -2}:
+            case "swapaxes", (value, *axes) if _are_last_two(axes, np.ndim(node.value)):
                 return self._transposed(value)
         if node.op in _SAME:
             return self.part(args[0])
@@ -170,12 +178,10 @@ class Expressions:
         if node.op in _OF_SEVERAL:
             inside = separated(tuple(self.write(each, SUM) for each in args[:2]))
             return Part(row(Operator(_OF_SEVERAL[node.op]), Fenced(inside)), UNARY)
-        if node.op in _RESHAPING:
-            return self._shaped("reshape", node)
         if node.op == "broadcast_to":
             return self._shaped("broadcast", node)
-        if node.op in _ZEROS:
-            value = Number(_ZEROS[node.op])
+        if node.op in _CONSTANTS:
+            value = Number(_CONSTANTS[node.op])
             return Part(Script(value, self.sizes.shape(node.value)), ATOM)
         if node.op in _REDUCTIONS and (reduced := self._reduced(node)) is not None:
             return reduced
@@ -194,6 +200,16 @@ class Expressions:
             if value is not None and not isinstance(value, type | np.dtype) and key != "dtype":
                 inside = row(inside, Sign(";"), _word(key), Sign("="), self.write(value, SUM))
         return Part(row(name, Fenced(inside)), UNARY)
+
+    def _reshaped(self, node: Node) -> Part:
+        """One reshape for several, and none where the shape is the old one again."""
+        inner: Any = node
+        while isinstance(inner, Node) and inner not in self.symbols and _only_reshapes(inner):
+            inner = inner.args[0]
+        if np.shape(inner.value) == np.shape(node.value):
+            return self.part(inner)
+        below = self.sizes.shape(node.value)
+        return Part(row(Script(Operator("reshape"), below), Fenced(self.write(inner))), UNARY)
 
     def _shaped(self, name: str, node: Node) -> Part:
         shape = self.sizes.shape(node.value)
@@ -216,15 +232,10 @@ class Expressions:
     def _item(self, value: Any, index: Any, node: Node) -> Part:
         """x_[1:, :]; where only axes are added, the shape says it."""
         positions = index if isinstance(index, tuple) else (index,)
-        if all(each is None or each is ... or each == slice(None) for each in positions):
-            return self._shaped("reshape", node)
-        if None in positions:
-            kept = tuple(each for each in positions if each is not None)
-            return self._shaped_item(value, kept, node)
-        return Part(Script(self._base(value), self._index(positions)), ATOM)
-
-    def _shaped_item(self, value: Any, positions: tuple[Any, ...], node: Node) -> Part:
-        inside = Script(self._base(value), self._index(positions))
+        kept = tuple(each for each in positions if each is not None)
+        inside = Script(self._base(value), self._index(kept))
+        if len(kept) == len(positions):
+            return Part(inside, ATOM)
         shape = self.sizes.shape(node.value)
         return Part(row(Script(Operator("reshape"), shape), Fenced(inside)), UNARY)
 
@@ -323,6 +334,22 @@ class Expressions:
         self.helpers[function] = name
         given = tuple(map(self.write, self.settings.get(node.frame, ())))
         return Script(name, separated(given)) if given else name
+
+
+def _only_reshapes(node: Node) -> bool:
+    """True where the values stay in their order."""
+    if node.op == "getitem":
+        index = node.args[1]
+        positions = index if isinstance(index, tuple) else (index,)
+        return all(
+            each is None or each is ... or (isinstance(each, slice) and each == slice(None))
+            for each in positions
+        )
+    return node.op in _RESHAPING or (node.op in _SAME and isinstance(node.args[0], Node))
+
+
+def _are_last_two(axes: list[Any], count: int) -> bool:
+    return {each % count for each in axes} == {count - 1, count - 2}
 
 
 def _is_full(value: Any) -> bool:

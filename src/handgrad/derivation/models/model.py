@@ -104,11 +104,8 @@ def _blocks(
     numbers: bool,
 ) -> Iterator[Block]:
     measured = example(flow, _MEASURED) if given is None else given
-    yield from overview.table(costs(flow, measured), len(measured), lang)
-    yield from overview.drawings(flow, loss, lang)
+    cost = costs(flow, measured)
     refused = too_large(flow, _SMALL if given is None else len(given)) if numbers else ""
-    if refused:
-        yield Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), "."))
     numbers = numbers and not refused
     batch = _SMALL if numbers else batch_unlike(flow)
     x = given if numbers and given is not None else example(flow, batch)
@@ -121,6 +118,10 @@ def _blocks(
     chain = Chain(flow, run, sizes, lang)
     last = _last_step(chain, loss, target)
     steps = [(chain.gathered(node.number), chain.node(node)) for node in reversed(flow.nodes)]
+    yield from overview.table(cost, len(measured), lang)
+    yield from overview.drawings(flow, chain.symbols_of, loss, lang)
+    if refused:
+        yield Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), "."))
     sections = Sections(flow, chain, type(loss).__name__, numbers)
     if numbers:
         yield from sections.given(x, parameters)

@@ -25,7 +25,8 @@ from handgrad.derivation.formulas.formula import (
 )
 from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.symbols import contains, numbered, parameter_symbol, value_symbol
-from handgrad.layers import Activation
+from handgrad.layers import Activation, Layer
+from handgrad.layers.base import walk
 
 #: What fused layers call for their activation.
 FUSED: Final = frozenset({"activate", "activation_gradient"})
@@ -92,20 +93,24 @@ def loss_names(derivation: Derivation, first: str, output: int) -> dict[Formula,
 
 def activation_of(node: Node) -> str | None:
     """The activation that a fused layer applies; None for any other layer."""
-    if isinstance(node.layer, Activation):
+    return _activation(node.layer)
+
+
+def _activation(layer: Layer) -> str | None:
+    if isinstance(layer, Activation):
         return None
-    options = getattr(node.layer, "options", {})
-    found = options.get("activation", getattr(node.layer, "activation", None))
+    options = getattr(layer, "options", {})
+    found = options.get("activation", getattr(layer, "activation", None))
     return found if isinstance(found, str) else None
 
 
 def activations_of(flow: Flow) -> dict[str, dict[str, Any]]:
     """The activations of fused layers, with the options of the first layer that has each."""
     found: dict[str, dict[str, Any]] = {}
-    for node in flow.nodes:
-        activation = activation_of(node)
+    for _, layer in (each for node in flow.nodes for each in walk(node.layer)):
+        activation = _activation(layer)
         if activation not in (None, "identity"):
-            options = getattr(node.layer, "options", {})
+            options = getattr(layer, "options", {})
             given = {name: value for name, value in options.items() if name != "activation"}
             found.setdefault(str(activation), given)
     return found

@@ -31,24 +31,24 @@ class Recording(NamedTuple):
 
 
 class LayerRecorder(Recorder):
-    """Records a layer with its ops as single nodes, on the reference engine."""
+    """Records a layer on its inputs, in training, with its ops as single nodes."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, inputs: tuple[Any, ...]) -> None:
         super().__init__()
-        self._layer = layer
+        self.layer = layer
+        self.inputs = inputs
         self._returned: Any = None
-        self._cache: Any = None
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Program, Any]:
-        """The program of the forward pass in training, and its output as the caller gets it."""
-        with engine("reference"):
-            program = self.run(self._layer.forward_y, *inputs, training=True)
-        y, self._cache = self._returned
-        return program, y
+    def recording(self, dy: Any, *, input_gradient: bool) -> Recording:
+        """Both passes, for the gradient that comes in, on the reference engine.
 
-    def backward(self, dy: Any) -> Program:
+        Raises ProgramError where a pass cannot be followed, and what the layer raises.
+        """
         with engine("reference"):
-            return self.run(self._layer.backward_y, dy, self._cache)
+            forward = self.run(self.layer.forward_y, *self.inputs, training=True)
+            _, cache = self._returned
+            backward = self.run(self.layer.backward_y, dy, cache, input_gradient=input_gradient)
+        return Recording(forward, backward)
 
     def call(self, site: Site, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if getattr(function, "__func__", None) is Embedding.add_gradient:
@@ -124,10 +124,3 @@ def _positions(value: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
     elif is_array(value):
         yield (), value
 
-
-def owner(node: Node) -> Any:
-    """The call of an op that gave this node; None for any other node."""
-    return node.args[0] if node.op == "element" and node.args[0].op.endswith(_PASSES) else None
-
-
-_PASSES = (".forward", ".backward")

@@ -26,11 +26,12 @@ from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.flow import Flow
-from handgrad.derivation.models.names import FUSED, activations_of, full_name, parameters_of
-from handgrad.derivation.models.steps import Step, activation_step
+from handgrad.derivation.models.names import FUSED, activations_of, full_name
+from handgrad.derivation.models.steps import Part, Step, activation_step
 from handgrad.derivation.models.symbols import renamed, value_gradient, value_symbol
 from handgrad.derivation.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.derivation.written import Board, assigned, put_in, settings
+from handgrad.layers.base import walk
 from handgrad.optimizers import Optimizer
 
 #: The parameters of every node, by its number.
@@ -45,7 +46,7 @@ class Sections:
         self.flow = flow
         self.chain = chain
         self.loss = loss
-        self.board = Board(numbers)
+        self.board = Board(numbers, self.say)
 
     def say(self, key: str) -> str:
         return label(self.chain.lang, key)
@@ -62,7 +63,7 @@ class Sections:
         yield Heading(self.say("board"), anchor="given")
         yield self.board.line(assigned(value_symbol(0), x))
         for node in self.flow.nodes:
-            for name, symbol in parameters_of(node).items():
+            for name, symbol in self.chain.symbols_of(node).items():
                 yield self.board.line(assigned(symbol, parameters[node.number][name]))
         if self.chain.target is not None:
             yield self.board.line(assigned(*self.chain.target))
@@ -81,12 +82,12 @@ class Sections:
             yield self._heading(step, "forward")
             if step.is_opaque:
                 yield Paragraph(self.say("model_opaque"))
-            yield from self._settings(step)
-            yield from self.board.lines(step.forward)
+            yield from self._parts(step, step.forward, "forward")
 
     def _functions(self, steps: Sequence[Step]) -> Iterator[Block]:
         """What the equations call, in words; and the activations of fused layers."""
-        functions = {each.symbol: each for step in steps for each in step.functions}
+        parts = [part for step in steps for part in (*step.forward, *step.backward)]
+        functions = {each.symbol: each for part in parts for each in part.functions}
         words = tuple(
             (each.symbol, ": ", *spans(docstrings.prose(each.words)))
             for each in functions.values()
@@ -97,12 +98,30 @@ class Sections:
         for name, options in activations_of(self.flow).items():
             step = activation_step(name, options, self.chain.lang)
             yield Heading(name, 2, f"function-{name}")
-            yield from self._settings(step)
-            for each in (*step.forward, *step.backward):
-                yield self.board.line(equals(each.left, each.right))
+            for part in (*step.forward, *step.backward):
+                yield from self._settings(part)
+                for each in part.equations:
+                    yield self.board.line(equals(each.left, each.right))
 
-    def _settings(self, step: Step) -> Iterator[Block]:
-        found = settings(step.settings, self.chain.sizes)
+    def _parts(self, step: Step, parts: Sequence[Part], which: str) -> Iterator[Block]:
+        """The parts of a node, each with a heading where it has a number."""
+        for i, part in enumerate(parts):
+            if part.number:
+                yield Heading(self._title(step, part), 3, f"{which}-{part.number}-{i}")
+            yield from self._settings(part)
+            yield from self.board.lines(part.equations)
+
+    def _title(self, step: Step, part: Part) -> Content:
+        """3.2 attention, and the layer that it is in; of values between ops that layer alone."""
+        assert step.node is not None
+        words = f"{part.number} {part.name}"
+        if not part.name:
+            layer = dict(walk(step.node.layer))[part.path]
+            words = type(layer).__name__
+        return (f"{words} ", Mono(part.path)) if part.path else words
+
+    def _settings(self, part: Part) -> Iterator[Block]:
+        found = settings(part.settings, self.chain.sizes)
         if found:
             yield Paragraph(_listed(found))
 
@@ -119,7 +138,7 @@ class Sections:
                 yield from self._gathered(gathered, step)
             if step.backward:
                 yield self._heading(step, "backward")
-                yield from self.board.lines(step.backward)
+                yield from self._parts(step, step.backward, "backward")
         needed = self.flow.needed
         taken = {
             value for node in self.flow.nodes if node.number in needed for value in node.inputs
@@ -132,7 +151,7 @@ class Sections:
         if last is not None:
             yield self._heading(last, "backward")
             yield Paragraph(self.say("last_node"))
-            yield from self.board.lines(last.backward)
+            yield from self._parts(last, last.backward, "backward")
             return
         output = self.flow.output
         value = self.chain.found.values[output]
@@ -160,7 +179,8 @@ class Sections:
 
     def updates(self, optimizer: Optimizer, parameters: Parameters) -> Iterator[Block]:
         """The optimizer's rule, with numbers its first step."""
-        every = [symbol for node in self.flow.nodes for symbol in parameters_of(node).values()]
+        symbols = {node.number: self.chain.symbols_of(node) for node in self.flow.nodes}
+        every = [each for of_node in symbols.values() for each in of_node.values()]
         if not every:
             return
         yield Heading(f"{self.say('update')}: {type(optimizer).__name__}", anchor="update")
@@ -172,7 +192,7 @@ class Sections:
         if not self.board.numbers:
             return
         for node in self.flow.nodes:
-            for name, symbol in parameters_of(node).items():
+            for name, symbol in symbols[node.number].items():
                 old = parameters[node.number][name]
                 gradient = self.chain.found.parameters[full_name(node, name)]
                 yield self._update(optimizer, rule, symbol, old, gradient)

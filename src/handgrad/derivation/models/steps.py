@@ -23,16 +23,30 @@ from handgrad.trees import Function, nodes
 class Step:
     """What is written of one node, or of the loss, which has no node.
 
-    `settings` are numbers that its equations use, `functions` what they call. `is_opaque` where the
-    layer's own code is no op that can be read.
+    `is_opaque` where the layer's own code can be read neither as an op nor as several.
     """
 
     node: Node | None
-    forward: tuple[Equation, ...]
-    backward: tuple[Equation, ...]
+    forward: tuple[Part, ...]
+    backward: tuple[Part, ...]
+    is_opaque: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """One call of an op in one of the passes, or values between such calls.
+
+    `settings` are numbers that its equations use, `functions` what they call; `path` is the layer
+    that it belongs to, by its name within the node. A node that is one op has one part, without a
+    number.
+    """
+
+    equations: tuple[Equation, ...]
     settings: tuple[Meaning, ...] = ()
     functions: tuple[Meaning, ...] = ()
-    is_opaque: bool = False
+    number: str = ""
+    name: str = ""
+    path: str = ""
 
 
 def step_of(
@@ -42,12 +56,10 @@ def step_of(
     subject: Subject,
 ) -> Step:
     """A derivation with other symbols, and with the settings that the layer has."""
-    return Step(
-        node,
-        tuple(rewritten(each, names) for each in derivation.forward),
-        tuple(rewritten(each, names) for each in derivation.backward),
-        *meanings_of(derivation, names, subject),
-    )
+    forward = tuple(rewritten(each, names) for each in derivation.forward)
+    backward = tuple(rewritten(each, names) for each in derivation.backward)
+    meanings = meanings_of(derivation, names, subject)
+    return Step(node, (Part(forward, *meanings),), (Part(backward),))
 
 
 def meanings_of(

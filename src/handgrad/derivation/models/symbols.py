@@ -55,9 +55,14 @@ def numbered(symbol: Formula, number: int | str) -> Formula:
 def parameter_symbol(name: str, axes: int, number: int) -> Formula:
     """W_3 for the parameter `weight` of node 3, W_{3,part} for its `part.weight`."""
     path, _, last = name.rpartition(".")
-    vectors = frozenset((last,) if axes < 2 else ())
-    symbol = numbered(Glossary(vectors=vectors).symbol(last), number)
+    symbol = numbered(plain_symbol(last, axes), number)
     return subscript(symbol, Text(path)) if path else symbol
+
+
+def plain_symbol(name: str, axes: int) -> Formula:
+    """The symbol of an array by its name alone: W for a weight, w where it is a vector."""
+    vectors = frozenset((name,) if axes < 2 else ())
+    return Glossary(vectors=vectors).symbol(name)
 
 
 def inline(gradient: Formula) -> Formula:
