@@ -20,7 +20,8 @@ from handgrad.derivation.formulas.formula import (
     separated,
     transpose,
 )
-from handgrad.derivation.models.composition import Composer, Ends, NotComposedError, input_symbols
+from handgrad.derivation.models.composition import Composer, Ends, input_symbols
+from handgrad.derivation.models.expressions import NotComposedError
 from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.names import (
     Sizes,
@@ -123,9 +124,13 @@ class Chain:
     def _forks(self, value: int) -> bool:
         return len(self.flow.uses(value)) > 1
 
-    def _input_gradient(self, node: Node) -> Formula:
+    def _input(self, node: Node) -> Formula:
+        """What goes into a node: the value, or the copy of it for this node."""
         (value,) = node.inputs
-        return value_gradient(value, node.number if self._forks(value) else None)
+        return value_symbol(value, node.number if self._forks(value) else None)
+
+    def _input_gradient(self, node: Node) -> Formula:
+        return gradient_of(self._input(node))
 
     # Kinds of nodes
 
@@ -165,7 +170,7 @@ class Chain:
         ends = Ends(
             input_symbols(recorder, value),
             value_symbol(node.number),
-            (self._input_gradient(node),) if is_needed else (),
+            (self._input(node),) if is_needed else (),
         )
         found = Composer(recorder.layer, node.number, recording, ends, self.sizes, self.lang)
         composed = found.composed()

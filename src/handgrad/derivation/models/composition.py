@@ -30,7 +30,12 @@ from handgrad.derivation.formulas.formula import (
     gradient_of,
     row,
 )
-from handgrad.derivation.models.expressions import ARRANGING, CONSTANT, Expressions
+from handgrad.derivation.models.expressions import (
+    ARRANGING,
+    CONSTANT,
+    Expressions,
+    NotComposedError,
+)
 from handgrad.derivation.models.names import activation_names, numbered_names
 from handgrad.derivation.models.recording import LayerRecorder, Recording
 from handgrad.derivation.models.steps import (
@@ -38,6 +43,7 @@ from handgrad.derivation.models.steps import (
     meanings_of,
     names_behind_parameters,
     rewritten,
+    without_identity,
 )
 from handgrad.derivation.models.symbols import (
     copy_symbol,
@@ -47,7 +53,6 @@ from handgrad.derivation.models.symbols import (
     renamed,
     value_symbol,
 )
-from handgrad.errors import HandgradError
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import samples
@@ -59,10 +64,6 @@ from handgrad.trees import read
 _SAME: Final = 1e-4
 #: Names that say only at which end of a layer a value stands.
 _ENDS: Final = frozenset({"x", "y", "dx", "dy"})
-
-
-class NotComposedError(HandgradError):
-    """A layer whose passes are not ops and operations between them."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,15 @@ class Composed:
 
 @dataclass(frozen=True)
 class Ends:
-    """The symbols of what goes into a layer and of what comes out, and of the gradients there."""
+    """The symbols of what goes into a layer and of what comes out.
+
+    `copies` are what the gradients that the layer gives are gradients of: its inputs, or what of
+    them goes into it where they fork. There are none where the layer gives none.
+    """
 
     inputs: tuple[Formula, ...]
     output: Formula
-    input_gradients: tuple[Formula, ...]
+    copies: tuple[Formula, ...]
 
 
 @dataclass(frozen=True)
@@ -134,11 +139,17 @@ class Composer:
         self.known: set[Formula] = set()
         #: Values of the forward pass by their names, with the layer that each is in.
         self.named: dict[tuple[str, str], Node] = {}
+        #: What goes into the layer of values that fork before it.
+        self._copies: dict[Node, Formula] = {}
         self._count = 0
         self._lines: list[tuple[str, str, str, Equation]] = []
         paths = {id(each): path for path, each in walk(layer)}
         self._frames = {**_layers(self.forward, paths), **_layers(self.backward, paths)}
         self._owned = {id(array): name for name, array in layer.parameters.items()}
+        self._plain = {
+            name: plain_symbol(name.rpartition(".")[2], array.ndim)
+            for name, array in layer.parameters.items()
+        }
         self._owners = {**_owners(self.forward), **_owners(self.backward)}
         self._needed = _reachable((self.result, self.backward.result))
         nodes = [each for run in recording for each in run.nodes if each in self._needed]
@@ -175,6 +186,7 @@ class Composer:
     def _forward(self) -> Iterator[Part]:
         given = [each for each in leaves(dict(self.forward.arguments)) if each.op == "input"]
         self.symbols.update(zip(given, self.ends.inputs, strict=False))
+        self._copies.update(zip(given, self.ends.copies, strict=False))
         for node in self.forward.nodes:
             if node not in self._needed or node.op in ("input", "element"):
                 continue
@@ -217,12 +229,14 @@ class Composer:
             value = node.kwargs.get(name)
             if isinstance(value, Node):
                 symbol = glossary.symbol(name)
-                copies[symbol] = names[symbol]
+                copies[symbol] = self._copies.get(value, names[symbol])
                 if self._forks[value] > 1:
                     copies[symbol] = copy_symbol(names[symbol], number)
                 gradients[name] = gradient_of(copies[symbol])
         settings, functions = meanings_of(derivation, names, subject)
-        forward = tuple(rewritten(each, names, copies) for each in derivation.forward)
+        forward = without_identity(
+            rewritten(each, names, copies) for each in derivation.forward
+        )
         behind = tuple(rewritten(each, names, copies) for each in self._computed(op, derivation, back))
         self.calls[node] = _Call(
             Part(behind, number=number, name=op, path=path), symbols, gradients
@@ -317,12 +331,10 @@ class Composer:
                 )
         dx, gradients = self.backward.result
         pairs += [(node, self._parameter(name)) for name, node in gradients.items()]
+        pairs += zip(_in_order(dx), self.ends.copies, strict=False)
         for node, symbol in pairs:
             if isinstance(node, Node):
                 found.setdefault(node, []).append(gradient_of(symbol))
-        for node, gradient in zip(_in_order(dx), self.ends.input_gradients, strict=False):
-            if isinstance(node, Node):
-                found.setdefault(node, []).append(gradient)
         return found
 
     def _reach(self, node: Node, targets: Mapping[Node, list[Formula]]) -> None:
@@ -400,9 +412,11 @@ class Composer:
             name = self._owned.get(id(value.value))
             if name is not None:
                 if name not in self.parameters:
-                    known = plain_symbol(name.rpartition(".")[2], np.ndim(value.value))
+                    known = self._plain[name]
                     is_word = isinstance(known, Text) and own is not None
-                    self.parameters[name] = numbered(own if is_word else known, self._numbered())
+                    is_one = list(self._plain.values()).count(known) == 1 and not is_word
+                    number = str(self.number) if is_one else self._numbered()
+                    self.parameters[name] = numbered(own if is_word else known, number)
                 self.symbols[value] = self._parameter(name)
             elif own is not None:
                 self.symbols[value] = numbered(own, self._numbered())

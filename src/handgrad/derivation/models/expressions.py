@@ -47,6 +47,7 @@ from handgrad.derivation.formulas.formula import (
     row,
     separated,
 )
+from handgrad.errors import HandgradError
 from handgrad.program import Frame, Node
 from handgrad.program.functions import is_array
 from handgrad.program.words import SHAPING
@@ -74,6 +75,10 @@ CONSTANT: Final = frozenset(_CONSTANTS) | _EMPTY
 ARRANGING: Final = (
     SHAPING | _SAME | _RESHAPING | {"getitem", "permute_dims", "matrix_transpose", "swapaxes"}
 )
+
+
+class NotComposedError(HandgradError):
+    """A layer whose passes are not ops and operations on arrays between them."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,8 @@ class Expressions:
 
     def _called(self, node: Node, name: Formula, settings: Mapping[str, Any]) -> Part:
         """name(a, b; axis = 1)"""
+        if not all(map(_is_setting, (*node.args, *settings.values()))):
+            raise NotComposedError(f"notes: {node.op} takes an object that is no array")
         inside = separated(tuple(self.write(each, SUM) for each in node.args))
         for key, value in settings.items():
             if value is not None and not isinstance(value, type | np.dtype) and key != "dtype":
@@ -350,6 +357,14 @@ def _only_reshapes(node: Node) -> bool:
 
 def _are_last_two(axes: list[Any], count: int) -> bool:
     return {each % count for each in axes} == {count - 1, count - 2}
+
+
+def _is_setting(value: Any) -> bool:
+    """True for what can be written: an array, a number, a word, or several of these."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_setting, value))
+    plain = Node | int | float | str | slice | type | np.dtype | None
+    return value is ... or isinstance(value, plain)
 
 
 def _is_full(value: Any) -> bool:

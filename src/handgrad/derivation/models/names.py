@@ -66,12 +66,22 @@ def numbered_names(
 ) -> dict[Formula, Formula]:
     """The op's symbols with the number of a node or part."""
     names: dict[Formula, Formula] = {}
-    for symbol in _symbols(derivation, subject):
+    every = set(_symbols(derivation, subject))
+    for symbol in every:
+        if isinstance(symbol, Script) and _is_step(symbol, every, derivation.counter):
+            symbol = symbol.base
         if isinstance(symbol, Fraction):
             names[symbol.denominator] = numbered(symbol.denominator, number)
         elif isinstance(symbol, Symbol | Script | Accent | Text):
             names[symbol] = numbered(symbol, number)
     return names
+
+
+def _is_step(symbol: Script, every: set[Formula], counter: Formula | None) -> bool:
+    """True for h_t, and for h_0 where h is a symbol too."""
+    if symbol.sup is not None or counter is None:
+        return False
+    return symbol.sub == counter or (isinstance(symbol.sub, Number) and symbol.base in every)
 
 
 def node_names(node: Node, derivation: Derivation, subject: Subject) -> dict[Formula, Formula]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -56,7 +56,7 @@ def step_of(
     subject: Subject,
 ) -> Step:
     """A derivation with other symbols, and with the settings that the layer has."""
-    forward = tuple(rewritten(each, names) for each in derivation.forward)
+    forward = without_identity(rewritten(each, names) for each in derivation.forward)
     backward = tuple(rewritten(each, names) for each in derivation.backward)
     meanings = meanings_of(derivation, names, subject)
     return Step(node, (Part(forward, *meanings),), (Part(backward),))
@@ -96,6 +96,17 @@ def rewritten(equation: Equation, names: Renaming, of_gradients: Renaming | None
         loop=equation.loop and changed(equation.loop),
         here=equation.here and rewritten(equation.here, names, of_gradients),
     )
+
+
+def without_identity(equations: Iterable[Equation]) -> tuple[Equation, ...]:
+    """The equations with h = … in the place of a = … and h = identity(a)."""
+    found: list[Equation] = []
+    identity = activation_operator("identity")
+    for each in equations:
+        if found and each.right == row(identity, Fenced(found[-1].left)):
+            each = replace(found.pop(), name=each.name, left=each.left, parts=each.parts)
+        found.append(each)
+    return tuple(found)
 
 
 def activation_step(activation: str, options: Mapping[str, Any], lang: str) -> Step:

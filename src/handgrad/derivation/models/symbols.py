@@ -19,6 +19,7 @@ from handgrad.derivation.formulas.formula import (
     Text,
     gradient_of,
     row,
+    separated,
 )
 
 Renaming = Mapping[Formula, Formula]
@@ -111,40 +112,59 @@ def _renamed(part: Any, names: Renaming) -> Any:
         return part
     if part in names:
         return names[part]
-    values = {field.name: _renamed(getattr(part, field.name), names) for field in fields(part)}
     if isinstance(part, Script):
-        return _script(part, names, **values)
-    return replace(part, **values)
+        return _script(part, names)
+    return replace(
+        part, **{field.name: _renamed(getattr(part, field.name), names) for field in fields(part)}
+    )
 
 
-def _script(
-    part: Script, names: Renaming, base: Formula, sub: Formula | None, sup: Formula | None
-) -> Formula:
-    """A renamed symbol with the index and exponent that the old one had."""
-    bare = Script(part.base, None, part.sup)
-    if sub is not None and bare in names:
-        return subscript(names[bare], sub)
-    plain, primes = _without_primes(part)
-    if primes and plain in names:
-        found = names[plain]
-        above = [found.sup] if isinstance(found, Script) and found.sup is not None else []
-        inner = replace(found, sup=None) if isinstance(found, Script) else found
-        return _merged(inner, None, row(*above, *primes))
-    return _merged(base, sub, sup)
+def _script(part: Script, names: Renaming) -> Formula:
+    """A renamed symbol with the indices and exponents that it has not itself: W_ihᵀ, x_t, m′."""
+    indices, above = _indices(part.sub), _parts(part.sup)
+    for owned in range(len(indices), -1, -1):
+        for raised in range(len(above), -1, -1):
+            symbol = _scripted(part.base, indices[:owned], above[:raised])
+            if symbol in names:
+                rest = [_renamed(each, names) for each in indices[owned:]]
+                return _attached(names[symbol], rest, above[raised:])
+    rest = [_renamed(each, names) for each in indices]
+    return _attached(_renamed(part.base, names), rest, [_renamed(each, names) for each in above])
 
 
-def _merged(base: Formula, sub: Formula | None, sup: Formula | None) -> Formula:
-    """The base with an index and an exponent, beside an index that it has already."""
-    if isinstance(base, Script) and base.sup is None and base.sub is not None:
-        both = base.sub if sub is None else row(base.sub, Sign(","), sub)
-        return Script(base.base, both, sup)
-    return Script(base, sub, sup)
+def _attached(base: Formula, indices: list[Formula], above: list[Formula]) -> Formula:
+    """The base with more indices behind its own, and exponents."""
+    found = subscript(base, separated(tuple(indices))) if indices else base
+    if not above:
+        return found
+    if not isinstance(found, Script):
+        bare = Fenced(found) if isinstance(found, Row | Fraction) else found
+        return Script(bare, sup=row(*above))
+    if found.sup is None or all(each == Sign("′") for each in above):
+        return Script(found.base, found.sub, row(*_parts(found.sup), *above))
+    return Script(Fenced(found), sup=row(*above))
 
 
-def _without_primes(part: Script) -> tuple[Formula, list[Formula]]:
-    """A symbol as it was before it was set anew, and its primes."""
-    above = part.sup.parts if isinstance(part.sup, Row) else (part.sup,)
-    primes: list[Formula] = [each for each in above if each == Sign("′")]
-    rest = [each for each in above if each is not None and each != Sign("′")]
-    plain = Script(part.base, part.sub, row(*rest) if rest else None)
-    return (part.base if plain == Script(part.base) else plain), primes
+def _scripted(base: Formula, indices: list[Formula], above: list[Formula]) -> Formula:
+    if not indices and not above:
+        return base
+    return Script(
+        base, separated(tuple(indices)) if indices else None, row(*above) if above else None
+    )
+
+
+def _parts(formula: Formula | None) -> list[Formula]:
+    if formula is None:
+        return []
+    return list(formula.parts) if isinstance(formula, Row) else [formula]
+
+
+def _indices(sub: Formula | None) -> list[Formula]:
+    """What stands between commas."""
+    found: list[list[Formula]] = [[]]
+    for part in _parts(sub):
+        if part == Sign(","):
+            found.append([])
+        else:
+            found[-1].append(part)
+    return [row(*each) for each in found if each]
