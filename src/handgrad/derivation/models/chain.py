@@ -14,6 +14,8 @@ from handgrad.derivation.formulas.formula import (
     Fenced,
     Formula,
     Fraction,
+    Operator,
+    Script,
     Symbol,
     gradient_of,
     row,
@@ -67,10 +69,23 @@ class Chain:
         derivation = derive(subject, self.lang, dimensions=self.sizes)
         (first,) = subject.gradients or ()
         output = self.flow.output
-        self.found.values[output] = derivation.gradients[first]
+        y, gradient = self.run.values[output], derivation.gradients[first]
+        self.found.values[output] = gradient.reshape(y.shape)
         _, second, *_ = subject.arrays
         self.target = derivation.glossary.symbol(second), subject.arrays[second]
-        return step_of(None, derivation, loss_names(derivation, first, output), subject)
+        if gradient.shape == y.shape:
+            return step_of(None, derivation, loss_names(derivation, first, output), subject)
+        step = step_of(None, derivation, {}, subject)
+        rows = derivation.glossary.symbol(first)
+        flat = self._reshaped(rows, value_symbol(output), subject.arrays[first])
+        back = self._reshaped(value_gradient(output), gradient_of(rows), gradient.reshape(y.shape))
+        return replace(
+            step, forward=(Part((flat,)), *step.forward), backward=(*step.backward, Part((back,)))
+        )
+
+    def _reshaped(self, left: Formula, of: Formula, value: Any) -> Equation:
+        name = Script(Operator("reshape"), self.sizes.shape(value))
+        return self._equation(left, row(name, Fenced(of)), value)
 
     def node(self, node: Node) -> Step:
         """The equations of a node whose output's gradient is known."""
@@ -168,7 +183,7 @@ class Chain:
         y = self._value(node)
         recording = recorder.recording(dy.astype(y.dtype), input_gradient=is_needed)
         ends = Ends(
-            input_symbols(recorder, value),
+            input_symbols(recorder.layer, recorder.inputs, value),
             value_symbol(node.number),
             (self._input(node),) if is_needed else (),
         )

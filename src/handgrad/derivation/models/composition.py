@@ -37,7 +37,7 @@ from handgrad.derivation.models.expressions import (
     NotComposedError,
 )
 from handgrad.derivation.models.names import activation_names, numbered_names
-from handgrad.derivation.models.recording import LayerRecorder, Recording
+from handgrad.derivation.models.recording import Recording
 from handgrad.derivation.models.steps import (
     Part,
     meanings_of,
@@ -99,15 +99,14 @@ class _Call:
     gradients: Mapping[str, Formula]
 
 
-def input_symbols(recorder: LayerRecorder, value: int) -> tuple[Formula, ...]:
+def input_symbols(layer: Layer, inputs: tuple[Any, ...], value: int) -> tuple[Formula, ...]:
     """h_value; of several inputs each by its name, with that number."""
-    given = [each for each in recorder.inputs if is_array(each)]
-    if len(given) == 1:
+    if sum(map(is_array, inputs)) == 1:
         return (value_symbol(value),)
-    names = inspect.signature(recorder.layer.forward).parameters
+    names = inspect.signature(layer.forward).parameters
     return tuple(
         numbered(plain_symbol(name, np.ndim(each)), value)
-        for name, each in zip(names, recorder.inputs, strict=False)
+        for name, each in zip(names, inputs, strict=False)
         if is_array(each)
     )
 
@@ -170,7 +169,12 @@ class Composer:
         }
         settings = {**_settings(self.forward), **_settings(self.backward)}
         words = label(lang, "if"), label(lang, "otherwise")
-        self.expressions = Expressions(self.symbols, sizes, words, settings)
+        inside = {
+            node
+            for node, users in self._users.items()
+            if any(each.frame is node.frame for each in users)
+        }
+        self.expressions = Expressions(self.symbols, sizes, words, settings, inside)
 
     def composed(self) -> Composed:
         """Both passes. Raises NotComposedError where they cannot be written so."""

@@ -8,7 +8,7 @@ between arrays broadcast as in NumPy; a product of matrices has no sign.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -91,6 +91,8 @@ class Expressions:
     words: tuple[str, str]
     #: The settings among the arguments of every call that was followed.
     settings: Mapping[Frame, tuple[Any, ...]]
+    #: Nodes of which their own function makes others.
+    inside: Set[Node]
     #: The helper functions that were written by their names, with the symbol of each.
     helpers: dict[Callable[..., Any], Formula] = field(default_factory=dict)
 
@@ -119,10 +121,10 @@ class Expressions:
     def _defined(self, node: Node) -> Part:
         if node.op == "input":
             return self._input(node)
-        if _only_reshapes(node):
-            return self._reshaped(node)
         if (helper := self._helper(node)) is not None:
             return helper
+        if _only_reshapes(node):
+            return self._reshaped(node)
         args = node.args
         match node.op, args:
             case "add" | "subtract", (left, right):
@@ -326,12 +328,15 @@ class Expressions:
         parameters = inspect.signature(function).parameters if frame.site is not None else {}
         if not parameters or "self" in parameters or not inspect.getdoc(function):
             return None
-        inner = node
+        if node in self.inside:
+            return None
+        inner, only_reshapes = node, True
         while inner.frame is frame and inner.op in ARRANGING and inner not in self.symbols:
             if not isinstance(inner.args[0], Node):
                 return None
+            only_reshapes &= _only_reshapes(inner)
             inner = inner.args[0]
-        if inner is node or inner.frame is frame:
+        if only_reshapes or inner.frame is frame:
             return None
         return Part(row(self._helper_name(node), Fenced(self.write(inner))), UNARY)
 

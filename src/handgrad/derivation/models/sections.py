@@ -25,6 +25,7 @@ from handgrad.derivation.formulas.formula import Formula, Script, Sign, Symbol, 
 from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
+from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow
 from handgrad.derivation.models.names import FUSED, activations_of, full_name
 from handgrad.derivation.models.steps import Part, Step, activation_step
@@ -61,19 +62,29 @@ class Sections:
 
     def given(self, x: Any, parameters: Parameters) -> Iterator[Block]:
         yield Heading(self.say("board"), anchor="given")
-        yield self.board.line(assigned(value_symbol(0), x))
+        several = x if isinstance(x, tuple) else (x,)
+        arrays = [each for each in several if each is not None]
+        for symbol, array in zip(self._inputs(), arrays, strict=True):
+            yield self.board.line(assigned(symbol, array))
         for node in self.flow.nodes:
             for name, symbol in self.chain.symbols_of(node).items():
                 yield self.board.line(assigned(symbol, parameters[node.number][name]))
         if self.chain.target is not None:
             yield self.board.line(assigned(*self.chain.target))
 
+    def _inputs(self) -> tuple[Formula, ...]:
+        x = self.chain.run.values[0]
+        inputs = x if isinstance(x, tuple) else (x,)
+        return input_symbols(self.flow.nodes[0].layer, inputs, 0)
+
     # Forward
 
     def forward(self, steps: Sequence[Step], last: Step | None) -> Iterator[Block]:
         yield Heading(self.say("forward"), anchor="forward")
         index = Symbol("i")
-        symbols = self.filled("model_symbols", value_symbol(0), Script(Symbol("h"), index), index)
+        inputs = self._inputs()
+        key = "model_symbols" if len(inputs) == 1 else "model_inputs"
+        symbols = self.filled(key, _listed(inputs), Script(Symbol("h"), index), index)
         batch = "" if self.board.numbers else f" {self.say('model_batch')}"
         yield Paragraph((*symbols, f"{batch} {self.say('elementwise')}"))
         every = list(steps) if last is None else [*steps, last]
