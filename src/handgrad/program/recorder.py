@@ -137,6 +137,9 @@ class Recorder:
     def attribute(self, site: Site, owner: Any, name: str) -> Any:
         if is_array(owner) and name in _VIEWS:
             return self._apply(Operation(site, _VIEWS[name], Attribute(name), (owner,)))
+        found = inspect.getattr_static(type(owner), name, None)
+        if isinstance(found, property) and isinstance(found.fget, FunctionType):
+            return self.call(site, found.fget, owner)
         return self._met(site, getattr(owner, name))
 
     def item(self, site: Site, owner: Any, index: Any) -> Any:

@@ -89,6 +89,8 @@ LABELS = {
             "derivatives."
         ),
         "model_passed": "{} goes into a sum, which passes its gradient on",
+        "model_round": "Round {} repeats round {}. What changes: {}.",
+        "model_rounds": "Rounds {} to {} repeat round {}. From each round to the next: {}.",
         "model_stops": (
             "No parameter has gone into {}, so training needs no gradient there and computes none."
         ),
@@ -206,6 +208,8 @@ LABELS = {
             "Codul acestui strat nu poate fi citit, deci este scris ca o funcție cu derivatele ei."
         ),
         "model_passed": "{} intră într-o sumă, care îi transmite gradientul",
+        "model_round": "Runda {} repetă runda {}. Ce se schimbă: {}.",
+        "model_rounds": "Rundele {} – {} repetă runda {}. De la fiecare la următoarea: {}.",
         "model_stops": (
             "Niciun parametru nu a intrat în {}, deci antrenarea nu are nevoie de gradient "
             "acolo și nu îl calculează."

@@ -8,10 +8,12 @@ part that gave it.
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +40,7 @@ from handgrad.derivation.models.expressions import (
 )
 from handgrad.derivation.models.names import activation_names, numbered_names
 from handgrad.derivation.models.recording import Recording
+from handgrad.derivation.models.rounds import Numbers, repeated_rounds
 from handgrad.derivation.models.steps import (
     Part,
     meanings_of,
@@ -125,8 +128,8 @@ class Composer:
     ) -> None:
         self.layer, self.number, self.ends = layer, number, ends
         self.sizes, self.lang = sizes, lang
-        self.forward, self.backward = recording
-        for run in recording:
+        self.forward, self.backward = recording.forward, recording.backward
+        for run in (self.forward, self.backward):
             _resolve(run)
         self.result = self.forward.result[0]
         if not isinstance(self.result, Node):
@@ -140,8 +143,8 @@ class Composer:
         self.named: dict[tuple[str, str], Node] = {}
         #: What goes into the layer of values that fork before it.
         self._copies: dict[Node, Formula] = {}
-        self._count = 0
-        self._lines: list[tuple[str, str, str, Equation]] = []
+        self._numbers = Numbers(str(number))
+        self._lines: list[tuple[str, str, tuple[str, int] | None, Equation]] = []
         paths = {id(each): path for path, each in walk(layer)}
         self._frames = {**_layers(self.forward, paths), **_layers(self.backward, paths)}
         self._owned = {id(array): name for name, array in layer.parameters.items()}
@@ -151,7 +154,8 @@ class Composer:
         }
         self._owners = {**_owners(self.forward), **_owners(self.backward)}
         self._needed = _reachable((self.result, self.backward.result))
-        nodes = [each for run in recording for each in run.nodes if each in self._needed]
+        both = *self.forward.nodes, *self.backward.nodes
+        nodes = [each for each in both if each in self._needed]
         self._users: dict[Node, list[Node]] = defaultdict(list)
         for each in nodes:
             for operand in each.operands:
@@ -168,13 +172,13 @@ class Composer:
             operand for each in nodes if each.op.endswith(".forward") for operand in each.operands
         }
         settings = {**_settings(self.forward), **_settings(self.backward)}
+        self._rounds = {}
+        for run in (self.forward, self.backward):
+            self._rounds |= repeated_rounds(
+                (each, self._shape(each)) for each in run.nodes if each in self._needed
+            )
         words = label(lang, "if"), label(lang, "otherwise")
-        inside = {
-            node
-            for node, users in self._users.items()
-            if any(each.frame is node.frame for each in users)
-        }
-        self.expressions = Expressions(self.symbols, sizes, words, settings, inside)
+        self.expressions = Expressions(self.symbols, sizes, words, settings, recording.returned)
 
     def composed(self) -> Composed:
         """Both passes. Raises NotComposedError where they cannot be written so."""
@@ -214,8 +218,7 @@ class Composer:
         back = next((each for each in self._calls() if each.args[1] is node), None)
         subject, derivation = self._derived(op, node, back)
         glossary = derivation.glossary
-        self._count += 1
-        number = self._numbered()
+        number = self._next(node)
         names = numbered_names(derivation, subject, number)
         names |= activation_names(subject.options.get("activation"))
         for name, value in node.kwargs.items():
@@ -245,7 +248,7 @@ class Composer:
         self.calls[node] = _Call(
             Part(behind, number=number, name=op, path=path), symbols, gradients
         )
-        return Part(forward, settings, functions, number, op, path)
+        return Part(forward, settings, functions, number, op, path, self._block(node))
 
     def _derived(self, op: str, node: Node, back: Node | None) -> tuple[Subject, Derivation]:
         """The derivation of an op on the arguments of a call, whose gradients are those that the
@@ -307,7 +310,8 @@ class Composer:
             if node.op.endswith(".backward"):
                 if self._outputs(node):
                     yield from self._written()
-                    yield self.calls[node.args[1]].part
+                    self._numbers.enter(self._rounds.get(node))
+                    yield replace(self.calls[node.args[1]].part, block=self._block(node))
             elif node in self._owners:
                 call = self._owners[node]
                 names = samples.gradient_names(call.op.removesuffix(".backward"))
@@ -368,38 +372,48 @@ class Composer:
         """symbol = what the node is made of, or the symbol that it has already."""
         for each in _inner(node, self.symbols):
             self._argument(each, None)
+        self._numbers.enter(self._rounds.get(at))
         known = self.symbols.get(node)
         right = self.expressions.definition(node) if known is None else known
         shape = self.sizes.shape(node.value)
         found = Equation(node.name, symbol, right, shape, node.value, None, ((symbol, node.value),))
         self.symbols.setdefault(node, symbol)
         self.known.add(symbol)
-        self._lines.append((self._numbered(), node.name, self._path(at.frame), found))
+        self._lines.append((self._numbers.current, self._path(at.frame), self._block(at), found))
 
     def _written(self) -> Iterator[Part]:
-        """The lines so far, those of one layer together."""
-        while self._lines:
-            number, _, path, _ = self._lines[0]
-            here = []
-            while self._lines and self._lines[0][2] == path:
-                here.append(self._lines.pop(0)[3])
+        """The lines so far, those of one layer and round together."""
+        for (path, block), group in groupby(self._lines, key=lambda each: each[1:3]):
+            lines = list(group)
             functions = tuple(
                 Meaning(symbol, function.__name__, words=first_sentence(function))
                 for function, symbol in self.expressions.helpers.items()
             )
-            yield Part(tuple(here), functions=functions, number=number, path=path)
+            equations = tuple(equation for *_, equation in lines)
+            yield Part(equations, (), functions, lines[0][0], "", path, block)
+        self._lines.clear()
 
     # Symbols
 
-    def _numbered(self) -> str:
-        return f"{self.number}.{self._count}"
+    def _next(self, node: Node) -> str:
+        """The number of a new part or value."""
+        self._numbers.enter(self._rounds.get(node))
+        return self._numbers.next()
+
+    def _block(self, node: Node) -> tuple[str, int] | None:
+        """The loop of alike rounds that a node is in, and the round."""
+        return self._numbers.block(self._rounds.get(node))
+
+    def _shape(self, node: Node) -> tuple[str, str]:
+        """What a node does and where, alike in alike rounds."""
+        return node.op, re.sub(r"\d+", "0", self._path(node.frame))
 
     def _symbol(self, node: Node) -> Formula:
         """The symbol of a value, with its number: by its name, if it has one."""
-        self._count += 1
+        number = self._next(node)
         plain = "y" if node.number < self.backward.nodes[0].number else "g"
         name = node.name if node.name.isidentifier() and node.name not in _ENDS else plain
-        return numbered(plain_symbol(name, np.ndim(node.value)), self._numbered())
+        return numbered(plain_symbol(name, np.ndim(node.value)), number)
 
     def _slope(self, node: Node) -> Formula:
         """∂L/∂h for dh, where h is a value of the same layer and shape; else the name as it is."""
@@ -419,11 +433,11 @@ class Composer:
                     known = self._plain[name]
                     is_word = isinstance(known, Text) and own is not None
                     is_one = list(self._plain.values()).count(known) == 1 and not is_word
-                    number = str(self.number) if is_one else self._numbered()
+                    number = str(self.number) if is_one else self._numbers.current
                     self.parameters[name] = numbered(own if is_word else known, number)
                 self.symbols[value] = self._parameter(name)
             elif own is not None:
-                self.symbols[value] = numbered(own, self._numbered())
+                self.symbols[value] = numbered(own, self._numbers.current)
         return self.symbols.get(value, self.expressions.write(value))
 
     def _parameter(self, name: str) -> Formula:

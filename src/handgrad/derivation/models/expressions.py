@@ -91,8 +91,8 @@ class Expressions:
     words: tuple[str, str]
     #: The settings among the arguments of every call that was followed.
     settings: Mapping[Frame, tuple[Any, ...]]
-    #: Nodes of which their own function makes others.
-    inside: Set[Node]
+    #: The nodes that functions returned which made them.
+    returned: Set[Node]
     #: The helper functions that were written by their names, with the symbol of each.
     helpers: dict[Callable[..., Any], Formula] = field(default_factory=dict)
 
@@ -328,7 +328,7 @@ class Expressions:
         parameters = inspect.signature(function).parameters if frame.site is not None else {}
         if not parameters or "self" in parameters or not inspect.getdoc(function):
             return None
-        if node in self.inside:
+        if node not in self.returned:
             return None
         inner, only_reshapes = node, True
         while inner.frame is frame and inner.op in ARRANGING and inner not in self.symbols:

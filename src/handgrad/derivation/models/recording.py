@@ -11,7 +11,7 @@ import numpy as np
 
 from handgrad.dispatch import engine
 from handgrad.layers import Embedding, Layer
-from handgrad.program import Node, Program, ProgramError, Recorder, Site
+from handgrad.program import Frame, Node, Program, ProgramError, Recorder, Site
 from handgrad.program.functions import is_array
 
 #: The module of every op begins so; the modules beside them hold what ops share.
@@ -28,6 +28,8 @@ class Recording(NamedTuple):
 
     forward: Program
     backward: Program
+    #: The nodes that functions returned which made them.
+    returned: frozenset[Node]
 
 
 class LayerRecorder(Recorder):
@@ -38,6 +40,7 @@ class LayerRecorder(Recorder):
         self.layer = layer
         self.inputs = inputs
         self._returned: Any = None
+        self._results: set[Node] = set()
 
     def recording(self, dy: Any, *, input_gradient: bool) -> Recording:
         """Both passes, for the gradient that comes in, on the reference engine.
@@ -48,7 +51,7 @@ class LayerRecorder(Recorder):
             forward = self.run(self.layer.forward_y, *self.inputs, training=True)
             _, cache = self._returned
             backward = self.run(self.layer.backward_y, dy, cache, input_gradient=input_gradient)
-        return Recording(forward, backward)
+        return Recording(forward, backward, frozenset(self._results))
 
     def call(self, site: Site, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if getattr(function, "__func__", None) is Embedding.add_gradient:
@@ -66,8 +69,11 @@ class LayerRecorder(Recorder):
             return (self._plus(site, added, gradients[0]), *gradients[1:])
         return self._plus(site, added, gradients)
 
-    def _entered(self, *args: Any) -> Any:
-        self._returned = super()._entered(*args)
+    def _entered(self, frame: Frame, *args: Any) -> Any:
+        self._returned = super()._entered(frame, *args)
+        node = self._of.get(id(self._returned))
+        if node is not None and node.frame is frame:
+            self._results.add(node)
         return self._returned
 
     def _forward(self, site: Site, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

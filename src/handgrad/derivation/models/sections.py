@@ -21,13 +21,14 @@ from handgrad.derivation.documents.document import (
 from handgrad.derivation.documents.document import Equation as Line
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.equations import Equation
-from handgrad.derivation.formulas.formula import Formula, Script, Sign, Symbol, equals, row
+from handgrad.derivation.formulas.formula import Formula, Number, Script, Sign, Symbol, equals, row
 from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow
 from handgrad.derivation.models.names import FUSED, activations_of, full_name
+from handgrad.derivation.models.rounds import Repeated, folded
 from handgrad.derivation.models.steps import Part, Step, activation_step
 from handgrad.derivation.models.symbols import renamed, value_gradient, value_symbol
 from handgrad.derivation.models.update import PARAMETER, settings_of, update_rule, updated
@@ -116,11 +117,28 @@ class Sections:
 
     def _parts(self, step: Step, parts: Sequence[Part], which: str) -> Iterator[Block]:
         """The parts of a node, each with a heading where it has a number."""
-        for i, part in enumerate(parts):
+        for i, part in enumerate(folded(parts)):
+            if isinstance(part, Repeated):
+                yield self._repeated(part)
+                continue
             if part.number:
                 yield Heading(self._title(step, part), 3, f"{which}-{part.number}-{i}")
             yield from self._settings(part)
             yield from self.board.lines(part.equations)
+
+    def _repeated(self, rounds: Repeated) -> Paragraph:
+        """Rounds 2 to 6 repeat round 1, with what changes from each to the next."""
+        changes: list[Span] = []
+        for before, after in rounds.changes:
+            both = (Mono(each) if isinstance(each, str) else each for each in (before, after))
+            one, other = both
+            changes += [*([", "] if changes else []), one, " → ", other]
+        each = (rounds.first, rounds.last, rounds.first - 1)
+        if rounds.first == rounds.last:
+            each = (rounds.first, rounds.first - 1)
+        key = "model_rounds" if len(each) > 2 else "model_round"
+        numbers = (Number(str(number)) for number in each)
+        return Paragraph(self.filled(key, *numbers, tuple(changes)))
 
     def _title(self, step: Step, part: Part) -> Content:
         """3.2 attention, and the layer that it is in; of values between ops that layer alone."""

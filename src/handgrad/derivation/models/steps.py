@@ -37,8 +37,8 @@ class Part:
     """One call of an op in one of the passes, or values between such calls.
 
     `settings` are numbers that its equations use, `functions` what they call; `path` is the layer
-    that it belongs to, by its name within the node. A node that is one op has one part, without a
-    number.
+    that it belongs to, by its name within the node; `block` is the number of the loop that it is
+    in, and the round. A node that is one op has one part, without a number.
     """
 
     equations: tuple[Equation, ...]
@@ -47,6 +47,7 @@ class Part:
     number: str = ""
     name: str = ""
     path: str = ""
+    block: tuple[str, int] | None = None
 
 
 def step_of(
