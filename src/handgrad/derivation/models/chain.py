@@ -52,11 +52,15 @@ class Gradients:
 class Chain:
     """Goes from the last node to the first, as their gradients come to be known."""
 
-    def __init__(self, flow: Flow, forward: Forward, sizes: Sizes, lang: str) -> None:
+    def __init__(
+        self, flow: Flow, forward: Forward, sizes: Sizes, lang: str, *, exact: bool = True
+    ) -> None:
         self.flow = flow
         self.run = forward
         self.sizes = sizes
         self.lang = lang
+        #: Whether equations have the values of every call, see `Composer`.
+        self.exact = exact
         self.needed = flow.needed
         self.found = Gradients()
         #: The symbols of the parameters of nodes that are several ops.
@@ -187,8 +191,10 @@ class Chain:
             value_symbol(node.number),
             (self._input(node),) if is_needed else (),
         )
-        found = Composer(recorder.layer, node.number, recording, ends, self.sizes, self.lang)
-        composed = found.composed()
+        number, exact = node.number, self.exact
+        composed = Composer(
+            recorder.layer, number, recording, ends, self.sizes, self.lang, exact=exact
+        ).composed()
         self.parameters[node.number] = composed.parameters
         if is_needed:
             self._keep(node, composed.dx)

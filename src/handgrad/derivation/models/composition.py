@@ -115,7 +115,11 @@ def input_symbols(layer: Layer, inputs: tuple[Any, ...], value: int) -> tuple[Fo
 
 
 class Composer:
-    """Writes one layer from its recording."""
+    """Writes one layer from its recording.
+
+    Unless `exact`, calls of one op on arrays of the same shapes share a derivation: their equations
+    are the same, and have the values of the first.
+    """
 
     def __init__(
         self,
@@ -125,8 +129,11 @@ class Composer:
         ends: Ends,
         sizes: Dimensions,
         lang: str,
+        *,
+        exact: bool = True,
     ) -> None:
-        self.layer, self.number, self.ends = layer, number, ends
+        self.layer, self.number, self.ends, self.exact = layer, number, ends, exact
+        self._derivations: dict[Any, Derivation] = {}
         self.sizes, self.lang = sizes, lang
         self.forward, self.backward = recording.forward, recording.backward
         for run in (self.forward, self.backward):
@@ -261,7 +268,10 @@ class Composer:
         names = samples.gradient_names(op)
         forward, backward = inspect.unwrap(module.forward), inspect.unwrap(module.backward)
         subject = Subject(op, forward, backward, arrays, options, dy, names)
-        derivation = derive(subject, self.lang, dimensions=self.sizes)
+        key = repr((op, _shapes(arrays), _shapes(dy), _settled(options)))
+        if not self.exact and key in self._derivations:
+            return subject, self._derivations[key]
+        derivation = self._derivations[key] = derive(subject, self.lang, dimensions=self.sizes)
         for name, gradient in self._given(back):
             if not _are_close(gradient, derivation.gradients[name]):
                 raise NotComposedError(f"notes: {op} gives another gradient of {name} in the layer")
@@ -551,6 +561,23 @@ def _without_step(gradient: Formula, counter: Formula | None) -> Formula:
 
 def _zeros(y: Any) -> Any:
     return tuple(map(_zeros, y)) if isinstance(y, tuple) else np.zeros_like(y)
+
+
+def _shapes(value: Any) -> Any:
+    """The shapes and types of arrays; a generator is like any other."""
+    if isinstance(value, dict):
+        return {name: _shapes(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_shapes, value))
+    return (np.shape(value), value.dtype) if is_array(value) else type(value)
+
+
+def _settled(options: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The settings, without the state of generators."""
+    return [
+        (name, None if isinstance(value, np.random.Generator) else value)
+        for name, value in options.items()
+    ]
 
 
 def _are_close(one: Any, other: Any) -> bool:

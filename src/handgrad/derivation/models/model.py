@@ -129,7 +129,7 @@ def _blocks(
         for node in flow.nodes
     }
     run = run_forward(flow, x)
-    chain = Chain(flow, run, sizes, lang)
+    chain = Chain(flow, run, sizes, lang, exact=numbers)
     last = _last_step(chain, loss, target)
     steps = [(chain.gathered(node.number), chain.node(node)) for node in reversed(flow.nodes)]
     yield from overview.table(cost, _count(measured), lang)
