@@ -137,9 +137,7 @@ def notes(
         named = _resolved(target)
         if named.recipe is not None:
             return Notes(
-                recipe_document(
-                    named.recipe, named.value, title=target, lang=lang, numbers=numbers
-                )
+                recipe_document(named.recipe, named.value, title=target, lang=lang, numbers=numbers)
             )
         found = named.value
     if isinstance(found, Layer):

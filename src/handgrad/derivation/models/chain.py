@@ -65,6 +65,8 @@ class Chain:
         self.found = Gradients()
         #: The symbols of the parameters of nodes that are several ops.
         self.parameters: dict[int, Mapping[str, Formula]] = {}
+        #: Other arrays that these have, with their symbols.
+        self.given: list[tuple[Formula, Any]] = []
         #: What the loss compares the output with, as a symbol and its value.
         self.target: tuple[Formula, Any] | None = None
 
@@ -196,6 +198,7 @@ class Chain:
             recorder.layer, number, recording, ends, self.sizes, self.lang, exact=exact
         ).composed()
         self.parameters[node.number] = composed.parameters
+        self.given += composed.given
         if is_needed:
             self._keep(node, composed.dx)
         trained = composed.gradients if node.number in self.needed else {}

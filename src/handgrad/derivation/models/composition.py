@@ -71,11 +71,15 @@ _ENDS: Final = frozenset({"x", "y", "dx", "dy"})
 
 @dataclass(frozen=True)
 class Composed:
-    """A layer's parts in both passes, the symbols of its parameters, and its gradients."""
+    """A layer's parts in both passes, the symbols of its parameters, and its gradients.
+
+    `given` are other arrays that it has, such as statistics, with their symbols.
+    """
 
     forward: tuple[Part, ...]
     backward: tuple[Part, ...]
     parameters: Mapping[str, Formula]
+    given: tuple[tuple[Formula, Any], ...]
     dx: Any
     gradients: Mapping[str, Any]
 
@@ -148,6 +152,7 @@ class Composer:
         self.known: set[Formula] = set()
         #: Values of the forward pass by their names, with the layer that each is in.
         self.named: dict[tuple[str, str], Node] = {}
+        self._given_arrays: list[tuple[Formula, Any]] = []
         #: What goes into the layer of values that fork before it.
         self._copies: dict[Node, Formula] = {}
         self._numbers = Numbers(str(number))
@@ -194,7 +199,9 @@ class Composer:
         for name in self.layer.parameters:
             self._parameter(name)
         dx, gradients = values_of(self.backward.result)
-        return Composed(forward, backward, self.parameters, dx, gradients)
+        return Composed(
+            forward, backward, self.parameters, tuple(self._given_arrays), dx, gradients
+        )
 
     # Forward
 
@@ -248,10 +255,10 @@ class Composer:
                     copies[symbol] = copy_symbol(names[symbol], number)
                 gradients[name] = gradient_of(copies[symbol])
         settings, functions = meanings_of(derivation, names, subject)
-        forward = without_identity(
-            rewritten(each, names, copies) for each in derivation.forward
+        forward = without_identity(rewritten(each, names, copies) for each in derivation.forward)
+        behind = tuple(
+            rewritten(each, names, copies) for each in self._computed(op, derivation, back)
         )
-        behind = tuple(rewritten(each, names, copies) for each in self._computed(op, derivation, back))
         self.calls[node] = _Call(
             Part(behind, number=number, name=op, path=path), symbols, gradients
         )
@@ -448,6 +455,7 @@ class Composer:
                 self.symbols[value] = self._parameter(name)
             elif own is not None:
                 self.symbols[value] = numbered(own, self._numbers.current)
+                self._given_arrays.append((self.symbols[value], value.value))
         return self.symbols.get(value, self.expressions.write(value))
 
     def _parameter(self, name: str) -> Formula:

@@ -222,9 +222,7 @@ class Expressions:
 
     def _shaped(self, name: str, node: Node) -> Part:
         shape = self.sizes.shape(node.value)
-        return Part(
-            row(Script(Operator(name), shape), Fenced(self.write(node.args[0]))), UNARY
-        )
+        return Part(row(Script(Operator(name), shape), Fenced(self.write(node.args[0]))), UNARY)
 
     def _transposed(self, value: Any) -> Part:
         return power(self.part(value), Sign("⊤"))
@@ -319,7 +317,7 @@ class Expressions:
         return Part(Big(node.op, self.write(value, BIG), below), BIG)
 
     def _helper(self, node: Node) -> Part | None:
-        """A function that only arranges values, by its name: split heads_3(x).
+        """A function that only arranges values, in several ways, by its name: split heads_3(x).
 
         It has a docstring, one array, and does not belong to a layer.
         """
@@ -336,7 +334,7 @@ class Expressions:
                 return None
             only_reshapes &= _only_reshapes(inner)
             inner = inner.args[0]
-        if only_reshapes or inner.frame is frame:
+        if only_reshapes or inner.frame is frame or node.args[0] is inner:
             return None
         return Part(row(self._helper_name(node), Fenced(self.write(inner))), UNARY)
 

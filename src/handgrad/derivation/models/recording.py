@@ -77,10 +77,13 @@ class LayerRecorder(Recorder):
         return self._returned
 
     def _forward(self, site: Site, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        bound = inspect.signature(function.reference).bind(*args, **kwargs).arguments
+        bound = inspect.signature(function.reference).bind(*args, **kwargs)
+        bound.apply_defaults()
         given = {
-            name: copy.deepcopy(value) if isinstance(value, np.random.Generator) else self.lift(value)
-            for name, value in bound.items()
+            name: copy.deepcopy(value)
+            if isinstance(value, np.random.Generator)
+            else self.lift(value)
+            for name, value in bound.arguments.items()
         }
         y, cache = function(*args, **kwargs)
         whole = self._new(_name(function), function, (), given, (y, cache), site)
@@ -129,4 +132,3 @@ def _positions(value: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
                 yield (i, *position), array
     elif is_array(value):
         yield (), value
-

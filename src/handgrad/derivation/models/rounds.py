@@ -171,9 +171,7 @@ class _Step:
         found = cls()
         if len(one) != len(other) or not all(map(found._alike_parts, one, other)):
             return None
-        fixed = any(
-            number.startswith(f"{loop}.") for number in found.kept for loop in found.moves
-        )
+        fixed = any(number.startswith(f"{loop}.") for number in found.kept for loop in found.moves)
         return None if fixed or found.plain & found.others.keys() else found
 
     def changes(self) -> Iterator[tuple[Formula | str, Formula | str]]:

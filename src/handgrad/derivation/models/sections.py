@@ -70,6 +70,8 @@ class Sections:
         for node in self.flow.nodes:
             for name, symbol in self.chain.symbols_of(node).items():
                 yield self.board.line(assigned(symbol, parameters[node.number][name]))
+        for symbol, array in self.chain.given:
+            yield self.board.line(assigned(symbol, array))
         if self.chain.target is not None:
             yield self.board.line(assigned(*self.chain.target))
 

@@ -72,7 +72,9 @@ def meanings_of(
             each,
             symbol=renamed(each.symbol, names),
             definition=each.definition and renamed(each.definition, names),
-            value=subject.options.get(each.name, each.value),
+            value=each.value
+            if subject.options.get(each.name) is None
+            else subject.options[each.name],
         )
         for each in derivation.symbols
     ]
@@ -80,7 +82,9 @@ def meanings_of(
     return settings, tuple(each for each in symbols if each.words)
 
 
-def rewritten(equation: Equation, names: Renaming, of_gradients: Renaming | None = None) -> Equation:
+def rewritten(
+    equation: Equation, names: Renaming, of_gradients: Renaming | None = None
+) -> Equation:
     """An equation with other symbols; those that a gradient is of may go by others again."""
 
     def changed(formula: Formula) -> Formula:
