@@ -34,7 +34,7 @@ from handgrad.derivation.formulas.formula import (
 from tests.derivation.reading import replaced
 
 
-class Unreadable(AssertionError):
+class UnreadableError(AssertionError):
     """A formula that says nothing, or too little, to who knows only the page."""
 
 
@@ -181,7 +181,7 @@ class Calculator:
         sizes = {**sizes, **{each: self.steps for each in indices if isinstance(each, Number)}}
         fits = list(_placed(array.shape, indices, sizes, 0))
         if not fits:
-            raise Unreadable(f"no way to read {indices} of {array.shape}")
+            raise UnreadableError(f"no way to read {indices} of {array.shape}")
         return fits[-1]
 
     #: How many steps a sequence has.
@@ -235,7 +235,7 @@ class Calculator:
             case Script(base, sub, sup) if sup is not None:
                 inner = base if sub is None else Script(base, sub)
                 return self.raised(self.value(inner), sup)
-        raise Unreadable(f"no value: {formula}")
+        raise UnreadableError(f"no value: {formula}")
 
     def raised(self, value: Any, sup: Formula) -> Any:
         match sup:
@@ -247,7 +247,7 @@ class Calculator:
     def known(self, formula: Formula) -> Any:
         """The value of a symbol, or of one with indices behind its own, or transposed."""
         letters = {each.letter for each in self.bound}
-        for symbol, indices in (*_bare(formula), *without_letters(formula, letters)):
+        for symbol, indices in (*bare(formula), *without_letters(formula, letters)):
             if symbol in self.values:
                 return self.indexed(self.values[symbol], indices)
         for position, (letter, size) in enumerate(self.bound):
@@ -327,7 +327,7 @@ class Calculator:
                 yield self.value(part)
 
     def is_known(self, formula: Formula) -> bool:
-        return any(symbol in self.values for symbol, _ in _bare(formula))
+        return any(symbol in self.values for symbol, _ in bare(formula))
 
     def applied(self, name: Formula, argument: Formula, given: list[int]) -> Any:
         if self.bound:
@@ -452,7 +452,7 @@ class Calculator:
             case _, None:
                 letters = [each for each in _items(below) if each != Sign(",")]
                 return self._over(reduce, body, letters)
-        raise Unreadable(f"no range: {below} {above}")
+        raise UnreadableError(f"no range: {below} {above}")
 
     def _over(self, reduce: Any, body: Formula, letters: list[Formula]) -> Any:
         """A sum or maximum whose indices have no ends: they run over the last axes of the body."""
@@ -495,7 +495,7 @@ def _placed(
                 yield found if first == Sign(":") else {axis: first, **found}
 
 
-def _bare(formula: Formula) -> Iterator[tuple[Formula, list[Formula]]]:
+def bare(formula: Formula) -> Iterator[tuple[Formula, list[Formula]]]:
     """A symbol with ever fewer of its indices, and those that were taken from it."""
     yield formula, []
     match formula:
@@ -509,7 +509,7 @@ def _bare(formula: Formula) -> Iterator[tuple[Formula, list[Formula]]]:
                 else:
                     yield Script(base, below, sup), taken
         case Fraction(Row((Symbol("partial"), *_)) as above, Row((Symbol("partial"), *of))):
-            for symbol, taken in _bare(row(*of)):
+            for symbol, taken in bare(row(*of)):
                 yield Fraction(above, row(Symbol("partial"), symbol)), taken
 
 
@@ -566,7 +566,7 @@ def _symbols(formula: Any) -> Iterator[Formula]:
             yield from _symbols(each)
         return
     if isinstance(formula, Script | Symbol | Accent | Text | Fraction):
-        yield from (symbol for symbol, _ in _bare(formula))
+        yield from (symbol for symbol, _ in bare(formula))
     if isinstance(formula, Script) and formula.sup is not None:
         yield from _symbols(Script(formula.base, formula.sub))
     for name in getattr(formula, "__dataclass_fields__", ()):

@@ -27,7 +27,7 @@ from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow, flow_of, flow_of_inputs
-from handgrad.derivation.models.names import Sizes, full_name
+from handgrad.derivation.models.names import Sizes
 from handgrad.derivation.models.passes import loss_subject, run_forward
 from handgrad.derivation.models.sample import target_for
 from handgrad.derivation.models.steps import Part
@@ -35,7 +35,7 @@ from handgrad.derivation.models.symbols import value_gradient
 from handgrad.layers.attention import merge_heads, split_heads
 from handgrad.ops import gelu, positional_encoding, scores
 from handgrad.ops.recurrence import active_steps, in_time_order
-from tests.derivation.calculating import Calculator, without_letters, softmax
+from tests.derivation.calculating import Calculator, softmax, without_letters
 from tests.derivation.reading import replaced
 from tests.tolerances import assert_close
 

@@ -184,7 +184,7 @@ class Composer:
             operand for each in nodes if each.op.endswith(".forward") for operand in each.operands
         }
         settings = {**_settings(self.forward), **_settings(self.backward)}
-        self._rounds = {}
+        self._rounds: dict[Node, tuple[int, int]] = {}
         for run in (self.forward, self.backward):
             self._rounds |= repeated_rounds(
                 (each, self._shape(each)) for each in run.nodes if each in self._needed
@@ -448,10 +448,12 @@ class Composer:
             if name is not None:
                 if name not in self.parameters:
                     known = self._plain[name]
-                    is_word = isinstance(known, Text) and own is not None
-                    is_one = list(self._plain.values()).count(known) == 1 and not is_word
-                    number = str(self.number) if is_one else self._numbers.current
-                    self.parameters[name] = numbered(own if is_word else known, number)
+                    if isinstance(known, Text) and own is not None:
+                        self.parameters[name] = numbered(own, self._numbers.current)
+                    else:
+                        is_one = list(self._plain.values()).count(known) == 1
+                        number = str(self.number) if is_one else self._numbers.current
+                        self.parameters[name] = numbered(known, number)
                 self.symbols[value] = self._parameter(name)
             elif own is not None:
                 self.symbols[value] = numbered(own, self._numbers.current)

@@ -147,7 +147,7 @@ class Expressions:
                 return Part(Root(self.write(value)), UNARY)
             case "abs", (value,):
                 return Part(Fenced(self.write(value), "|"), ATOM)
-            case "logistic", (value,):
+            case "logistic", (value,) if node.function is not None:
                 self.helpers[node.function] = Symbol("sigma")
                 return Part(row(Symbol("sigma"), Fenced(self.write(value))), UNARY)
             case "where", (test, yes, no):
@@ -175,11 +175,12 @@ class Expressions:
         if node.op in _SAME:
             return self.part(args[0])
         if node.op in _RELATIONS:
-            sign = Sign(_RELATIONS[node.op])
-            return Part(row(self.write(args[0], SUM), sign, self.write(args[1], SUM)), CONDITION)
+            relation = Sign(_RELATIONS[node.op])
+            both = self.write(args[0], SUM), self.write(args[1], SUM)
+            return Part(row(both[0], relation, both[1]), CONDITION)
         if node.op in _LOGIC:
-            both = tuple(self.write(each, SUM) for each in args[:2])
-            return Part(separated(both, _LOGIC[node.op]), CONDITION)
+            several = tuple(self.write(each, SUM) for each in args[:2])
+            return Part(separated(several, _LOGIC[node.op]), CONDITION)
         if node.op in _ELEMENTWISE:
             return Part(row(Operator(node.op), Fenced(self.write(args[0]))), UNARY)
         if node.op in _OF_SEVERAL:
@@ -271,7 +272,7 @@ class Expressions:
     def _stored(self, node: Node) -> Part:
         """The latest value first: it holds wherever an earlier one was written too."""
         rows: list[tuple[Formula, Formula]] = []
-        while node.op == "store" and node not in self.symbols or not rows:
+        while (node.op == "store" and node not in self.symbols) or not rows:
             base, index, value = node.args
             positions = index if isinstance(index, tuple) else (index,)
             where = row(Text("at "), self._index(positions))

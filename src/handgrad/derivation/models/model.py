@@ -54,11 +54,11 @@ def model_document(
 ) -> Document:
     """The notes of a model for examples like those of the batch `x`, or of shape `input_shape`.
 
-    `x` is a tuple for a model that takes several inputs, in the order of its forward. Neither is needed where the first layer fixes the shape. `loss` is one of `hg.losses`, with
-    `target` what it compares the output with, or anything that fits; `optimizer` says how
-    parameters are updated, plain SGD with the learning rate `eta` if there is none. With `numbers`
-    every equation of a small model goes on with the values that it has for `x`. The model is not
-    changed.
+    `x` is a tuple for a model that takes several inputs, in the order of its forward. Neither is
+    needed where the first layer fixes the shape. `loss` is one of `hg.losses`, with `target` what
+    it compares the output with, or anything that fits; `optimizer` says how parameters are updated,
+    plain SGD with the learning rate `eta` if there is none. With `numbers` every equation of a
+    small model goes on with the values that it has for `x`. The model is not changed.
 
     Raises ArgumentError where the shape of an example is not known or there is no layer, ShapeError
     where an example does not fit.
@@ -133,7 +133,7 @@ def _blocks(
     last = _last_step(chain, loss, target)
     steps = [(chain.gathered(node.number), chain.node(node)) for node in reversed(flow.nodes)]
     yield from overview.table(cost, _count(measured), lang)
-    yield from overview.drawings(flow, chain.symbols_of, loss, lang)
+    yield from overview.drawings(flow, loss, lang, chain.symbols_of)
     if refused:
         yield Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), "."))
     sections = Sections(flow, chain, type(loss).__name__, numbers)

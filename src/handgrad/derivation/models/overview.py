@@ -23,7 +23,7 @@ from handgrad.derivation.models.drawing import Label, svg, text_width
 from handgrad.derivation.models.extents import BOX_WIDTH
 from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.layout import Page, pages
-from handgrad.derivation.models.names import activation_of
+from handgrad.derivation.models.names import activation_of, parameters_of
 from handgrad.derivation.models.symbols import LOSS
 
 #: The symbols of a node's parameters, by their names.
@@ -61,7 +61,7 @@ def kind(node: Node) -> str:
     return name if activation in (None, "identity") else f"{name}, {activation}"
 
 
-def drawings(flow: Flow, symbols: Symbols, loss: Any, lang: str) -> Iterator[Block]:
+def drawings(flow: Flow, loss: Any, lang: str, symbols: Symbols = parameters_of) -> Iterator[Block]:
     """The data flow, in as many figures as fit on a page each."""
     texts = {node.number: _texts(node, symbols(node)) for node in flow.nodes if not node.is_sum}
     start = (label(lang, "input"),)

@@ -6,6 +6,7 @@ that of the round in it: 1.5.2.7 is part 7 in round 2 of the loop that is part 5
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -83,8 +84,8 @@ class Numbers:
 
 
 def repeated_rounds(nodes: Iterable[tuple[Node, Any]]) -> dict[Node, tuple[int, int]]:
-    """The nodes in outermost loops whose rounds are alike from the second on, with an identity of
-    the loop and the number of the round.
+    """The nodes in outermost loops whose rounds are alike, but for the first and last, with an
+    identity of the loop and the number of the round.
 
     Each node comes with what it does; a loop is left when its rounds begin anew.
     """
@@ -99,8 +100,9 @@ def repeated_rounds(nodes: Iterable[tuple[Node, Any]]) -> dict[Node, tuple[int, 
         before = now
     found: dict[Node, tuple[int, int]] = {}
     for rounds in loops:
-        shapes = [[does for _, does in each] for each in rounds.values()]
-        if len(shapes) >= _FEWEST and all(each == shapes[1] for each in shapes[2:]):
+        shapes = [tuple(does for _, does in each) for each in rounds.values()]
+        alike = max(map(shapes.count, shapes))
+        if len(shapes) >= _FEWEST and alike >= max(2, len(shapes) - 2):
             for number, each in rounds.items():
                 found |= {node: (id(rounds), number) for node, _ in each}
     return found
@@ -176,8 +178,8 @@ class _Step:
 
     def changes(self) -> Iterator[tuple[Formula | str, Formula | str]]:
         yield from self.paths.items()
-        for before, after in self.numbers.items():
-            yield Number(before), Number(after)
+        for number in self.numbers.items():
+            yield Number(number[0]), Number(number[1])
         yield from self.elements.items()
         for before, after in self.others.items():
             whole = _without_last(before)
@@ -213,13 +215,16 @@ class _Step:
             return bool(one == other)
         if isinstance(one, Script) and self._element(one, other):
             return True
-        before = [dict(each) for each in (self.moves, self.numbers, self.elements, self.others)]
+        before = copy.copy(self)
+        self.moves, self.numbers = dict(self.moves), dict(self.numbers)
+        self.elements, self.others = dict(self.elements), dict(self.others)
         pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
         if all(self._alike(*pair) for pair in pairs):
             if isinstance(one, Script | Symbol | Fraction):
                 self.plain.add(one)
             return True
-        self.moves, self.numbers, self.elements, self.others = before
+        self.moves, self.numbers = before.moves, before.numbers
+        self.elements, self.others = before.elements, before.others
         return self._other(one, other)
 
     def _alike_numbers(self, one: str, other: str) -> bool:

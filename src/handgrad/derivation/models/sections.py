@@ -135,11 +135,10 @@ class Sections:
             both = (Mono(each) if isinstance(each, str) else each for each in (before, after))
             one, other = both
             changes += [*([", "] if changes else []), one, " → ", other]
-        each = (rounds.first, rounds.last, rounds.first - 1)
-        if rounds.first == rounds.last:
-            each = (rounds.first, rounds.first - 1)
-        key = "model_rounds" if len(each) > 2 else "model_round"
-        numbers = (Number(str(number)) for number in each)
+        is_one = rounds.first == rounds.last
+        key = "model_round" if is_one else "model_rounds"
+        said = (rounds.first, *(() if is_one else (rounds.last,)), rounds.first - 1)
+        numbers = (Number(str(each)) for each in said)
         return Paragraph(self.filled(key, *numbers, tuple(changes)))
 
     def _title(self, step: Step, part: Part) -> Content:
