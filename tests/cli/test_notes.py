@@ -70,7 +70,3 @@ def test_functions_of_a_file(handgrad, here):
 def test_mistakes_are_one_sentence(refused, here, arguments, message):
     assert message in refused("notes", *arguments)
     assert not list(here.iterdir())
-
-
-def test_a_model_of_tokens_is_refused(refused):
-    assert "text is a GPT, which takes tokens; allowed" in refused("notes", "text")

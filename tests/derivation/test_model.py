@@ -248,8 +248,8 @@ def test_mistakes_are_named(rng):
 
 def test_a_recipe_brings_its_loss_and_optimizer(tmp_path: Path):
     recipe = recipes.read("digits")
-    model = recipes.build_model(recipes.completed(recipe, recipes.load_task(recipe)))
-    found = recipe_document(recipe, model, (1, 8, 8), title="digits")
+    recipe = recipes.completed(recipe, recipes.load_task(recipe))
+    found = recipe_document(recipe, recipes.build_model(recipe), title="digits")
     assert found.blocks[0] == Paragraph("CNN on 8×8 handwritten digits, carried in the package.")
     headings = [block.content for block in found.blocks if isinstance(block, Heading)]
     assert headings.count("CrossEntropy") == 2

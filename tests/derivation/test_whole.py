@@ -210,6 +210,7 @@ FUNCTIONS: dict[Formula, Callable[..., Any]] = {
     Text("split heads"): split_heads,
     Text("merge heads"): merge_heads,
     Text("stack"): np.stack,
+    Operator("concat"): lambda one, other, axis: np.concatenate((one, other), axis=axis),
     Text("arange"): np.arange,
     Text("in time order"): in_time_order,
     Text("active steps"): active_steps,
@@ -272,6 +273,8 @@ def pages(case: Case) -> tuple[Calculator, Iterator[Part]]:
             if gathered is not None:
                 yield Part((gathered,))
             yield from step.backward
+            for other in step.others:
+                yield from other.parts
 
     return calculator, parts()
 

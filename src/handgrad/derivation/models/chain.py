@@ -205,7 +205,7 @@ class Chain:
         for name, gradient in trained.items():
             self.found.parameters[full_name(node, name)] = gradient
         backward = composed.backward if node.number in self.needed else ()
-        return Step(node, composed.forward, backward)
+        return Step(node, composed.forward, backward, others=composed.others)
 
     def _opaque(self, node: Node, dy: Any) -> Step:
         """A layer known by its behaviour alone: y = f(x), dx by its Jacobian."""

@@ -42,6 +42,7 @@ from handgrad.derivation.models.names import activation_names, numbered_names
 from handgrad.derivation.models.recording import Recording
 from handgrad.derivation.models.rounds import Numbers, repeated_rounds
 from handgrad.derivation.models.steps import (
+    Other,
     Part,
     meanings_of,
     names_behind_parameters,
@@ -78,6 +79,7 @@ class Composed:
 
     forward: tuple[Part, ...]
     backward: tuple[Part, ...]
+    others: tuple[Other, ...]
     parameters: Mapping[str, Formula]
     given: tuple[tuple[Formula, Any], ...]
     dx: Any
@@ -140,7 +142,9 @@ class Composer:
         self._derivations: dict[Any, Derivation] = {}
         self.sizes, self.lang = sizes, lang
         self.forward, self.backward = recording.forward, recording.backward
-        for run in (self.forward, self.backward):
+        self.others = recording.others
+        runs = self.forward, self.backward, *self.others
+        for run in runs:
             _resolve(run)
         self.result = self.forward.result[0]
         if not isinstance(self.result, Node):
@@ -150,24 +154,25 @@ class Composer:
         self.calls: dict[Node, _Call] = {}
         #: Gradients that have an equation, or that an op's equations give.
         self.known: set[Formula] = set()
-        #: Values of the forward pass by their names, with the layer that each is in.
-        self.named: dict[tuple[str, str], Node] = {}
         self._given_arrays: list[tuple[Formula, Any]] = []
         #: What goes into the layer of values that fork before it.
         self._copies: dict[Node, Formula] = {}
         self._numbers = Numbers(str(number))
         self._lines: list[tuple[str, str, tuple[str, int] | None, Equation]] = []
         paths = {id(each): path for path, each in walk(layer)}
-        self._frames = {**_layers(self.forward, paths), **_layers(self.backward, paths)}
+        self._frames: dict[Frame, str] = {}
+        settings: dict[Frame, tuple[Any, ...]] = {}
+        for run in runs:
+            self._frames |= _layers(run, paths)
+            settings |= _settings(run)
         self._owned = {id(array): name for name, array in layer.parameters.items()}
         self._plain = {
             name: plain_symbol(name.rpartition(".")[2], array.ndim)
             for name, array in layer.parameters.items()
         }
         self._owners = {**_owners(self.forward), **_owners(self.backward)}
-        self._needed = _reachable((self.result, self.backward.result))
-        both = *self.forward.nodes, *self.backward.nodes
-        nodes = [each for each in both if each in self._needed]
+        self._needed = _reachable((self.result, *(run.result for run in runs[1:])))
+        nodes = [each for run in runs for each in run.nodes if each in self._needed]
         self._users: dict[Node, list[Node]] = defaultdict(list)
         for each in nodes:
             for operand in each.operands:
@@ -183,7 +188,6 @@ class Composer:
         self._taken = {
             operand for each in nodes if each.op.endswith(".forward") for operand in each.operands
         }
-        settings = {**_settings(self.forward), **_settings(self.backward)}
         self._rounds: dict[Node, tuple[int, int]] = {}
         for run in (self.forward, self.backward):
             self._rounds |= repeated_rounds(
@@ -196,11 +200,12 @@ class Composer:
         """Both passes. Raises NotComposedError where they cannot be written so."""
         forward = tuple(self._forward())
         backward = tuple(self._backward())
+        others = tuple(map(self._other, self.others))
         for name in self.layer.parameters:
             self._parameter(name)
         dx, gradients = values_of(self.backward.result)
         return Composed(
-            forward, backward, self.parameters, tuple(self._given_arrays), dx, gradients
+            forward, backward, others, self.parameters, tuple(self._given_arrays), dx, gradients
         )
 
     # Forward
@@ -221,7 +226,6 @@ class Composer:
                 self._line(node, self.ends.output, node)
             elif self._is_line(node):
                 self._line(node, self._symbol(node), node)
-                self.named.setdefault((self._path(node.frame), node.name), node)
         if self.symbols.get(self.result) != self.ends.output:
             self._line(self.result, self.ends.output, self.result)
         yield from self._written()
@@ -339,8 +343,28 @@ class Composer:
                 self._line(node, targets[node][0], node)
                 self._reach(node, targets)
             elif self._is_line(node):
-                self._line(node, self._slope(node), node)
+                self._line(node, self._symbol(node), node)
         yield from self._written()
+
+    def _other(self, run: Program) -> Other:
+        """Another form of backward, whose gradients are those of backward."""
+        _, gradients = self.backward.result
+        self.known = set()
+        targets: dict[Node, list[Formula]] = {}
+        for name, node in run.result.items():
+            if not _are_close(node.value, gradients[name].value):
+                raise NotComposedError(f"notes: {run.frame.name} gives another gradient of {name}")
+            targets.setdefault(node, []).append(gradient_of(self._parameter(name)))
+        for node in run.nodes:
+            if node.op == "input" or node not in self._needed:
+                continue
+            if node in targets:
+                self._line(node, targets[node][0], node)
+                self._reach(node, targets)
+            elif self._is_line(node):
+                self._line(node, self._symbol(node), node)
+        name = run.frame.name.rpartition(".")[2]
+        return Other(name, first_sentence(run.frame.function), tuple(self._written()))
 
     def _targets(self) -> dict[Node, list[Formula]]:
         """The nodes that are gradients of a symbol: those that go into an op's backward, and those
@@ -431,15 +455,6 @@ class Composer:
         plain = "y" if node.number < self.backward.nodes[0].number else "g"
         name = node.name if node.name.isidentifier() and node.name not in _ENDS else plain
         return numbered(plain_symbol(name, np.ndim(node.value)), number)
-
-    def _slope(self, node: Node) -> Formula:
-        """∂L/∂h for dh, where h is a value of the same layer and shape; else the name as it is."""
-        of = self.named.get((self._path(node.frame), node.name.removeprefix("d")))
-        if node.name.startswith("d") and of is not None:
-            symbol = gradient_of(self.symbols[of])
-            if np.shape(of.value) == np.shape(node.value) and symbol not in self.known:
-                return symbol
-        return self._symbol(node)
 
     def _argument(self, value: Node, own: Formula | None) -> Formula:
         """The symbol of what an op takes; a parameter has the op's, with the number of its part."""

@@ -28,8 +28,19 @@ class Recording(NamedTuple):
 
     forward: Program
     backward: Program
+    #: Other forms of the backward, such as a closed one.
+    others: tuple[Program, ...]
     #: The nodes that functions returned which made them.
     returned: frozenset[Node]
+
+
+def other_backwards(layer: Layer) -> Iterator[Callable[..., Any]]:
+    """The methods `backward_…` that take a gradient and the cache, as backward does."""
+    for name, method in inspect.getmembers(layer, inspect.ismethod):
+        if name.startswith("backward_") and name != "backward_y":
+            first, *others = inspect.signature(method).parameters
+            if first.startswith("d") and others == ["cache"]:
+                yield method
 
 
 class LayerRecorder(Recorder):
@@ -51,7 +62,8 @@ class LayerRecorder(Recorder):
             forward = self.run(self.layer.forward_y, *self.inputs, training=True)
             _, cache = self._returned
             backward = self.run(self.layer.backward_y, dy, cache, input_gradient=input_gradient)
-        return Recording(forward, backward, frozenset(self._results))
+            others = tuple(self.run(each, dy, cache) for each in other_backwards(self.layer))
+        return Recording(forward, backward, others, frozenset(self._results))
 
     def call(self, site: Site, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if getattr(function, "__func__", None) is Embedding.add_gradient:

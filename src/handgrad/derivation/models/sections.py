@@ -169,6 +169,10 @@ class Sections:
             if step.backward:
                 yield self._heading(step, "backward")
                 yield from self._parts(step, step.backward, "backward")
+            for other in step.others:
+                yield Heading(Mono(other.name), 2, f"{other.name}-{len(step.others)}")
+                yield Paragraph(docstrings.prose(other.words))
+                yield from self._parts(step, other.parts, other.name)
         needed = self.flow.needed
         taken = {
             value for node in self.flow.nodes if node.number in needed for value in node.inputs

@@ -30,6 +30,7 @@ class Step:
     forward: tuple[Part, ...]
     backward: tuple[Part, ...]
     is_opaque: bool = False
+    others: tuple[Other, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,15 @@ class Part:
     name: str = ""
     path: str = ""
     block: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another form of a layer's backward: the method, what it says of itself, and its parts."""
+
+    name: str
+    words: str
+    parts: tuple[Part, ...]
 
 
 def step_of(
