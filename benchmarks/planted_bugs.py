@@ -2,7 +2,7 @@
 
     python -m benchmarks.planted_bugs [--only layer_norm,...] [--correct 1000] [--no-torch]
 
-Every single edit of a backward's expression tree is a mutant. Mutants that do not run on the usual
+Every single edit of a backward's program is a mutant. Mutants that do not run on the usual
 inputs are left out (Python reports those), and so are those that are the same function: equal to
 the original to 1e-12 on every sample and on random ones, with two random cotangents each; two
 different rational functions agree on random points with probability 0. The rest are checked as
@@ -15,10 +15,9 @@ which can say that a gradient is wrong, but not why.
 from __future__ import annotations
 
 import argparse
-import functools
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,7 +27,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from handgrad import trees
 from handgrad.checking import CheckReport, check
 from handgrad.checking.trial import leaves, like_nested, random_like
 from handgrad.dispatch import engine
@@ -40,6 +38,9 @@ from handgrad.ops.samples import (
     random_sample,
     samples,
 )
+from handgrad.program import trace
+from handgrad.program.edits import Edit, edits
+from handgrad.program.planting import Planted
 
 SEED: Final = 1234
 #: Random samples on which a mutant must equal the original to count as the same function.
@@ -80,7 +81,7 @@ class Bench:
         self.points = [
             point for sample in (*self.samples, *drawn) for point in self.points_of(sample, rng)
         ]
-        self.tree = trees.read(self.module.backward)
+        self._results: dict[Any, tuple[Any, ...]] = {}
 
     def points_of(self, sample: Sample, rng: np.random.Generator) -> Iterator[Point]:
         for _ in range(2):
@@ -90,46 +91,52 @@ class Bench:
             dy = random_like(y, rng)
             yield Point(dy, cache, _several(self.module.backward(dy, cache)))
 
-    def mutants(self) -> list[trees.Edit]:
+    def mutants(self) -> list[Edit]:
         """Every edit of the usual run, and of runs with settings that take another path, once."""
-        found: dict[Any, trees.Edit] = {}
-        seen: set[int] = set()
+        found: dict[Any, Edit] = {}
+        seen: set[Any] = set()
         for sample, point in zip(self.samples, self.points[::2], strict=False):
-            run = trees.trace(self.tree, point.dy, point.cache)
-            lines = {step.statement.line for step in run.steps}
-            if sample.situation in ("usual", "option") and not lines <= seen:
-                for edit in trees.edits(self.tree, run):
-                    if edit.line not in seen:
-                        found.setdefault(edit.function.body, edit)
-            seen |= lines if sample.situation in ("usual", "option") else set()
+            if sample.situation not in ("usual", "option"):
+                continue
+            program = trace(self.module.backward, point.dy, point.cache)
+            for edit in edits(program):
+                if edit.key[0] not in seen:
+                    found.setdefault(edit.key, edit)
+            seen |= {edit.key[0] for edit in found.values()}
         return list(found.values())
 
-    @functools.cache  # noqa: B019  lives as long as the benchmark
-    def results(self, body: Any) -> tuple[Any, ...]:
-        """What the backward with this body gives at every point, or what it raises."""
-        function = trees.Function(
-            self.tree.name, self.tree.parameters, body, "", self.tree.source, self.tree.names
-        )
-        return tuple(_result(function, point) for point in self.points)
+    def planted(self, edit: Edit) -> Callable[..., Any]:
+        return Planted(self.module.backward, edit)
 
-    def same(self, one: Any, other: Any) -> bool:
-        """Whether two bodies are one function, as far as all points show."""
+    def results(self, edit: Edit) -> tuple[Any, ...]:
+        """The results of the backward with this edit at every point, or the exception's name."""
+        if edit.key not in self._results:
+            planted = self.planted(edit)
+            self._results[edit.key] = tuple(_result(planted, point) for point in self.points)
+        return self._results[edit.key]
+
+    def is_right(self, edit: Edit) -> bool:
+        rights = (point.gradients for point in self.points)
+        return all(_equal(a, b) for a, b in zip(self.results(edit), rights, strict=True))
+
+    def same(self, one: Edit, other: Edit) -> bool:
+        """True where two mutants are one function, as far as all points show."""
         return all(
             _equal(a, b) for a, b in zip(self.results(one), self.results(other), strict=True)
         )
 
-    def runs(self, body: Any) -> bool:
-        return not isinstance(self.results(body)[0], str)
+    def runs(self, edit: Edit) -> bool:
+        return not isinstance(self.results(edit)[0], str)
 
 
 def _several(gradients: Any) -> tuple[Any, ...]:
     return gradients if isinstance(gradients, tuple) else (gradients,)
 
 
-def _result(function: trees.Function, point: Point) -> Any:
+def _result(function: Callable[..., Any], point: Point) -> Any:
     try:
         with np.errstate(all="ignore"):
-            return _several(trees.run(function, point.dy, point.cache))
+            return _several(function(point.dy, point.cache))
     except Exception as error:
         return type(error).__name__
 
@@ -155,18 +162,16 @@ def _equal(one: Any, other: Any) -> bool:
 
 def measure(op: str, *, with_torch: bool) -> Count:
     bench, count = Bench(op), Count()
-    original = bench.tree.body
     mutants = bench.mutants()
     for mutant in mutants:
-        body = mutant.function.body
-        if not bench.runs(body):
+        if not bench.runs(mutant):
             continue
-        if bench.same(body, original):
+        if bench.is_right(mutant):
             count.equal += 1
             continue
         count.mutants += 1
         words = f"{op}, line {mutant.line}: {mutant.kind}, {mutant.part}"
-        report = check(functools.partial(trees.run, mutant.function), like=op, seed=SEED)
+        report = check(bench.planted(mutant), like=op, seed=SEED)
         if report.ok:
             count.missed.append(words)
         else:
@@ -183,21 +188,16 @@ def measure(op: str, *, with_torch: bool) -> Count:
     return count
 
 
-def _named(
-    bench: Bench, mutants: list[trees.Edit], planted: trees.Edit, report: CheckReport
-) -> bool:
+def _named(bench: Bench, mutants: list[Edit], planted: Edit, report: CheckReport) -> bool:
     told = {
         each for fault in report.faults for each in ((fault.kind, fault.term), *fault.alternatives)
     }
     if any(kind == planted.kind or (term and term == planted.part) for kind, term in told):
         return True
-    return any(
-        (other.kind, other.part) in told and bench.same(other.function.body, planted.function.body)
-        for other in mutants
-    )
+    return any((other.kind, other.part) in told and bench.same(other, planted) for other in mutants)
 
 
-def _caught_by_torch(bench: Bench, mutant: trees.Edit) -> bool:
+def _caught_by_torch(bench: Bench, mutant: Edit) -> bool:
     """torch.autograd.gradcheck, at its defaults, on the usual inputs."""
     import torch
 
@@ -220,7 +220,7 @@ def _caught_by_torch(bench: Bench, mutant: trees.Edit) -> bool:
         def backward(ctx: Any, *dys: Any) -> Any:
             flat = iter(dys)
             dy = like_nested(ctx.y, lambda _: next(flat).numpy())
-            found = _several(trees.run(mutant.function, dy, ctx.cache))
+            found = _several(bench.planted(mutant)(dy, ctx.cache))
             by_name = dict(zip(names, found, strict=True))
             return tuple(
                 torch.from_numpy(np.array(by_name[name])) if name in by_name else None

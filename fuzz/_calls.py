@@ -56,7 +56,7 @@ class Call:
         return [
             f"{name}=np.random.default_rng({value.number})"
             if isinstance(value, Seed)
-            else f"{name}={value!r}".replace("nan", "np.nan").replace("inf", "np.inf")
+            else f"{name}={repr(value).replace('nan', 'np.nan').replace('inf', 'np.inf')}"
             for name, value in self.options.items()
         ]
 
@@ -121,8 +121,11 @@ def _tied(call: Call, letter: str, size: int, sizes: dict[str, int]) -> dict[str
         if "weight_hr" in call.operands:
             return {"P": size} if letter == "P" else {"H": size, "G": gates * size}
         return {"H": size, "P": size, "G": gates * size}
-    if (op == "rotary" and letter == "d") or (op == "positional_encoding" and letter == "D"):
+    halved = ("positional_encoding", "swiglu", "geglu")
+    if (op == "rotary" and letter == "d") or (op in halved and letter == "D"):
         return {letter: size + size % 2}
+    if op == "group_norm" and letter == "C":
+        return {letter: size * call.options["num_groups"]}
     return {letter: size}
 
 
@@ -157,11 +160,12 @@ def _resize(call: Call, rng: np.random.Generator) -> None:
 
 def _keep_indices_in_range(call: Call) -> None:
     sizes = _sizes(call)
-    lengths = call.operands.get("lengths")
-    if lengths is not None:
-        most = sizes.get("S", sizes.get("T", 0)) if call.op == "attention" else sizes.get("T", 0)
-        lengths.values = np.minimum(lengths.values, most)
-    for name, letter in (("tokens", "V"), ("target", "C")):
+    steps = sizes.get("S", sizes.get("T", 0)) if call.op == "attention" else sizes.get("T", 0)
+    limits = {"lengths": steps, "input_lengths": steps, "target_lengths": sizes.get("L", 0)}
+    for name in limits.keys() & call.operands.keys():
+        lengths = call.operands[name]
+        lengths.values = np.minimum(lengths.values, limits[name])
+    for name, letter in (("tokens", "V"), ("target", "C"), ("targets", "C")):
         operand = call.operands.get(name)
         if operand is not None and operand.values.dtype.kind == "i" and sizes.get(letter):
             values = operand.values

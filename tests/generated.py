@@ -19,7 +19,6 @@ import handgrad.layers
 from handgrad.layers.base import Layer, OpLayer
 from handgrad.layers.recurrent import Recurrent
 from handgrad.ops import OPS
-from handgrad.recipes.keys import LAYERS
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = ROOT / "src" / "handgrad"
@@ -101,6 +100,9 @@ def readme() -> str:
 
 def recipes() -> str:
     """docs/recipes.md with the table of layers as their constructors have it."""
+    # Imported once the stub of the layers is written, which says what layers there are.
+    from handgrad.recipes.keys import LAYERS
+
     start = "## Layers"
     before, rest = (ROOT / "docs" / "recipes.md").read_text("utf-8").split(f"{start}\n", 1)
     said, _, rest = rest.partition("| type |")
@@ -121,10 +123,10 @@ def _item(words: str) -> str:
 
 FILES: Final = {
     "README.md": readme,
-    "docs/recipes.md": recipes,
     "src/handgrad/__init__.pyi": package_stub,
     "src/handgrad/layers/__init__.pyi": layers_stub,
     "src/handgrad/ops/__init__.pyi": ops_stub,
+    "docs/recipes.md": recipes,
 }
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from handgrad.dispatch import set_precision as set_precision
     from handgrad.dispatch import set_threads as set_threads
     from handgrad.dispatch import threads as threads
+    from handgrad.layers import GEGLU as GEGLU
     from handgrad.layers import GRU as GRU
     from handgrad.layers import LSTM as LSTM
     from handgrad.layers import RNN as RNN
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from handgrad.layers import Embedding as Embedding
     from handgrad.layers import FeedForward as FeedForward
     from handgrad.layers import Flatten as Flatten
+    from handgrad.layers import GroupNorm as GroupNorm
+    from handgrad.layers import InstanceNorm as InstanceNorm
     from handgrad.layers import LastStep as LastStep
     from handgrad.layers import LayerNorm as LayerNorm
     from handgrad.layers import LeakyRNN as LeakyRNN
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from handgrad.layers import RMSNorm as RMSNorm
     from handgrad.layers import Sequential as Sequential
     from handgrad.layers import Standardize as Standardize
+    from handgrad.layers import SwiGLU as SwiGLU
     from handgrad.layers import TransformerBlock as TransformerBlock
     from handgrad.layers import TransformerDecoder as TransformerDecoder
     from handgrad.layers import TransformerEncoder as TransformerEncoder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,12 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad import trees
 from handgrad.checking.trial import random_like
 from handgrad.layers import Layer
 from handgrad.ops.samples import forward_arguments, samples
+from handgrad.program import trace
+from handgrad.program.edits import edits
+from handgrad.program.planting import Planted
 
 OPS = ("rnn", "leaky_rnn", "lstm", "gru")
 
@@ -25,10 +26,9 @@ def planted(op: str, situation: str, kind: str, part: str) -> Callable[..., Any]
     sample = next(each for each in samples(op, rng) if each.situation == situation)
     args, kwargs = forward_arguments(op, sample)
     y, cache = module.forward.reference(*args, **kwargs)
-    tree = trees.read(module.backward)
-    run = trees.trace(tree, random_like(y, rng), cache)
-    edit = next(e for e in trees.edits(tree, run) if (e.kind, e.part) == (kind, part))
-    return functools.partial(trees.run, edit.function)
+    program = trace(module.backward, random_like(y, rng), cache)
+    edit = next(e for e in edits(program) if (e.kind, e.part) == (kind, part))
+    return Planted(module.backward, edit)
 
 
 @pytest.mark.parametrize("op", OPS)

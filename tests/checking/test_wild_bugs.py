@@ -10,8 +10,7 @@ import pytest
 from benchmarks.wild_bugs import EXERCISES
 from benchmarks.wild_bugs.case import Exercise
 from benchmarks.wild_bugs.judge import Outcome, false_alarms, outcomes
-from handgrad import trees
-from handgrad.checking import report
+from handgrad.checking.kinds import KINDS
 from handgrad.ops import OPS
 
 pytestmark = pytest.mark.slow
@@ -31,7 +30,7 @@ def found(exercise: Exercise) -> list[Outcome]:
 
 
 def test_labels_use_the_words_of_the_checker() -> None:
-    known = {*trees.KINDS, *report.KINDS, *WANTED}
+    known = {*KINDS, *WANTED}
     for exercise in EXERCISES:
         assert exercise.like is None or exercise.like in OPS
         for bug in exercise.bugs:

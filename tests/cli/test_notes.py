@@ -56,6 +56,19 @@ def test_functions_of_a_file(handgrad, here):
     assert "y = x^{2}" in (here / "mine_forward_backward.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize("out", ["-", "mine.md"])
+def test_a_wrong_gradient_is_exit_code_1(handgrad, here, out):
+    (here / "mine.py").write_text(
+        "INPUTS = {'x': [1, 2]}\n\n\ndef forward(x):\n    y = x * x\n    return y, (x,)\n\n\n"
+        "def backward(dy, cache):\n    (x,) = cache\n    dx = x * dy\n    return dx\n"
+    )
+    result = handgrad("notes", "mine.py", "--format", "md", "-o", out)
+    assert result.exit_code == 1
+    assert result.stderr == "handgrad: notes: mine.py has a wrong gradient\n"
+    text = result.stdout if out == "-" else (here / out).read_text("utf-8")
+    assert "> **Wrong:** $" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ import pytest
 
 from handgrad.derivation.documents import html, markdown, pdf, tex
 from handgrad.derivation.documents.document import (
+    Alert,
     Aside,
     Block,
     Code,
@@ -32,6 +34,9 @@ from handgrad.derivation.documents.document import (
 from handgrad.derivation.documents.labels import LABELS, label
 from handgrad.derivation.documents.tex_text import escape
 from handgrad.derivation.formulas.formula import (
+    FENCES,
+    LETTERS,
+    SIGNS,
     Big,
     Cases,
     Fenced,
@@ -52,11 +57,14 @@ from handgrad.derivation.formulas.formula import (
 )
 from handgrad.derivation.formulas.numbers import assignment, matrix, number, shape_of
 from handgrad.errors import ArgumentError, HandgradError
+from handgrad.ops import OPS
 
 SVG = """<?xml version="1.0"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="640" height="60" viewBox="0 0 640 60">
 <rect x="5" y="5" width="90" height="50" fill="none" stroke="currentColor"/>
 <text class="backward" x="20" y="35" fill="#a3301c">∂L/∂W₁</text></svg>"""
+
+TIKZ = r"\begin{tikzpicture}\draw (0,0) -- (1,1);\end{tikzpicture}"
 
 HARD = "−×σ²√∂ x̂ᵢ Σ≤ Wᵀ x⁽ⁱ⁾ σ⁻¹ 50 % #1 a_b *c* `d` {e} [f] ~ ^ \\ & $ <g> |h| -- „ăâîșț” “i” 😀"
 
@@ -94,10 +102,11 @@ def sample(lang: str) -> Document:
         Equation(equals(Y, number(-np.inf)), anchor="limit"),
         Table((X, HARD, "n"), ((X, "a | b", "1"), ("[c", Mono("d|e"), Strong("23"))), HARD, "lcr"),
         Table(("a", "b"), tuple((str(i), "words " * 12) for i in range(40))),
-        Figure(SVG, ("Fig. ", W1), "W₁ & its gradient"),
+        Figure(SVG, TIKZ, ("Fig. ", W1), "W₁ & its gradient"),
         Code(f"def f(x):\n    return x  # {HARD}\n\n[1, 2]\n* 3\n```\n", "python"),
         List((HARD, ("b ", X), Link("c_d", "https://example.org/e_f?g=1&h=2#i"))),
         List(("1. no", "- list"), ordered=True),
+        Alert((Strong(HARD), X)),
         Aside(HARD, (Paragraph("in"), Equation(row(Operator("exp"), X)), List((X,)))),
         Paragraph("1. no list"),
         Paragraph("- no list"),
@@ -144,7 +153,7 @@ def test_html_is_whole_and_fetches_nothing(document: Document, page: str) -> Non
     tags = {tag for tag, _ in reader.found}
     assert {"math", "table", "svg", "aside", "pre", "figcaption"} <= tags
     assert not tags & {"script", "link", "img", "iframe", "object"}
-    assert "url(" not in page
+    assert re.findall(r"url\((.*?),", page) == ["data:font/woff2;base64"]
     assert "@import" not in page
     for tag, attributes in reader.found:
         assert "src" not in attributes
@@ -162,7 +171,7 @@ def test_html_anchors_are_unique_and_met(page: str) -> None:
 def test_html_keeps_the_text(page: str) -> None:
     main = ElementTree.fromstring(page[page.index("<main") : page.index("</body>")])
     text = "".join(main.itertext())
-    assert text.count(HARD) == 7
+    assert text.count(HARD) == 8
     assert "?xml" not in page
 
 
@@ -171,11 +180,27 @@ def test_html_says_what_scrolls_and_what_is_drawn(page: str) -> None:
     assert 'role="img" aria-label="W₁ &amp; its gradient"' in page
 
 
+def test_the_font_has_what_formulas_and_labels_are_set_with() -> None:
+    fonts = pytest.importorskip("fontTools.ttLib")
+    pytest.importorskip("brotli")
+    folder = Path(html.__file__).parent
+    with fonts.TTFont(folder / html.FONT) as font:
+        characters = {chr(code) for code in font.getBestCmap()}
+        assert font["MATH"].table.MathVariants.VertGlyphCoverage.glyphs
+    words = "".join(word for labels in LABELS.values() for word in labels.values())
+    fences = "".join((*FENCES, *FENCES.values()))
+    assert {*LETTERS.values(), *SIGNS, *fences, *words, *"𝑎𝑧𝐴𝑍ℎ𝛼𝜔𝒂𝑨𝐚𝐀𝛂𝜶∑∏√ᵀᵢ₁⁻"} <= characters
+    assert (folder / html.FONT).stat().st_size < 50_000
+    assert "SIL OPEN FONT LICENSE" in (folder / "math.LICENSE.txt").read_text("utf-8")
+
+
 def test_a_fragment_keeps_to_itself(document: Document) -> None:
     pytest.importorskip("latex2mathml")
     fragment = html.fragment(document)
     style = fragment[len("<style>") : fragment.index("</style>")]
     style = re.sub(r"/\*.*?\*/|@media[^{]*\{", "", style)
+    font, style = style.split("}", 1)
+    assert font.startswith('\n@font-face {\n  font-family: "handgrad math";')
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", style)
     selectors = [selector.strip() for rule in rules for selector in rule.split(",")]
     assert len(selectors) > 50
@@ -211,6 +236,48 @@ def test_tex_is_parsed(document: Document) -> None:
 def test_tex_leaves_no_character_that_pdflatex_lacks(document: Document) -> None:
     beyond = set(re.findall(r"[^\x00-\u017f]", tex.render(document)))
     assert beyond <= set("ȘșȚț")
+
+
+def test_tex_numbers_equations_by_labels(document: Document) -> None:
+    """No command of ours: what stands in an article stands on a slide too."""
+    text = tex.render(document)
+    labels = re.findall(r"\\label{(.*?)}", text)
+    assert len(set(labels)) == len(labels) == 5
+    assert labels[0].startswith("eq:x-")
+    assert labels[0].endswith(f"-{document.lang}-1")
+    assert rf"\eqref{{{labels[0]}}}" in text
+    assert text.count(r"\begin{equation}") == 5
+    assert text.count(r"\begin{equation*}") == 3
+    assert r"\newcommand" not in text
+
+
+def test_tex_stands_on_a_slide_with_nothing_else(document: Document, tmp_path: Path) -> None:
+    """Equations and drawing alone, in a document that knows only the packages they say."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    text = tex.render(document)
+    parts = re.findall(r"\\begin{(equation\*?|center)}(.*?)\\end{\1}", text, re.DOTALL)
+    body = "\n".join(rf"\begin{{{kind}}}{part}\end{{{kind}}}" for kind, part in parts)
+    preamble = r"\documentclass{article}\usepackage{amsmath,graphicx,tikz}"
+    slide = f"{preamble}\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    (tmp_path / "slide.tex").write_text(slide, "utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "slide.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")[-2000:]
+
+
+def test_tex_has_the_drawing(document: Document) -> None:
+    text = tex.render(document)
+    assert TIKZ in text
+    assert r"% W\(_{1}\) \& its gradient" in text
+
+
+def test_tex_knows_every_sign_of_labels_and_ops() -> None:
+    texts = [word for labels in LABELS.values() for word in labels.values()]
+    for op in OPS:
+        module = import_module(f"handgrad.ops.{op}")
+        texts += [module.__doc__, module.forward.__doc__, module.Cache.__doc__]
+    assert not [text for text in texts if "U+" in escape(text)]
 
 
 def test_tex_escapes() -> None:
@@ -256,7 +323,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_drawing_that_is_no_svg_is_a_sentence() -> None:
     pytest.importorskip("typst")
     with pytest.raises(HandgradError, match="Typst could not set the PDF"):
-        pdf.render(Document("t", "en", (Figure("<svg", "broken"),)))
+        pdf.render(Document("t", "en", (Figure("<svg", TIKZ, "broken"),)))
 
 
 def test_every_language_has_every_word() -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from handgrad.derivation.documents.document import Figure
 from handgrad.derivation.formulas.formula import Number, Script, Symbol
-from handgrad.derivation.models.drawing import Box, Line, Words, svg, text_width
+from handgrad.derivation.models.drawing import COLOURS, Box, Line, Words, svg, text_width
 from handgrad.derivation.models.extents import BOX_HEIGHT
 from handgrad.derivation.models.flow import flow_of
 from handgrad.derivation.models.overview import drawings
+from handgrad.derivation.models.tikz import tikz
 from handgrad.layers import Activation, Sequential
 from tests.derivation.models import MODELS, dense, nested, of_data, residual
 
@@ -26,9 +27,13 @@ def rng():
     return np.random.default_rng(0)
 
 
-def figures(model, shape, loss=None):
+def figure_blocks(model, shape, loss=None):
     blocks = drawings(flow_of(model, shape), loss, "en")
-    return [ElementTree.fromstring(each.svg) for each in blocks if isinstance(each, Figure)]
+    return [each for each in blocks if isinstance(each, Figure)]
+
+
+def figures(model, shape, loss=None):
+    return [ElementTree.fromstring(each.svg) for each in figure_blocks(model, shape, loss)]
 
 
 def boxes(drawing):
@@ -169,3 +174,34 @@ def test_a_line_hops_over_what_it_crosses():
     hops = svg([Line("forward", ((0, 5), (40, 5)), over=(20,))], 40, 10, title="t", description="d")
     assert "a5 5" not in straight
     assert "H15a5 5 0 0 1 10 0L40 5" in hops
+
+
+def test_tikz_says_what_the_drawing_says(rng):
+    """Each box, line and sum of the SVG is in the picture for LaTeX, at the same place."""
+    (figure,) = figure_blocks(residual(rng), (4,))
+    drawing = ElementTree.fromstring(figure.svg)
+    for x, y, *_ in boxes(drawing):
+        assert f"({x:g},{y:g}) rectangle" in figure.tikz
+    for kind, colour in COLOURS.items():
+        assert rf"\definecolor{{{kind}}}{{HTML}}{{{colour[1:].upper()}}}" in figure.tikz
+    assert figure.tikz.count(r"\node") == len(texts(drawing))
+    assert figure.tikz.count("->") == len(heads(drawing))
+    assert figure.tikz.count("circle[radius=8]") == 2
+    assert r"\(\partial L / \partial h_{1}^{(2)}\)" in figure.tikz
+
+
+def heads(drawing):
+    """The arrowheads: paths of two strokes."""
+    paths = [each for each in drawing.iter(f"{SVG}path") if not each.get("stroke-linejoin")]
+    return [each for each in paths if each.get("d").count("L") == 2]
+
+
+def test_tikz_escapes_texts_and_hops():
+    shapes = [
+        Box(1, 1, 50, 20, ("50 % <a_b>", Script(Symbol("gamma"), Number("2")))),
+        Line("backward", ((40, 5), (0, 5)), over=(20,)),
+    ]
+    picture = tikz(shapes)
+    assert r"50 \% \textless{}a\_b\textgreater{}" in picture
+    assert r"\(\gamma_{2}\)" in picture
+    assert "(40,5) -- (25,5) arc[start angle=360, end angle=180, radius=5] -- (0,5)" in picture

@@ -87,7 +87,7 @@ WRITTEN: list[tuple[Formula, str, str]] = [
     (
         Cases(((X, Text("if")), (ONE, Text("else")))),
         r"\begin{cases} x & \text{if} \\ 1 & \text{else} \end{cases}",
-        'cases(x & "if", 1 & "else")',
+        'cases(x & quad "if", 1 & quad "else")',
     ),
     (
         Lines(((X, row(Sign("="), Y)), (Phantom(X), row(Sign("="), N)))),

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.derivation.documents.document import Equation
+from handgrad.derivation.documents.document import Alert, Equation, Heading, Mono, Paragraph, Strong
+from handgrad.derivation.documents.labels import label
+from handgrad.derivation.formulas.formula import Symbol, gradient_of
 from handgrad.derivation.formulas.latex import to_latex
+from handgrad.derivation.measured import measure
 from handgrad.derivation.notes import FORMATS, Notes, notes
+from handgrad.derivation.topics import pair_topic
 from handgrad.errors import ArgumentError, HandgradError
 
 pytest.importorskip("latex2mathml")
@@ -27,7 +31,32 @@ def square_backward(dy, cache):
     return dx
 
 
+def doubled_backward(dy, cache):
+    (x,) = cache
+    dx = 4 * x * dy
+    return dx
+
+
+def relu(x):
+    y = np.maximum(x, 0)
+    return y, (x,)
+
+
+def relu_backward(dy, cache):
+    (x,) = cache
+    dx = dy * (x > 0)
+    return dx
+
+
+def reversed_relu_backward(dy, cache):
+    (x,) = cache
+    dx = dy * (x < 0)
+    return dx
+
+
 X = np.array([[1.0, -2.0], [3.0, 0.5]])
+RNG = np.random.default_rng(0)
+KINKS = np.array([[0.0, -2.0], [3.0, 0.0]])
 
 #: A user's module, with shapes for one pair and inputs for the other.
 MODULE = '''
@@ -107,6 +136,92 @@ def test_a_pair_of_functions(target):
 @pytest.mark.parametrize("target", ["layer_norm", hg.ops.layer_norm])
 def test_an_op_by_name_or_module(target):
     assert notes(target).document.title == "layer_norm"
+
+
+@pytest.mark.parametrize(
+    ("model", "lang", "source"),
+    [
+        (hg.MLP([3, 2], rng=RNG), "en", "Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and"),
+        (hg.MLP([3, 2], rng=RNG), "ro", "Sursa: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and"),
+    ],
+)
+def test_a_model_names_its_source(model, lang, source):
+    first, *_ = notes(model, lang=lang).document.blocks
+    assert isinstance(first, Paragraph)
+    assert "".join(first.content).startswith(source)
+
+
+def test_a_model_without_a_source_names_none():
+    first, *_ = notes(hg.Sequential(hg.Dense(2, 2, rng=RNG))).document.blocks
+    assert isinstance(first, Heading)
+
+
+@pytest.mark.parametrize(("lang", "word"), [("en", "Wrong:"), ("ro", "Greșit:")])
+def test_a_wrong_gradient_is_said_first(lang, word):
+    found = notes((square, doubled_backward), X, lang=lang)
+    assert not found.ok
+    first, *_ = found.document.blocks
+    assert isinstance(first, Alert)
+    assert first.content[:3] == (Strong(word), " ", gradient_of(Symbol("x")))
+    assert f'<p class="alert" role="alert"><strong>{word}</strong> <math' in found.to_html()
+    assert rf"{{\color[HTML]{{A3301C}}\textbf{{{word}}}" in found.to_latex()
+    assert f"> [!CAUTION]\n> **{word}** $" in found.to_markdown()
+    assert label(lang, "wrong") in str(found.document.blocks[-1])
+
+
+class Half(hg.layers.Layer):
+    """y = x/2, whose backward forgets the half, or not."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, x, *, training=False):
+        return 0.5 * x, None
+
+    def output_shape(self, shape):
+        return shape
+
+    def backward(self, dy, cache, *, gradients=None, input_gradient=True):
+        return self.factor * dy, gradients or {}
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(0.5, []), (1.0, ["x", "0.weight", "0.bias"])])
+def test_a_wrong_layer_of_ones_own_is_said_first(factor, wrong):
+    model = hg.Sequential(hg.Dense(3, 2, rng=RNG), Half(factor), hg.Dense(2, 1, rng=RNG))
+    found = notes(model)
+    assert found.ok == (not wrong)
+    alerts = [block for block in found.document.blocks if isinstance(block, Alert)]
+    named = [span.text for each in alerts for span in each.content if isinstance(span, Mono)]
+    assert named == wrong
+    *_, table = found.document.blocks
+    assert [row[-1] for row in table.rows].count("right") == len(table.rows) - len(wrong)
+    assert notes(model, measure=None).ok
+
+
+def test_a_right_gradient_is_no_alert():
+    found = notes((square, square_backward), X)
+    assert found.ok
+    assert not any(isinstance(block, Alert) for block in found.document.blocks)
+
+
+@pytest.mark.parametrize(
+    ("backward", "verdict"), [(relu_backward, "right"), (reversed_relu_backward, "wrong")]
+)
+def test_a_kink_is_judged_beside_it(backward, verdict):
+    found = notes((relu, backward), KINKS)
+    assert found.ok == (verdict == "right")
+    assert "central differences, beside a kink" in found.to_markdown()
+
+
+def absolute(x):
+    y = np.abs(x) * 0
+    return y / y, (x,)
+
+
+def test_what_is_not_finite_decides_nothing():
+    with np.errstate(all="ignore"):
+        (found,) = measure(pair_topic((absolute, square_backward), "absolute", (X,), {}).subject)
+    assert (found.method, found.verdict) == ("not finite", "undecided")
 
 
 def test_a_module_with_inputs_beside(module):

@@ -165,12 +165,25 @@ def test_what_was_measured_is_shown():
     found = [Measured("x", 3e-9, 4e-8, "central differences")]
     document = notes("tanh", measure=lambda subject: found).document
     (table,) = (block for block in under(document, "check") if isinstance(block, Table))
-    ((gradient, error, bound, method),) = table.rows
+    ((gradient, error, bound, method, verdict),) = table.rows
     assert to_latex(gradient) == r"\frac{\partial L}{\partial x}"
     assert to_latex(error).startswith("3")
     assert to_latex(bound).startswith("4")
-    assert method == "central differences"
+    assert (method, verdict) == ("central differences", "right")
     assert label("en", "finite_differences") not in headings(notes("tanh", measure=None).document)
+
+
+def test_what_is_measured_has_the_settings_of_the_equations():
+    found = []
+    notes("gelu", approximate="tanh", measure=lambda subject: found.append(subject) or [])
+    assert [each.options["approximate"] for each in found] == ["tanh"]
+
+
+def test_settings_that_are_not_measured_are_named():
+    *_, last = under(notes("gelu").document, "check")
+    assert "Mono(text='handgrad check gelu')" in str(last)
+    *_, last = under(notes("tanh").document, "check")
+    assert isinstance(last, Table)
 
 
 @pytest.mark.slow
@@ -187,7 +200,7 @@ def test_every_gradient_is_within_its_bound(op):
     expected = set(samples.gradient_names(op)) & set(usual.arrays)
     assert {each.gradient for each in measured} == expected
     for each in measured:
-        assert each.error <= each.bound, each
+        assert each.verdict == "right", each
 
 
 def test_own_inputs_and_settings():
@@ -302,7 +315,7 @@ def test_gradients_of_sequences_arrive_for_every_step_and_for_the_last_state():
 
 
 def test_romanian_words():
-    document = notes("relu", lang="ro").document
+    document = notes("tanh", lang="ro").document
     assert "Înainte" in headings(document)
     assert "Înapoi" in headings(document)
     assert said(document.blocks[0].content) == label("ro", "from_code")

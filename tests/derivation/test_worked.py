@@ -20,19 +20,21 @@ from tests.derivation.formulas import contains
 
 LANGUAGES = ("en", "ro")
 
+#: The first two rows are the source's; the third one is clipped.
 FFN = {
-    r"X W_{1}": [[3, 1, 1], [1, 1, 1]],
-    "A": [[3, 2, 1], [1, 2, 1]],
-    "V": [[3, 2, 1], [1, 2, 1]],
-    "Y": [[4, 2, 5, 2], [2, 2, 3, 2]],
-    "L": 26,
-    r"\frac{\partial L}{\partial Y}": [[3, 2, 5, 1], [2, 2, 2, 1]],
-    r"\frac{\partial L}{\partial W_{2}}": [[11, 8, 17, 4], [10, 8, 14, 4], [5, 4, 7, 2]],
-    r"\frac{\partial L}{\partial b_{2}}": [5, 4, 7, 2],
-    r"\frac{\partial L}{\partial V}": [[8, 3, 8], [4, 3, 4]],
-    r"\frac{\partial L}{\partial W_{1}}": [[8, 3, 8], [4, 3, 4], [20, 9, 20], [8, 3, 8]],
-    r"\frac{\partial L}{\partial b_{1}}": [12, 6, 12],
-    r"\frac{\partial L}{\partial X}": [[16, 11, 8, 3], [8, 7, 4, 3]],
+    r"X W_{1}": [[3, 1, 1], [1, 1, 1], [1, -2, -1]],
+    "A": [[3, 2, 1], [1, 2, 1], [1, -1, -1]],
+    "V": [[3, 2, 1], [1, 2, 1], [1, 0, 0]],
+    "Y": [[4, 2, 5, 2], [2, 2, 3, 2], [1, 0, 2, 0]],
+    "L": 27.5,
+    r"\frac{\partial L}{\partial Y}": [[3, 2, 5, 1], [2, 2, 2, 1], [1, -1, 1, 0]],
+    r"\frac{\partial L}{\partial W_{2}}": [[12, 7, 18, 4], [10, 8, 14, 4], [5, 4, 7, 2]],
+    r"\frac{\partial L}{\partial b_{2}}": [6, 3, 8, 2],
+    r"\frac{\partial L}{\partial V}": [[8, 3, 8], [4, 3, 4], [2, -1, 2]],
+    r"\frac{\partial L}{\partial A}": [[8, 3, 8], [4, 3, 4], [2, 0, 0]],
+    r"\frac{\partial L}{\partial W_{1}}": [[10, 3, 8], [0, 3, 4], [20, 9, 20], [8, 3, 8]],
+    r"\frac{\partial L}{\partial b_{1}}": [14, 6, 12],
+    r"\frac{\partial L}{\partial X}": [[16, 11, 8, 3], [8, 7, 4, 3], [2, 0, 2, 0]],
 }
 TILES = {
     r"A_{00} B_{00}": [[5, 5], [17, 17]],

@@ -11,6 +11,7 @@ import numpy as np
 
 from handgrad.errors import HandgradError
 from handgrad.layers import (
+    GEGLU,
     GRU,
     LSTM,
     RNN,
@@ -26,6 +27,8 @@ from handgrad.layers import (
     Embedding,
     FeedForward,
     Flatten,
+    GroupNorm,
+    InstanceNorm,
     LastStep,
     Layer,
     LayerNorm,
@@ -38,6 +41,7 @@ from handgrad.layers import (
     RMSNorm,
     Sequential,
     Standardize,
+    SwiGLU,
     TransformerBlock,
     TransformerEncoder,
     walk,
@@ -135,6 +139,11 @@ CASES = [
     Case("rms-norm", lambda rng: RMSNorm(5, dtype=F64), (3, 5)),
     Case("batch-norm", lambda rng: BatchNorm(3, dtype=F64), (4, 3, 2, 2)),
     Case("batch-norm-tanh", lambda rng: BatchNorm(3, activation="tanh", dtype=F64), (4, 3, 2, 2)),
+    Case("group-norm", lambda rng: GroupNorm(2, 4, eps=0.1, dtype=F64), (3, 4, 5)),
+    Case("instance-norm", lambda rng: InstanceNorm(3, dtype=F64), (2, 3, 2, 4)),
+    Case("swiglu", lambda rng: SwiGLU(), (3, 2, 6)),
+    Case("geglu", lambda rng: GEGLU(), (3, 6)),
+    Case("geglu-tanh", lambda rng: GEGLU(approximate="tanh"), (3, 6)),
     Case("embedding", lambda rng: Embedding(7, 4, rng=rng, dtype=F64), (2, 5), tokens=True),
     Case("activation", lambda rng: Activation("sigmoid"), (3, 4)),
     Case("softmax", lambda rng: Activation("softmax", axis=1), (3, 4)),
@@ -172,6 +181,11 @@ CASES = [
     ),
     Case(
         "feed-forward", lambda rng: FeedForward(4, 7, rng=rng, activation="gelu", dtype=F64), (5, 4)
+    ),
+    Case(
+        "gated-feed-forward",
+        lambda rng: FeedForward(4, 7, rng=rng, activation="swiglu", dropout=0.2, dtype=F64),
+        (5, 4),
     ),
     Case("add-norm", lambda rng: AddNorm(Dense(4, 4, rng=rng, dtype=F64), 4, dtype=F64), (3, 4)),
     Case(

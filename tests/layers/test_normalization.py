@@ -1,12 +1,12 @@
-"""BatchNorm's running statistics, the one thing that a forward changes."""
+"""Normalisation layers: BatchNorm's running statistics, which forward changes, and groups."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from handgrad.errors import ShapeError
-from handgrad.layers import BatchNorm, LayerNorm
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.layers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm
 from tests.tolerances import assert_close
 
 
@@ -29,7 +29,19 @@ def test_inference_uses_the_running_statistics_and_leaves_them() -> None:
     np.testing.assert_array_equal(norm.running_mean, np.full(3, 2.0))
 
 
+def test_groups_of_one_channel_and_of_all() -> None:
+    x = np.random.default_rng(1).normal(2.0, 3.0, (3, 4, 5))
+    alone = (x - x.mean(axis=2, keepdims=True)) / np.sqrt(x.var(axis=2, keepdims=True) + 1e-5)
+    assert_close(InstanceNorm(4, dtype=np.float64).forward(x)[0], alone, "float64")
+    whole = LayerNorm(20, dtype=np.float64).forward(x.reshape(3, 20))[0].reshape(x.shape)
+    assert_close(GroupNorm(1, 4, dtype=np.float64).forward(x)[0], whole, "float64")
+
+
 def test_errors_say_what_is_allowed() -> None:
+    with pytest.raises(ArgumentError, match="num_groups is 3; allowed: a divisor of 4"):
+        GroupNorm(3, 4)
+    with pytest.raises(ShapeError, match=r"InstanceNorm: .* \(4, 2\); allowed: \(3, \.\.\.\)"):
+        InstanceNorm(3).output_shape((4, 2))
     with pytest.raises(ShapeError, match=r"BatchNorm: .* \(4, 2\); allowed: \(3, \.\.\.\)"):
         BatchNorm(3).output_shape((4, 2))
     with pytest.raises(ShapeError, match=r"LayerNorm: .* \(3, 4\); allowed: \(\.\.\., 3\)"):

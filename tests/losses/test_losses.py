@@ -10,7 +10,7 @@ import pytest
 
 from handgrad import dispatch
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
+from handgrad.losses import BinaryCrossEntropy, CrossEntropy, CTCLoss, Loss, SquaredError
 from tests.tolerances import assert_close
 
 RNG = np.random.default_rng(0)
@@ -117,6 +117,23 @@ def test_classes_last_take_probabilities() -> None:
     value, _ = CrossEntropy(class_axis=-1).forward(y, target)
     swapped = CrossEntropy().forward(np.moveaxis(y, -1, 1), np.moveaxis(target, -1, 1))[0]
     assert_close(value, swapped, "float64")
+
+
+def test_ctc_takes_the_lengths_of_scores_and_labels() -> None:
+    rng = np.random.default_rng(4)
+    y, target = rng.standard_normal((3, 6, 4)), np.array([[1, 2], [3, -1], [-1, -1]])
+    lengths = np.array([6, 4, 2]), np.array([2, 1, 0])
+    loss = CTCLoss(reduction="none")
+    value, cache = loss.forward(y, target, *lengths)
+    alone = [
+        CTCLoss().forward(y[n : n + 1, :steps], target[n : n + 1, :labels])[0] * max(labels, 1)
+        for n, (steps, labels) in enumerate(zip(*lengths, strict=True))
+    ]
+    assert_close(value, alone, "float64")
+    direction = rng.standard_normal(y.shape)
+    ahead, behind = (loss.forward(y + d * direction, target, *lengths)[0] for d in (1e-5, -1e-5))
+    found = np.sum(loss.backward(cache) * direction)
+    assert_close(found, np.sum(ahead - behind) / 2e-5, "finite differences")
 
 
 def test_a_class_axis_or_targets_that_do_not_fit() -> None:

@@ -21,6 +21,7 @@ from handgrad.ops import (
     dropout,
     embedding,
     gelu,
+    group_norm,
     layer_norm,
     leaky_relu,
     matmul,
@@ -123,6 +124,8 @@ def test_norms_of_a_constant_row(dtype: Any) -> None:
     gamma, beta = rng().standard_normal((2, 4)).astype(dtype)
     y, _ = layer_norm.forward(np.full((3, 4), 7.0, dtype=dtype), gamma, beta)
     np.testing.assert_array_equal(y, np.broadcast_to(beta, (3, 4)))
+    y, _ = group_norm.forward(np.full((3, 4, 2), 7.0, dtype=dtype), gamma, beta, num_groups=2)
+    np.testing.assert_array_equal(y, np.broadcast_to(beta[:, None], (3, 4, 2)))
     y, _ = rms_norm.forward(np.zeros((3, 4), dtype=dtype), gamma)
     np.testing.assert_array_equal(y, np.zeros((3, 4)))
 
@@ -137,6 +140,8 @@ def test_norms_of_a_large_offset_keep_their_digits(dtype: Any) -> None:
     )
     np.testing.assert_allclose(layer_norm.forward(x, ones, zeros)[0], expected, atol=2e-3)
     np.testing.assert_allclose(standardize.forward(x, axes=-1)[0], expected, atol=2e-3)
+    y, _ = group_norm.forward(x.reshape(1, 5, 64), ones[:5], zeros[:5], num_groups=5)
+    np.testing.assert_allclose(y[0], expected, atol=2e-3)
     y, _ = batch_norm.forward(
         np.ascontiguousarray(x.T), ones[:5], zeros[:5], zeros[:5], ones[:5], training=True
     )

@@ -30,6 +30,7 @@ STATES = (some(2, 3, 4), some(2, 5, 6))
 SCORED = (*STATES, some(7, 4), some(7, 6), some(7))
 COSINE = (some(2, 3, 4), some(2, 5, 4))
 SEQUENCES = some(3, 5, 4)
+SPELT = np.array([[1, 2], [2, 2], [3, 1]])
 RNN = (SEQUENCES, some(2, 4), some(2, 2), some(2), some(2))
 LSTM = (SEQUENCES, some(8, 4), some(8, 2), some(8), some(8))
 PROJECTED = (SEQUENCES, some(8, 4), some(8, 1), None, None, some(1, 2))
@@ -72,6 +73,13 @@ WRONG_SHAPES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("layer_norm", (some(3, 4), some(4), some(4, 1)), {}),
     ("layer_norm", (some(3, 0), some(0), some(0)), {}),
     ("rms_norm", (some(3, 4), some(3)), {}),
+    ("group_norm", (some(4), some(4), some(4)), {"num_groups": 2}),
+    ("group_norm", (some(2, 4, 0), some(4), some(4)), {"num_groups": 2}),
+    ("group_norm", (some(2, 4, 3), some(3), some(4)), {"num_groups": 2}),
+    ("group_norm", (some(2, 4, 3), some(4), some(2)), {"num_groups": 2}),
+    ("swiglu", (some(3, 5),), {}),
+    ("swiglu", (some(),), {}),
+    ("geglu", (some(7),), {}),
     ("batch_norm", (some(4), some(4), some(4), some(4), some(4)), {"training": True}),
     ("batch_norm", (some(3, 4), some(3), some(4), some(4), some(4)), {"training": True}),
     ("batch_norm", (some(3, 4), some(4), some(4), some(4), some(3)), {"training": False}),
@@ -133,6 +141,12 @@ WRONG_SHAPES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("cross_entropy", (some(3, 4), some(4, 3)), {}),
     ("cross_entropy", (some(), np.array(0)), {}),
     ("cross_entropy", (some(3, 4), CLASSES), {"weight": some(3)}),
+    ("ctc_loss", (some(3, 4), SPELT), {}),
+    ("ctc_loss", (some(3, 0, 4), SPELT), {}),
+    ("ctc_loss", (some(2, 5, 4), SPELT), {}),
+    ("ctc_loss", (SEQUENCES, SPELT[0]), {}),
+    ("ctc_loss", (SEQUENCES, SPELT, np.array([5, 5])), {}),
+    ("ctc_loss", (SEQUENCES, SPELT, None, np.array([[2, 2, 2]])), {}),
     ("squared_error", (some(3, 4), some(3, 1)), {}),
     ("binary_cross_entropy", (some(3, 4), some(3)), {}),
     ("binary_cross_entropy", (some(3, 4), some(3, 4)), {"weight": some(3)}),
@@ -167,6 +181,16 @@ WRONG_VALUES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("layer_norm", (some(3, 4), some(4), some(4)), {"eps": -1e-5}),
     ("rms_norm", (some(3, 4), some(4)), {"eps": float("nan")}),
     ("batch_norm", (some(3, 4), *(some(4) for _ in range(4))), {"training": True, "momentum": 2}),
+    ("group_norm", (some(2, 4, 3), some(4), some(4)), {"num_groups": 3}),
+    ("group_norm", (some(2, 4, 3), some(4), some(4)), {"num_groups": 0}),
+    ("group_norm", (some(2, 4, 3), some(4), some(4)), {"num_groups": 2, "eps": -1.0}),
+    ("geglu", (some(3, 4),), {"approximate": "erf"}),
+    ("ctc_loss", (SEQUENCES, SPELT), {"blank": 4}),
+    ("ctc_loss", (SEQUENCES, SPELT), {"blank": 1}),
+    ("ctc_loss", (SEQUENCES, SPELT + 2), {}),
+    ("ctc_loss", (SEQUENCES, SPELT, np.array([6, 5, 5])), {}),
+    ("ctc_loss", (SEQUENCES, SPELT, None, np.array([2, -1, 2])), {}),
+    ("ctc_loss", (SEQUENCES, SPELT), {"reduction": "average"}),
     ("dropout", (some(3, 4), 1.5, np.random.default_rng(0)), {}),
     ("dropout", (some(3, 4), 0.5), {}),
     ("dropout", (some(3, 4), 0.5, 17), {}),
@@ -228,20 +252,21 @@ def test_a_wrong_value_is_refused(op: str, args: Any, kwargs: Any) -> None:
     assert_one_sentence(str(caught.value), op)
 
 
-def _with_another_axis(case: Case) -> Iterator[dict[str, np.ndarray]]:
-    """The arrays of a case, one of them at a time with nine axes."""
+def _with_other_axes(case: Case) -> Iterator[dict[str, np.ndarray]]:
+    """The arrays of a case, one of them at a time with nine axes, or with none."""
     arrays = case.arrays()
     for name, array in arrays.items():
         yield arrays | {name: array.reshape((1,) * (9 - array.ndim) + array.shape)}
+        yield arrays | {name: array.reshape(-1)[:1].reshape(())}
 
 
 @each([case for case in CASES if case.label == "usual" and hasattr(case.module, "validate")])
 def test_every_op_that_checks_its_input_names_what_is_wrong(case: Case) -> None:
     refused = []
-    for arrays in _with_another_axis(case):
+    for arrays in _with_other_axes(case):
         try:
             case.forward(arrays)
-        except ShapeError as error:
+        except (ArgumentError, ShapeError) as error:
             refused.append(str(error))
     for given in (0, -1, 2.5, "wrong"):
         for name in set(inspect.signature(case.module.forward).parameters) - set(case.arrays()):

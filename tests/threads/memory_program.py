@@ -69,6 +69,17 @@ def _cross_entropy() -> Call:
     return call
 
 
+def _ctc_loss() -> Call:
+    (x,) = _arrays((8, 40, 30))
+    targets = 1 + np.arange(8 * 12).reshape(8, 12) % 29
+
+    def call() -> bytes:
+        loss, cache = ops.ctc_loss.forward(x, targets)
+        return _bytes(loss, ops.ctc_loss.backward(loss, cache))
+
+    return call
+
+
 def _embedding() -> Call:
     (weight,) = _arrays((500, 64))
     tokens = np.arange(2000) % 500
@@ -139,9 +150,11 @@ CASES: Final[dict[str, Callable[[], Call]]] = {
         ops.conv_transpose2d, (8, 12, 16, 16), (12, 20, 3, 3), (20,), stride=2
     ),
     "cross_entropy": _cross_entropy,
+    "ctc_loss": _ctc_loss,
     "decoder": _decoder,
     "dense": lambda: _op(ops.dense, (300, 200), (250, 200), (250,), activation="relu"),
     "embedding": _embedding,
+    "group_norm": lambda: _op(ops.group_norm, (40, 60, 25), (60,), (60,), num_groups=6),
     "gru": lambda: _op(ops.gru, (16, 20, 24), (120, 24), (120, 40), (120,), (120,)),
     "layer_norm": lambda: _op(ops.layer_norm, (300, 200), (200,), (200,)),
     "lstm": lambda: _op(ops.lstm, (16, 20, 24), (160, 24), (160, 40), (160,), (160,)),

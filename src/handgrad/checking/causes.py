@@ -1,4 +1,4 @@
-"""The faults behind wrong gradients: what was computed is set beside what should have been."""
+"""The faults behind wrong gradients, from what was computed beside what should have been."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad import trees
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
@@ -17,6 +16,7 @@ from handgrad.checking.stepwise import explained, stepwise
 from handgrad.checking.subject import Subject
 from handgrad.checking.trial import Run, close, like_nested, numeric_gradient, run, size_of
 from handgrad.pair import Pair
+from handgrad.program import Execution, Program, as_execution, trace
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000
@@ -38,20 +38,8 @@ def causes(
     """
     second = run(pair, done.arrays, rng)
     with pair.context():
-        draws = tuple(
-            _draw(subject, pair, each, wrong, setup, rng, compared=compared)
-            for each in (done, second)
-        )
-        op_tree = subject.op.tree if subject.op and draws[0].op_trace else None
-        own_tree = _readable(pair) if draws[0].own_trace else None
-        faults = diagnose(
-            wrong,
-            draws,
-            gradients=pair.gradients,
-            op=op_tree,
-            own=own_tree,
-            situation=setup.situation,
-        )
+        draws = _draws(subject, pair, (done, second), wrong, setup, rng, compared=compared)
+        faults = diagnose(wrong, draws, gradients=pair.gradients, situation=setup.situation)
         if any(fault.kind == "unknown" for fault in faults):
             faults = _line_by_line(pair, done, second, faults, rng)
     return [_not_linear(pair, done, fault, rng) for fault in faults]
@@ -60,8 +48,8 @@ def causes(
 def _line_by_line(
     pair: Pair, done: Run, second: Run, faults: list[Fault], rng: np.random.Generator
 ) -> list[Fault]:
-    """What no single cause explains: every line of the target's own backward by itself."""
-    forward, backward = _read(pair.forward_source), _readable(pair)
+    """The faults of the target's own backward line by line, where no single cause explains it."""
+    forward, backward = pair.forward_source, pair.source
     inputs = [done.arrays[name] for name in pair.inputs]
     small = sum(array.size for array in inputs) <= _ELEMENTS
     if forward is None or backward is None or not small or pair.source_arguments is not None:
@@ -87,51 +75,69 @@ def _not_linear(pair: Pair, done: Run, fault: Fault, rng: np.random.Generator) -
     return replace(fault, kind="not linear", message=message, confidence=0.9)
 
 
-def _draw(
+def _draws(
     subject: Subject,
     pair: Pair,
-    done: Run,
+    runs: tuple[Run, ...],
     wrong: tuple[str, ...],
     setup: Setup,
     rng: np.random.Generator,
     *,
     compared: bool,
-) -> Draw:
-    """What was computed, what is right, and the traces of both backwards where there are trees."""
-    right: dict[str, Any] = {}
-    tolerances: dict[str, float] = {}
-    op_trace = None
-    if compared:
-        right, op_trace = subject.right(pair, done, setup)
-        tolerances = {name: 1e-12 * size_of(right[name]) for name in right}
-    else:
-        for name in wrong:
-            right[name], tolerances[name] = numeric_gradient(pair, done, name, _ELEMENTS, rng)
-    own = None if subject.is_ops_own else _readable(pair)
-    own_trace = None
-    if own is not None:
-        inputs = [done.arrays[name] for name in pair.inputs]
-        dy = copy.deepcopy(done.dy)  # in case it writes into it
-        try:
-            if pair.source_arguments is None:
-                own_trace = trees.trace(own, dy, copy.deepcopy(done.cache))
-            else:
-                own_trace = trees.trace(own, *pair.source_arguments(inputs, dy, done.cache))
-        except Exception:  # the tree of a function we know nothing of; it is not needed
-            own_trace = None
-    found = {name: done.gradients[name] for name in pair.gradients}
-    return Draw(done.arrays, done.y, done.dy, found, right, tolerances, op_trace, own_trace)
+) -> tuple[Draw, ...]:
+    """The gradients found and right, and the runs of both backwards where they can be followed."""
+    rights: list[dict[str, Any]] = []
+    tolerances: list[dict[str, float]] = []
+    of_op: list[Program | None] = []
+    of_own: list[Program | None] = []
+    for done in runs:
+        if compared:
+            right, program = subject.right(pair, done, setup)
+            allowed = {name: 1e-12 * size_of(right[name]) for name in right}
+        else:
+            numeric = {name: numeric_gradient(pair, done, name, _ELEMENTS, rng) for name in wrong}
+            right = {name: gradient for name, (gradient, _) in numeric.items()}
+            allowed = {name: bound for name, (_, bound) in numeric.items()}
+            program = None
+        rights.append(right)
+        tolerances.append(allowed)
+        of_op.append(program)
+        of_own.append(None if subject.is_ops_own else _own_program(pair, done))
+    return tuple(
+        Draw(
+            done.arrays,
+            done.y,
+            done.dy,
+            {name: done.gradients[name] for name in pair.gradients},
+            right,
+            allowed,
+            op_run,
+            own_run,
+        )
+        for done, right, allowed, op_run, own_run in zip(
+            runs, rights, tolerances, _alike(of_op), _alike(of_own), strict=True
+        )
+    )
 
 
-def _readable(pair: Pair) -> trees.Function | None:
-    return _read(pair.source)
-
-
-def _read(function: Any) -> trees.Function | None:
-    """The tree of a user's function; None where there is none to be had."""
-    if function is None:
+def _own_program(pair: Pair, done: Run) -> Program | None:
+    """The program of the target's own backward; None where it cannot be followed."""
+    if pair.source is None:
         return None
+    inputs = [done.arrays[name] for name in pair.inputs]
+    dy, cache = copy.deepcopy((done.dy, done.cache))  # in case it writes into them
     try:
-        return trees.read(function, stores=True)
-    except trees.TreeError:
+        if pair.source_arguments is None:
+            return trace(pair.source, dy, cache)
+        return trace(pair.source, *pair.source_arguments(inputs, dy, cache))
+    except Exception:  # a function we know nothing of; its program is not needed
         return None
+
+
+def _alike(programs: list[Program | None]) -> list[Execution | None]:
+    """All as runs of the first, or none where they took different ways."""
+    first = programs[0]
+    if first is None:
+        return [None] * len(programs)
+    runs = [None if each is None else as_execution(first, each) for each in programs]
+    return [None] * len(programs) if any(each is None for each in runs) else runs

@@ -45,6 +45,7 @@ from handgrad.checking.trial import (
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.pair import Pair
+from handgrad.program import Execution
 
 #: How a gradient was judged where differences at the point itself say nothing.
 BESIDE: Final = "gradients beside the point"
@@ -369,8 +370,8 @@ class Checker:
             return
         if fault.kind == "raises" and self.subject.op is not None and not forward_raised:
             y, _ = self.subject.op.forward(setup)
-            _, trace = self.subject.op.gradients(setup, random_like(y, self.rng))
-            if explanation := explained_exception(found.__cause__, self.subject.op.tree, trace):
+            _, program = self.subject.op.gradients(setup, random_like(y, self.rng))
+            if explanation := explained_exception(found.__cause__, Execution(program)):
                 edit, words = explanation
                 message = f"{fault.message}; so it does where {words}"
                 alternatives = ((edit.kind, edit.part),)

@@ -1,94 +1,28 @@
-"""Which term is wrong? Explanations of a wrong gradient, tried until one reproduces its numbers.
+"""Explanations of a wrong gradient, tried until one reproduces its numbers: the wrong term.
 
 Where the op is known: its additive terms are fitted to what was returned, and every single edit of
-its backward is tried. Where it is not, but the target's own backward can be read: the same, the
+its backward is tried. Where it is not, but the target's own backward can be followed: the same, the
 other way round, to find the change that makes it right. Then the general hypotheses. An explanation
 must hold on every draw; of those that do, the simplest is told.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from handgrad import trees
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
+from handgrad.checking.kinds import EDITS, INSERTIONS
 from handgrad.checking.report import Fault
+from handgrad.program import Execution
+from handgrad.program.edits import Edit, edits
+from handgrad.program.insertions import insertions
+from handgrad.program.terms import Term, additive_terms
 
-#: How contrived each kind of edit is; less is told first.
-_COSTS: Final = {
-    "activation derivative forgotten": 1.0,
-    "term missing": 1.05,
-    "wrong sign": 1.05,
-    "mean for sum": 1.1,
-    "sum for mean": 1.1,
-    "mask forgotten": 1.1,
-    "transpose missing": 1.2,
-    "factor missing": 1.2,
-    "scale missing": 1.2,
-    "not reduced": 1.25,
-    "gradients swapped": 1.25,
-    "operands swapped": 1.3,
-    "wrong axis": 1.3,
-    "wrong branch": 1.3,
-    "function missing": 1.35,
-    "scale inverted": 1.4,
-    "transposed": 1.4,
-    "stale variable": 1.9,
-    "transpose inserted": 1.45,
-    "factor inserted": 1.5,
-    "derivative inserted": 1.55,
-    "term inserted": 1.6,
-}
-_PHRASES: Final = {
-    "term missing": "term {} is missing",
-    "wrong sign": "term {} has the wrong sign",
-    "mean for sum": "a mean stands where {} belongs",
-    "sum for mean": "a sum stands where {} belongs",
-    "mask forgotten": "the condition {} is forgotten",
-    "transpose missing": "{} is not transposed",
-    "factor missing": "the factor {} is missing",
-    "scale missing": "the scale {} is missing",
-    "not reduced": "{} is not taken: the values stay as they are",
-    "gradients swapped": "{} come back in each other's place",
-    "operands swapped": "the operands of {} are exchanged",
-    "wrong axis": "{} is taken along another axis",
-    "wrong branch": "the branches of {} are exchanged",
-    "function missing": "{} is not applied",
-    "scale inverted": "{} multiplies where it should divide, or the other way round",
-    "transposed": "{} is transposed and should not be",
-    "stale variable": "one variable stands where another belongs: {}",
-    "activation derivative forgotten": "the derivative of the activation, in {}, is forgotten",
-}
-#: The fault of a backward that an edit of this kind puts right.
-_OPPOSITES: Final = {
-    "term missing": ("extra term", "term {} is too many"),
-    "wrong sign": ("wrong sign", "term {} has the wrong sign"),
-    "mean for sum": ("sum for mean", "{} should be a mean"),
-    "sum for mean": ("mean for sum", "{} should be a sum"),
-    "mask forgotten": ("extra factor", "the condition {} does not belong there"),
-    "transpose missing": ("transposed", "{} should not be transposed"),
-    "factor missing": ("extra factor", "the factor {} is too many"),
-    "scale missing": ("extra factor", "the scale {} is too many"),
-    "not reduced": ("extra factor", "{} does not belong there: the values are wanted as they are"),
-    "gradients swapped": ("gradients swapped", "{} come back in each other's place"),
-    "operands swapped": ("operands swapped", "the operands of {} are exchanged"),
-    "wrong axis": ("wrong axis", "{} is taken along the wrong axis"),
-    "wrong branch": ("wrong branch", "the branches of {} are exchanged"),
-    "function missing": ("extra factor", "{} should not be applied"),
-    "activation derivative forgotten": ("extra factor", "{} should not be applied"),
-    "scale inverted": ("scale inverted", "{} multiplies where it should divide, or vice versa"),
-    "transposed": ("transpose missing", "{} should be transposed"),
-    "factor inserted": ("factor missing", "the factor {} is missing"),
-    "term inserted": ("term missing", "the term {} is missing"),
-    "derivative inserted": ("activation derivative forgotten", "the factor {} is forgotten"),
-    "transpose inserted": ("transpose missing", "{} should be transposed"),
-    "stale variable": ("stale variable", "another variable belongs there: {}"),
-}
+_KINDS: Final = EDITS | INSERTIONS
 #: A fitted coefficient this close to a whole number or a half is meant to be it.
 _NEAR: Final = 1e-6
 #: Explanations tried of one gradient; the contrived ones come last.
@@ -100,47 +34,42 @@ def diagnose(
     draws: tuple[Draw, ...],
     *,
     gradients: tuple[str, ...],
-    op: trees.Function | None,
-    own: trees.Function | None,
     situation: str = "usual",
 ) -> list[Fault]:
-    """One fault for every wrong gradient; `op` and `own` are backwards that could be read."""
-    op_edits = _edited(op, draws, "op_trace") if op is not None else None
-    own_edits = _edited(own, draws, "own_trace") if own is not None else None
+    """One fault for every wrong gradient."""
+    sides = [_Side(draws, repairs=False), _Side(draws, repairs=True)]
     faults = []
     for name in wrong:
         candidates = [*general(name, draws)]
-        if op_edits is not None:
-            position = _position(name, draws[0].op_trace, gradients)
-            candidates += _fits(name, position, draws, "op_trace")
-            candidates += op_edits(position)
-        if own_edits is not None:
-            position = _position(name, draws[0].own_trace, gradients)
-            candidates += _fits(name, position, draws, "own_trace")
-            candidates += own_edits(position)
+        for side in sides:
+            if side.run is not None:
+                position = _position(name, side.run, gradients)
+                candidates += [*side.fits(name, position), *side.edited(position)]
         faults.append(told(name, candidates, draws, situation))
     return faults
 
 
-def _position(name: str, run: trees.Trace, gradients: tuple[str, ...]) -> int:
-    """Where a gradient stands in what a backward returns, with None for inputs left out."""
-    returned = run.result if isinstance(run.result, tuple) else (run.result,)
+def _position(name: str, run: Execution, gradients: tuple[str, ...]) -> int:
+    """The position of a gradient in a backward's result, which has None for inputs left out."""
+    returned = _results(run)
     given = [i for i, each in enumerate(returned) if each is not None]
     position = gradients.index(name)
     return given[position] if len(given) == len(gradients) else position
 
 
-def explained_exception(
-    error: BaseException | None, function: trees.Function, run: trees.Trace
-) -> tuple[trees.Edit, str] | None:
+def _results(run: Execution) -> tuple[Any, ...]:
+    result = run.program.result
+    return result if isinstance(result, tuple) else (result,)
+
+
+def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
     """The one edit of the right backward that raises just this, and what it does in words."""
-    arguments = [run.environment[each.name] for each in function.parameters]
-    for edit in sorted(trees.edits(function, run), key=lambda each: _COSTS.get(each.kind, 2.0)):
+    for edit in sorted(edits(run.program), key=lambda each: EDITS[each.kind].cost):
         try:
-            trees.run(edit.function, *arguments)
+            edit.results(run)
         except Exception as other:
             if type(other) is type(error) and str(other) == str(error):
-                return edit, _PHRASES.get(edit.kind, "{}").format(edit.part)
+                return edit, EDITS[edit.kind].phrase.format(edit.part)
     return None
 
 
@@ -198,81 +127,114 @@ def _residual(draw: Draw, name: str, predicted: Any, *, repairs: bool) -> float:
     return float(np.nanmax(np.abs(predicted - expected), initial=0.0) / size)
 
 
-def _edited(
-    function: trees.Function, draws: tuple[Draw, ...], which: str
-) -> Callable[[int], Iterator[Explanation]]:
-    """The explanations by one edit of this backward, for the gradient at a position."""
-    repairs = which == "own_trace"
-    stores = any(
-        isinstance(part, trees.Store) for each in function.body for part in trees.walk(each)
-    )
-    first = getattr(draws[0], which)
-    found = trees.edits(function, first)
-    if repairs:
-        found += trees.insertions(function, first)
+class _Side:
+    """A backward with its edits: the op's own, or the target's, for which they are repairs."""
 
-    @cache
-    def results(number: int, draw_number: int) -> tuple[Any, ...]:
-        run = getattr(draws[draw_number], which)
-        arguments = [run.environment[each.name] for each in function.parameters]
-        if stores:
-            arguments = copy.deepcopy(arguments)  # so that every edit starts from the same values
-        result = trees.run(found[number].function, *arguments)
-        return result if isinstance(result, tuple) else (result,)
+    def __init__(self, draws: tuple[Draw, ...], *, repairs: bool) -> None:
+        self.draws = draws
+        self.repairs = repairs
+        self.run = self._run(draws[0])
 
-    def explanations(position: int) -> Iterator[Explanation]:
-        for number, edit in enumerate(found):
+    def _run(self, draw: Draw) -> Execution | None:
+        return draw.own_run if self.repairs else draw.op_run
+
+    def edited(self, position: int) -> Iterator[Explanation]:
+        """The explanations by one edit, for the gradient at a position."""
+        for number, edit in enumerate(self._edits):
 
             def predict(draw: Draw, number: int = number) -> Any:
-                return results(number, _index(draws, draw))[position]
+                return self._results(number, _index(self.draws, draw))[position]
 
-            kind, phrase = edit.kind, _PHRASES.get(edit.kind, "{}")
-            cost = _COSTS.get(edit.kind, 2.0)
-            if repairs:
-                kind, phrase = _OPPOSITES.get(edit.kind, (edit.kind, phrase))
+            fault = _KINDS[edit.kind]
+            kind, phrase, cost = edit.kind, fault.phrase, fault.cost
+            if self.repairs:
+                assert fault.repair is not None
+                kind, phrase = fault.repair
                 cost += 0.2
-            line = edit.line if repairs else 0
-            words = phrase.format(edit.part)
-            yield Explanation(kind, edit.part, words, cost, predict, repairs, line)
+            line = edit.line if self.repairs else 0
+            said = phrase.format(edit.part)
+            yield Explanation(kind, edit.part, said, cost, predict, self.repairs, line)
 
-    return explanations
+    @cached_property
+    def _edits(self) -> list[Edit]:
+        assert self.run is not None
+        program = self.run.program
+        return [*edits(program), *(insertions(program) if self.repairs else ())]
+
+    @cache  # noqa: B019  lives as long as one diagnosis
+    def _results(self, number: int, draw_number: int) -> tuple[Any, ...]:
+        run = self._run(self.draws[draw_number])
+        assert run is not None
+        return self._edits[number].results(run)
+
+    def fits(self, name: str, position: int) -> Iterator[Explanation]:
+        """The additive terms of a gradient, fitted by least squares.
+
+        For the op's backward the coefficients say what became of each term; for the target's own
+        they say what each would have to be multiplied by.
+        """
+        assert self.run is not None
+        results = _results(self.run)
+        if position >= len(results):
+            return
+        goal = np.asarray(self.draws[0].right[name] if self.repairs else self.draws[0].found[name])
+        for depth in (1, 2, 3):
+            terms = additive_terms(results[position], depth=depth)
+            values = [self._value(term, self.draws[0], goal.shape) for term in terms]
+            if any(value is None for value in values):
+                continue
+            coefficients = _least_squares(values, goal)
+            if coefficients is not None:
+                yield from self._of_fit(terms, coefficients, goal.shape, depth)
+
+    def _value(self, term: Term, draw: Draw, shape: tuple[int, ...]) -> np.ndarray | None:
+        run = self._run(draw)
+        assert run is not None
+        try:
+            value = np.asarray(term.value(run), dtype=np.float64)
+            return np.broadcast_to(value, shape)
+        except Exception:  # a term that does not run without the others
+            return None
+
+    def _of_fit(
+        self,
+        terms: list[Term],
+        coefficients: np.ndarray,
+        shape: tuple[int, ...],
+        depth: int,
+    ) -> Iterator[Explanation]:
+        rounded = np.where(
+            np.abs(2 * coefficients - np.round(2 * coefficients)) < _NEAR,
+            np.round(2 * coefficients) / 2,
+            coefficients,
+        )
+        changed = [i for i, value in enumerate(rounded) if abs(value - 1.0) > _NEAR]
+        if not changed or len(changed) == len(terms):
+            return  # nothing, or everything: the whole is scaled
+        fit = ", ".join(f"{value + 0.0:.2f}".replace("-", "−") for value in rounded)
+        became = [_became(terms[i].label, float(rounded[i]), self.repairs) for i in changed]
+        kinds = {kind for kind, _ in became}
+        kind = kinds.pop() if len(kinds) == 1 else "term scaled"
+        nice = all(value in (-1.0, 0.0, 0.5, 2.0) for value in rounded[changed])
+        cost = (1.0 if nice else 1.8) + 0.8 * (len(changed) - 1) + 0.01 * depth
+
+        def predict(draw: Draw) -> Any:
+            values = [self._value(term, draw, shape) for term in terms]
+            pairs = zip(rounded, values, strict=True)
+            return sum(c * value for c, value in pairs if value is not None)
+
+        yield Explanation(
+            kind,
+            ", ".join(terms[i].label for i in changed),
+            f"{' and '.join(phrase for _, phrase in became)} (fit {fit})",
+            cost + (0.2 if self.repairs else 0.0),
+            predict,
+            self.repairs,
+        )
 
 
 def _index(draws: tuple[Draw, ...], draw: Draw) -> int:
     return next(i for i, each in enumerate(draws) if each is draw)
-
-
-def _fits(name: str, position: int, draws: tuple[Draw, ...], which: str) -> Iterator[Explanation]:
-    """The additive terms of a backward, fitted by least squares.
-
-    For the op's backward the coefficients say what became of each term; for the target's own they
-    say what each would have to be multiplied by.
-    """
-    repairs = which == "own_trace"
-    run = getattr(draws[0], which)
-    expressions = trees.gradient_expressions(run)
-    if position >= len(expressions):
-        return
-    goal = np.asarray(draws[0].right[name] if repairs else draws[0].found[name])
-    for depth in (1, 2, 3):
-        terms = trees.additive_terms(run, expressions[position], depth=depth)
-        values = [_value(term, draws[0], which, goal.shape) for term in terms]
-        if any(value is None for value in values):
-            continue
-        coefficients = _least_squares(values, goal)
-        if coefficients is None:
-            continue
-        yield from _fit_explanations(terms, coefficients, which, goal.shape, repairs, depth)
-
-
-def _value(
-    term: trees.AdditiveTerm, draw: Draw, which: str, shape: tuple[int, ...]
-) -> np.ndarray | None:
-    try:
-        value = np.asarray(term.value(getattr(draw, which).environment), dtype=np.float64)
-        return np.broadcast_to(value, shape)
-    except Exception:  # a term inside a loop has no value of its own
-        return None
 
 
 def _least_squares(values: list[Any], goal: np.ndarray) -> np.ndarray | None:
@@ -286,43 +248,6 @@ def _least_squares(values: list[Any], goal: np.ndarray) -> np.ndarray | None:
     if rank < columns.shape[1]:
         return None
     return np.asarray(solution / sizes)
-
-
-def _fit_explanations(
-    terms: list[trees.AdditiveTerm],
-    coefficients: np.ndarray,
-    which: str,
-    shape: tuple[int, ...],
-    repairs: bool,
-    depth: int,
-) -> Iterator[Explanation]:
-    rounded = np.where(
-        np.abs(2 * coefficients - np.round(2 * coefficients)) < _NEAR,
-        np.round(2 * coefficients) / 2,
-        coefficients,
-    )
-    changed = [i for i, value in enumerate(rounded) if abs(value - 1.0) > _NEAR]
-    if not changed or len(changed) == len(terms):
-        return  # nothing, or everything: the whole is scaled
-    fit = ", ".join(f"{value + 0.0:.2f}".replace("-", "−") for value in rounded)
-    words = [_became(terms[i].label, float(rounded[i]), repairs) for i in changed]
-    kinds = {kind for kind, _ in words}
-    kind = kinds.pop() if len(kinds) == 1 else "term scaled"
-    nice = all(value in (-1.0, 0.0, 0.5, 2.0) for value in rounded[changed])
-    cost = (1.0 if nice else 1.8) + 0.8 * (len(changed) - 1) + 0.01 * depth
-
-    def predict(draw: Draw) -> Any:
-        values = [_value(term, draw, which, shape) for term in terms]
-        return sum(c * value for c, value in zip(rounded, values, strict=True) if value is not None)
-
-    yield Explanation(
-        kind,
-        ", ".join(terms[i].label for i in changed),
-        f"{' and '.join(phrase for _, phrase in words)} (fit {fit})",
-        cost + (0.2 if repairs else 0.0),
-        predict,
-        repairs,
-    )
 
 
 def _became(label: str, coefficient: float, repairs: bool) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.checking.line import Line, Pair, Point, Scalar, root_mean_square
+from handgrad.checking.line import Difference, Line, Point, Scalar, root_mean_square
 from handgrad.dispatch import engine
 from handgrad.dispatch.signature import taking_complex
 from handgrad.errors import ArgumentError
@@ -114,33 +114,33 @@ def directional(
 def _search(line: Line, noise: float) -> Derivative:
     if not math.isfinite(line.middle):
         return Derivative(math.nan, math.inf, NOT_FINITE, 0.0)
-    pair = line.pair(line.length * _TINY)
-    close = _close(line, pair, noise, abs(pair.slope))
-    wide = _wide(line, line.length * _LARGE, pair, noise)
+    near = line.difference(line.length * _TINY)
+    close = _close(line, near, noise, abs(near.slope))
+    wide = _wide(line, line.length * _LARGE, near, noise)
     for _ in range(_MOST_UP):
         is_truncated = wide.truncation > _CLEARLY * wide.rounding
         if _is_good(wide) or is_truncated or not _agree(wide, close):
             break
-        wider = _wide(line, wide.step * _UP, pair, noise)
+        wider = _wide(line, wide.step * _UP, near, noise)
         wide = min(wide, wider, key=_error)
     if _is_good(wide):
         # No kink hides from three steps; what a tiny step says instead is rounding not yet seen.
         unseen = 0.0 if _agree(wide, close) else abs(wide.value - close.value)
         return Derivative(wide.value, SAFETY * wide.error + unseen, CENTRAL, wide.step)
 
-    reach = 2.0 * max(abs(pair.slope), abs(line.with_random_signs().pair(pair.step).slope))
-    close = _close(line, pair, noise, reach)
+    reach = 2.0 * max(abs(near.slope), abs(line.with_random_signs().difference(near.step).slope))
+    close = _close(line, near, noise, reach)
     kinked = False
     for _ in range(_MOST_DOWN):
         if _is_good(close) or close.truncation < close.rounding:
             break
-        before, pair = pair, line.pair(pair.step * _DOWN)
-        closer = _close(line, pair, noise, reach)
+        before, near = near, line.difference(near.step * _DOWN)
+        closer = _close(line, near, noise, reach)
         close = min(close, closer, key=_error)
         # A bend by curvature shrinks with the step, one by rounding grows, and one by a kink stays.
-        stays = 0.5 * abs(before.bend) < abs(pair.bend) < 2.0 * abs(before.bend)
+        stays = 0.5 * abs(before.bend) < abs(near.bend) < 2.0 * abs(before.bend)
         kinked = stays and closer.truncation > SAFETY * closer.rounding
-        if abs(pair.bend) >= 0.5 * abs(before.bend):
+        if abs(near.bend) >= 0.5 * abs(before.bend):
             break
     best = min([close, wide] if _agree(wide, close) else [close], key=_error)
     if best.error == math.inf:
@@ -162,21 +162,21 @@ def _agree(one: _Estimate, other: _Estimate) -> bool:
     return abs(one.value - other.value) <= SAFETY * (one.error + other.error)
 
 
-def _close(line: Line, pair: Pair, noise: float, reach: float) -> _Estimate:
+def _close(line: Line, near: Difference, noise: float, reach: float) -> _Estimate:
     """One tiny step: off by half of what the one-sided slopes differ by, curvature or kink.
 
     `reach` is how large a derivative can be along directions like this one: every element of the
     point is rounded where it steps to, which turns the direction a little.
     """
-    turned = _ROUNDING * line.longest / pair.step * reach
-    rounding = max(noise, _EPSILON * pair.size) / pair.step + turned
-    return _Estimate(pair.slope, 0.5 * abs(pair.bend), rounding, pair.step)
+    turned = _ROUNDING * line.longest / near.step * reach
+    rounding = max(noise, _EPSILON * near.size) / near.step + turned
+    return _Estimate(near.slope, 0.5 * abs(near.bend), rounding, near.step)
 
 
-def _wide(line: Line, step: float, tiny: Pair, noise: float) -> _Estimate:
+def _wide(line: Line, step: float, tiny: Difference, noise: float) -> _Estimate:
     """Three steps, each half of the one before, extrapolated to none."""
-    pairs = [line.pair(step), line.pair(step / 2), line.pair(step / 4)]
-    first, second, third = (pair.slope for pair in pairs)
+    large, middle, small = (line.difference(step / shrunk) for shrunk in (1, 2, 4))
+    first, second, third = large.slope, middle.slope, small.slope
     twice = (4 * second - first) / 3, (4 * third - second) / 3
     thrice = (16 * twice[1] - twice[0]) / 15
     value, truncation = min(
@@ -185,11 +185,12 @@ def _wide(line: Line, step: float, tiny: Pair, noise: float) -> _Estimate:
         (thrice, max(abs(thrice - twice[1]), abs(thrice - twice[0]))),
         key=lambda found: found[1],
     )
-    # The bends of a smooth f are an odd polynomial of the step: what they tend to is a kink.
-    kink = (pairs[0].bend - 10 * pairs[1].bend + 16 * pairs[2].bend) / 7
-    curvature = (4 * pairs[2].bend / pairs[2].step - pairs[1].bend / pairs[1].step) / 3
+    # The bends of a smooth f are an odd polynomial of the step; their limit is that of a kink.
+    kink = (large.bend - 10 * middle.bend + 16 * small.bend) / 7
+    curvature = (4 * small.bend / small.step - middle.bend / middle.step) / 3
     seen = abs(tiny.bend - curvature * tiny.step) * tiny.step
-    rounding = max(noise, _EPSILON * max(pair.size for pair in pairs), seen) / pairs[2].step
+    size = max(large.size, middle.size, small.size)
+    rounding = max(noise, _EPSILON * size, seen) / small.step
     return _Estimate(value, truncation + 0.5 * abs(kink), rounding, step)
 
 
@@ -228,7 +229,7 @@ def elementwise(
         line = Line(f, point, {name: unit.reshape(x.shape)}, middle, size)
         middle = line.middle
         if count < _LISTENED:
-            tiny = line.pair(size * _JITTER)
+            tiny = line.difference(size * _JITTER)
             noise = max(noise, abs(tiny.bend) * tiny.step)
         gradient[position], bound[position] = _element(line, noise)[:2]
     return gradient.reshape(x.shape), bound.reshape(x.shape)
@@ -236,8 +237,8 @@ def elementwise(
 
 def _element(line: Line, noise: float) -> Derivative:
     """Two steps, one half of the other, where they show neither a kink nor much truncation."""
-    first = line.pair(line.length * _MIDDLE)
-    second = line.pair(first.step / 2)
+    first = line.difference(line.length * _MIDDLE)
+    second = line.difference(first.step / 2)
     value = (4 * second.slope - first.slope) / 3
     kink = 2 * second.bend - first.bend
     truncation = abs(value - second.slope) + 0.5 * abs(kink)

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.trees import symbol
+from handgrad.program import Execution
+from handgrad.program.words import symbol
 
 Array = np.ndarray
 
@@ -32,9 +33,9 @@ class Draw:
     found: Mapping[str, Any]
     right: Mapping[str, Array]
     tolerances: Mapping[str, float]
-    #: The traces of the op's own backward and of the target's, where there is one to read.
-    op_trace: Any = None
-    own_trace: Any = None
+    #: The runs of the op's own backward and of the target's, where they can be followed.
+    op_run: Execution | None = None
+    own_run: Execution | None = None
 
     def agrees(self, name: str, predicted: Any, *, with_found: bool = True) -> bool:
         """Whether the prediction is what backward returned (or, if not `with_found`, is right)."""

@@ -13,7 +13,7 @@ Point = Mapping[str, Array]
 Scalar = Callable[[dict[str, Array]], float]
 
 
-class Pair(NamedTuple):
+class Difference(NamedTuple):
     """f at one step ahead and one behind: their slope, and how the two one-sided slopes differ."""
 
     step: float
@@ -80,11 +80,11 @@ class Line:
         turned = {name: signs[name] * array for name, array in self.direction.items()}
         return Line(self.f, self.point, turned, self.middle, self.length)
 
-    def pair(self, step: float) -> Pair:
+    def difference(self, step: float) -> Difference:
         ahead, behind = self(step), self(-step)
         slope = (ahead - behind) / (2.0 * step)
         bend = ((ahead - self.middle) - (self.middle - behind)) / step
-        return Pair(step, slope, bend, max(abs(ahead), abs(self.middle), abs(behind)))
+        return Difference(step, slope, bend, max(abs(ahead), abs(self.middle), abs(behind)))
 
 
 def root_mean_square(x: Array) -> float:

@@ -1,4 +1,4 @@
-"""The op that a target is, or is meant to be: what its reference gives on the same inputs."""
+"""The op that a target is, or is meant to be, run as its reference on the same inputs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from handgrad import trees
 from handgrad.checking.situations import Setup
 from handgrad.checking.targets import accepted, pair_of
 from handgrad.checking.trial import backward
 from handgrad.dispatch import engine
+from handgrad.program import Program, trace
 
 
 class KnownOp:
-    """An op's own forward, gradients and the tree of its backward."""
+    """An op's own forward, gradients and the program of its backward."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
-        self.stem = module.__name__.rpartition(".")[2]
-        self.tree = trees.read(module.backward)
+        self.name = module.__name__.rpartition(".")[2]
 
     def options(self, setup: Setup, keyword: dict[str, Any]) -> dict[str, Any]:
         """The settings that the op has; a layer's own, such as training, may be none of them."""
@@ -37,8 +36,8 @@ class KnownOp:
             result: tuple[Any, Any] = pair.forward(*given)
         return result
 
-    def gradients(self, setup: Setup, dy: Any) -> tuple[dict[int, Any], trees.Trace]:
-        """The gradients for this cotangent by the inputs' positions, and the backward's trace."""
+    def gradients(self, setup: Setup, dy: Any) -> tuple[dict[int, Any], Program]:
+        """The gradients for this cotangent by the inputs' positions, and the backward's program."""
         positional, keyword = by_kind(self.module, setup)
         inputs = _arrays(positional)
         pair = pair_of(self.module, inputs, options=self.options(setup, keyword))
@@ -46,7 +45,7 @@ class KnownOp:
         with engine("reference"):
             found = backward(pair, dy, cache)
             by_position = {pair.inputs.index(name): each for name, each in found.items()}
-            return by_position, trees.trace(self.tree, dy, cache)
+            return by_position, trace(self.module.backward, dy, cache)
 
 
 def _arrays(positional: dict[str, Any]) -> list[Any]:

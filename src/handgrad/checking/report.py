@@ -1,44 +1,14 @@
-"""What a check found: a table of gradients, the situations tried, one sentence per fault."""
+"""The findings of a check: a table of gradients, the situations tried, one sentence per fault."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
 from io import StringIO
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
-
-#: Kinds of faults beside those of `handgrad.trees.KINDS`, and what they say of a gradient.
-KINDS: Final = {
-    "raises": "forward or backward raised an exception",
-    "wrong count": "backward returns too few or too many gradients",
-    "wrong shape": "the gradient has not the shape of what it belongs to",
-    "wrong type": "the gradient is no array of floats, or not of the input's type",
-    "not finite": "NaN or infinity where forward is finite",
-    "forward differs": "forward is not that of the op it is compared with",
-    "scaled": "the whole gradient is multiplied by a number",
-    "term doubled": "a summand counts twice",
-    "term scaled": "a summand is multiplied by a number",
-    "extra term": "a summand too many",
-    "extra factor": "a factor too many",
-    "axes permuted": "the axes are in another order",
-    "not reduced": "not summed over an axis that was broadcast",
-    "gradient is zero": "nothing flows back",
-    "some rows": "right except on the rows named",
-    "masked rows": "right except where the mask is off",
-    "strided cotangent": "right only if dy is contiguous in memory",
-    "not linear": "the gradient is not proportional to the cotangent",
-    "written to": "an argument was written to",
-    "not repeatable": "a second call with the same cache gives something else",
-    "inaccurate": "further from float64 than rounding explains",
-    "situation": "right on the usual inputs, wrong in the situation named",
-    "unknown": "wrong, and nothing tried explains it",
-    "random": "forward gives something else on every call",
-    "kink": "right, at inputs where the slopes ahead and behind differ",
-    "constant": "None comes back, which says that the input is a constant",
-}
 
 
 class CheckError(AssertionError):
@@ -50,10 +20,11 @@ class Fault:
     """One thing that is wrong.
 
     `gradient` is the input whose gradient it is ("" for a fault of forward or of the whole call),
-    `kind` one of `KINDS` or `trees.KINDS`, `term` the part of the formula concerned ("" if none),
-    `message` one sentence, and `confidence` between 0 (wrong, cause unknown) and 1 (the cause
-    reproduces the numbers on every draw, and nothing else that was tried does). `alternatives` is
-    the kind and term of another cause with the same effect, which the message names too.
+    `kind` one of `handgrad.checking.kinds.KINDS`, `term` the part of the formula concerned ("" if
+    none), `message` one sentence, and `confidence` between 0 (wrong, cause unknown) and 1 (the
+    cause reproduces the numbers on every draw, and nothing else that was tried does).
+    `alternatives` is the kind and term of another cause with the same effect, which the message
+    names too.
     """
 
     gradient: str

@@ -8,13 +8,14 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from handgrad import trees
-from handgrad.checking.backward_lines import Lines, Variable
-from handgrad.checking.claims import Claims
+from handgrad.checking.backward_trace import BackwardTrace, Variable
 from handgrad.checking.differences import directional, elementwise
+from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.checking.local_hypotheses import of_paths
-from handgrad.checking.straight import Straight
+from handgrad.checking.naming_heuristics import NamingHeuristics
+from handgrad.program import Execution, Node
+from handgrad.program.words import words
 
 Verdict = Literal["right", "wrong", "undecided"]
 
@@ -22,7 +23,9 @@ Verdict = Literal["right", "wrong", "undecided"]
 _SLACK: Final = 1e-9
 #: A difference whose own bound is more than this fraction of its value decides nothing.
 _VAGUE: Final = 1e-4
-#: Elements of one place that are differentiated one by one.
+#: The name of the one array that the differences are taken in.
+_AT: Final = "node"
+#: Elements of one array that are differentiated one by one.
 _ELEMENTS: Final = 400
 
 
@@ -30,14 +33,14 @@ _ELEMENTS: Final = 400
 class Step:
     """One intermediate gradient, with what it should be given those that it was made from.
 
-    `place` is the forward's name of what it is the gradient of, "" where it has none. `found`,
+    `of` is the forward's name of what it is the gradient of, "" where it has none. `found`,
     `expected` and `bounds` (of the error of `expected`, absolute) hold one entry for every
     cotangent; they are empty for a step that is right. `certain` is False where only its name says
     what it stands for. `reaches` are the inputs whose gradients are made from it.
     """
 
     variable: str
-    place: str
+    of: str
     line: int
     verdict: Verdict
     certain: bool
@@ -45,9 +48,8 @@ class Step:
     found: tuple[Any, ...] = ()
     expected: tuple[np.ndarray, ...] = ()
     bounds: tuple[float, ...] = ()
-    #: The lines that make it, as a function of everything else, and their runs.
-    function: trees.Function | None = None
-    runs: tuple[trees.Trace, ...] = ()
+    #: Runs of the operations that make it, as a program of their own.
+    runs: tuple[Execution, ...] = ()
     cotangents: tuple[Any, ...] = ()
     #: What a wrong path through the forward would have made of it.
     paths: tuple[Explanation, ...] = ()
@@ -56,24 +58,23 @@ class Step:
 class Search:
     def __init__(
         self,
-        run: Straight,
-        lines: list[Lines],
+        run: ForwardTrace,
+        lines: BackwardTrace,
         dys: Sequence[Any],
         gradients: Mapping[int, str],
         rng: np.random.Generator,
     ) -> None:
         self.run = run
-        self.all_lines = lines
-        self.lines = lines[0]
+        self.lines = lines
         self.dys = dys
         self.gradients = gradients
         self.rng = rng
         self.sample = np.random.default_rng(0)
-        self.places = run.arrays()
-        self.ahead = {place: frozenset(run.behind(place)) for place in run.values}
-        self.claims = Claims(run, self.lines)
-        #: Which place a variable is taken for the gradient of.
-        self.pinned: dict[Variable, str] = {}
+        self.nodes = run.arrays()
+        self.ahead = {node: frozenset(run.behind(node)) for node in self.nodes}
+        self.heuristics = NamingHeuristics(run, self.lines)
+        #: The node that a variable is taken for the gradient of.
+        self.pinned: dict[Variable, Node] = {}
         self.verdicts: dict[Variable, tuple[Verdict, bool]] = {}
 
     def steps(self) -> Iterator[Step]:
@@ -84,24 +85,24 @@ class Search:
         }
         for variable in self.lines.variables:
             if variable in returned:
-                place = returned[variable]
-                self.settle(variable, place, self.judged(variable, place), True)
+                node = returned[variable]
+                self.settle(variable, node, self.judged(variable, node), True)
             else:
-                self.place(variable, returned)
-        sure = {place for each, place in self.pinned.items() if self.verdicts[each][1]}
-        for variable, place in self.pinned.items():
-            if self.verdicts[variable][1] or place not in sure:
+                self.find(variable, returned)
+        sure = {node for each, node in self.pinned.items() if self.verdicts[each][1]}
+        for variable, node in self.pinned.items():
+            if self.verdicts[variable][1] or node not in sure:
                 yield self.step(variable)
 
-    def settle(self, variable: Variable, place: str, verdict: Verdict, certain: bool) -> None:
-        self.pinned[variable] = place
+    def settle(self, variable: Variable, node: Node, verdict: Verdict, certain: bool) -> None:
+        self.pinned[variable] = node
         self.verdicts[variable] = verdict, certain
 
-    def place(self, variable: Variable, returned: Mapping[Variable, str]) -> None:
-        """Find what an intermediate gradient is the gradient of, or should be."""
-        claimed = self.claims.of(variable)
-        alike = [each for each in self.places if self.fits(variable, each)]
-        own = [each for each in claimed if each in alike]
+    def find(self, variable: Variable, returned: Mapping[Variable, Node]) -> None:
+        """Find the node that an intermediate gradient is, or should be, the gradient of."""
+        meant = self.heuristics.of(variable)
+        alike = [each for each in self.nodes if self.fits(variable, each)]
+        own = [each for each in meant if each in alike]
         readings = dict.fromkeys([*own, *alike])
         matched = next((each for each in readings if self.is_right(variable, each)), None)
         renamed = matched is not None and matched not in own and self.lines.is_renaming(variable)
@@ -110,10 +111,10 @@ class Search:
         if matched is not None and (matched in own or matched not in self.pinned.values()):
             return self.settle(variable, matched, "right", True)
         counts = {
-            place: self.borne_out(variable, place, returned)
-            for place in (own if matched else readings)
+            node: self.borne_out(variable, node, returned)
+            for node in (own if matched else readings)
         }
-        best = max(counts, key=lambda place: counts[place], default=None)
+        best = max(counts, key=lambda node: counts[node], default=None)
         if best is not None and counts[best]:
             return self.settle(variable, best, "wrong", True)
         if matched is not None:
@@ -122,60 +123,59 @@ class Search:
             self.settle(variable, own[0], "wrong", False)
         return None
 
-    def fits(self, variable: Variable, place: str) -> bool:
-        return bool(np.shape(self.lines.value(variable)) == np.shape(self.run.values[place]))
+    def fits(self, variable: Variable, node: Node) -> bool:
+        return bool(np.shape(variable.node.value) == np.shape(node.value))
 
-    def borne_out(self, variable: Variable, place: str, returned: Mapping[Variable, str]) -> int:
-        """How many lines made from this one are right because it is a gradient of the place."""
+    def borne_out(self, variable: Variable, node: Node, returned: Mapping[Variable, Node]) -> int:
+        """The number of lines made from this one that are right if it is this node's gradient."""
         count = 0
-        claiming = {each for each in self.lines.variables if self.claims.of(each)}
-        for user in self.lines.users(variable, {*self.pinned, *claiming, variable}):
-            wanted = [returned[user]] if user in returned else self.claims.of(user)
+        named = {each for each in self.lines.variables if self.heuristics.of(each)}
+        for user in self.lines.users(variable, {*self.pinned, *named, variable}):
+            wanted = [returned[user]] if user in returned else self.heuristics.of(user)
             for other in () if self.lines.is_renaming(user) else wanted:
-                if place not in self.ahead[other] or not self.fits(user, other):
+                if node not in self.ahead.get(other, ()) or not self.fits(user, other):
                     continue
                 if not self.is_right(user, other):
-                    self.pinned[variable] = place
+                    self.pinned[variable] = node
                     count += self.judged(user, other) == "right"
                     del self.pinned[variable]
         return count
 
     def serves(
-        self, variable: Variable, place: str | None, returned: Mapping[Variable, str]
+        self, variable: Variable, node: Node | None, returned: Mapping[Variable, Node]
     ) -> bool:
-        """Whether no result made from this one is wrong while it is a gradient of the place."""
-        pinned = {**self.pinned, **({variable: place} if place is not None else {})}
+        """True where no result made from this one is wrong while it is this node's gradient."""
+        pinned = {**self.pinned, **({variable: node} if node is not None else {})}
         users = [each for each in self.lines.users(variable, pinned) if each in returned]
         return all(self.is_right(user, returned[user]) for user in users)
 
-    def is_part(self, variable: Variable, place: str) -> bool:
-        """Whether this is a summand of what is the gradient of the place."""
-        users = self.lines.users(variable, {**self.pinned, variable: place})
-        return any(self.fits(user, place) and self.is_right(user, place) for user in users)
+    def is_part(self, variable: Variable, node: Node) -> bool:
+        """True where this is a summand of the gradient of the node."""
+        users = self.lines.users(variable, {**self.pinned, variable: node})
+        return any(self.fits(user, node) and self.is_right(user, node) for user in users)
 
     # Numbers
 
-    def cuts(self, variable: Variable, place: str, number: int) -> dict[str, Any]:
-        """The gradients that this one is made from, by their places."""
+    def cuts(self, variable: Variable, node: Node, number: int) -> dict[Node, Any]:
+        """The gradients that this one is made from, by their nodes."""
         return {
-            self.pinned[other]: self.all_lines[number].value(other)
+            self.pinned[other]: self.lines.value(other, number)
             for other in self.lines.sources(variable, self.pinned)
-            if other in self.pinned and self.pinned[other] != place
+            if self.pinned[other] is not node
         }
 
-    def is_right(self, variable: Variable, place: str) -> bool:
-        return self.judged(variable, place) == "right"
+    def is_right(self, variable: Variable, node: Node) -> bool:
+        return self.judged(variable, node) == "right"
 
-    def judged(self, variable: Variable, place: str, **settings: Any) -> Verdict:
-        """<gradient, v> against the derivative along a random direction v at the place."""
-        found = np.asarray(self.lines.value(variable))
-        value = np.asarray(self.run.values[place])
+    def judged(self, variable: Variable, node: Node, **settings: Any) -> Verdict:
+        """<gradient, v> against the derivative along a random direction v at the node."""
+        found, value = np.asarray(self.lines.value(variable)), np.asarray(node.value)
         if found.shape != value.shape or found.size == 0:
             return "wrong"
-        f, noise = self.contraction(variable, place, 0, settings)
+        f, noise = self.contraction(variable, node, 0, settings)
         draw = self.rng.standard_normal(value.shape)
         direction = np.where(np.isfinite(value), draw, 0.0)
-        derivative = directional(f, {place: value}, {place: direction}, noise=noise)
+        derivative = directional(f, {_AT: value}, {_AT: direction}, noise=noise)
         ours = float(np.sum(found * direction))
         size = max(float(np.sqrt(np.sum((found * direction) ** 2))), abs(derivative.value))
         if not derivative.bound <= _VAGUE * size:
@@ -184,51 +184,51 @@ class Search:
         return "right" if within else "wrong"
 
     def gradient(
-        self, variable: Variable, place: str, number: int, **settings: Any
+        self, variable: Variable, node: Node, number: int, **settings: Any
     ) -> tuple[np.ndarray, float]:
-        """What the variable should be in one of the runs, and the bound of its error.
+        """The right gradient in one of the runs, and the bound of its error.
 
         NaN but for some hundred elements.
         """
-        value = np.asarray(self.run.values[place])
+        value = np.asarray(node.value)
         positions = sorted(self.sample.permutation(value.size)[:_ELEMENTS])
-        f, noise = self.contraction(variable, place, number, settings)
-        right, bound = elementwise(f, {place: value}, place, positions=positions, noise=noise)
+        f, noise = self.contraction(variable, node, number, settings)
+        right, bound = elementwise(f, {_AT: value}, _AT, positions=positions, noise=noise)
         return right, float(np.max(bound[np.isfinite(right)], initial=0.0))
 
     def contraction(
-        self, variable: Variable, place: str, number: int, settings: Mapping[str, Any]
+        self, variable: Variable, node: Node, number: int, settings: Mapping[str, Any]
     ) -> tuple[Callable[[Mapping[str, Any]], float], float]:
-        """What the variable should be the gradient of, and the rounding in that."""
-        cuts, dy = self.cuts(variable, place, number), self.dys[number]
-        return self.run.contraction(place, cuts, dy, **settings), self.run.noise(cuts, dy)
+        """The function that the variable should be the gradient of, and the rounding in it."""
+        cuts, dy = self.cuts(variable, node, number), self.dys[number]
+        total = self.run.contraction(node, cuts, dy, **settings)
+        return lambda point: total({node: point[_AT]}), self.run.noise(cuts, dy)
 
     def step(self, variable: Variable) -> Step:
         verdict, certain = self.verdicts[variable]
-        place = self.pinned[variable]
+        node = self.pinned[variable]
         reached = self.lines.reached(variable)
         step = Step(
             self.label(variable),
-            self.claims.name(place),
-            self.lines.line(variable),
+            self.heuristics.name(node),
+            variable.line,
             verdict,
             certain,
             tuple(self.gradients[i] for i in reached if i in self.gradients),
         )
         if verdict != "wrong":
             return step
-        gradients = [self.gradient(variable, place, number) for number in range(len(self.dys))]
-        found = tuple(np.asarray(each.value(variable)) for each in self.all_lines)
-        function, runs = self.lines.alone(variable, self.pinned, self.all_lines)
+        numbers = range(len(self.dys))
+        gradients = [self.gradient(variable, node, number) for number in numbers]
+        found = tuple(np.asarray(self.lines.value(variable, number)) for number in numbers)
         return replace(
             step,
             found=found,
             expected=tuple(right for right, _ in gradients),
             bounds=tuple(bound for _, bound in gradients),
-            function=function,
-            runs=runs,
-            cotangents=tuple(self.cotangent(variable, place, i) for i in range(len(self.dys))),
-            paths=self.paths(variable, place, found) if certain else (),
+            runs=tuple(self.lines.alone(variable, self.pinned)),
+            cotangents=tuple(self.cotangent(variable, node, number) for number in numbers),
+            paths=self.paths(variable, node, found) if certain else (),
         )
 
     def label(self, variable: Variable) -> str:
@@ -236,29 +236,28 @@ class Search:
             return f"d{self.gradients.get(int(variable.name), variable.name)}"
         return variable.name
 
-    def cotangent(self, variable: Variable, place: str, number: int) -> Any:
-        """The one gradient of the place's shape that the variable is made from; else dy."""
-        shape = np.shape(self.run.values[place])
-        cuts = self.cuts(variable, place, number).values()
-        alike = [each for each in cuts if np.shape(each) == shape]
+    def cotangent(self, variable: Variable, node: Node, number: int) -> Any:
+        """The one gradient of the node's shape that the variable is made from; else dy."""
+        cuts = self.cuts(variable, node, number).values()
+        alike = [each for each in cuts if np.shape(each) == np.shape(node.value)]
         return alike[0] if len(alike) == 1 else self.dys[number]
 
     def paths(
-        self, variable: Variable, place: str, found: tuple[Any, ...]
+        self, variable: Variable, node: Node, found: tuple[Any, ...]
     ) -> tuple[Explanation, ...]:
-        """What a wrong path through the forward would have made of the variable."""
+        """The variable as a wrong path through the forward would have made it."""
 
         def gradient(draw: Draw, **settings: Any) -> Any:
             (name,) = draw.found
             number = next(i for i, each in enumerate(found) if each is draw.found[name])
-            return self.gradient(variable, place, number, **settings)[0]
+            return self.gradient(variable, node, number, **settings)[0]
 
         def screen(**settings: Any) -> bool:
-            return self.judged(variable, place, **settings) == "right"
+            return self.judged(variable, node, **settings) == "right"
 
-        names = {at: self.label(other) for other, at in self.pinned.items()}
-        words = {
-            each: f"{said} ({names[each]})" if each in names and each != place else said
-            for each, said in self.run.words.items()
-        }
-        return tuple(of_paths(self.run, place, words, gradient, screen))
+        labels = {at: self.label(other) for other, at in self.pinned.items() if at is not node}
+
+        def said(each: Node) -> str:
+            return f"{words(each)} ({labels[each]})" if each in labels else words(each)
+
+        return tuple(of_paths(self.run, node, said, gradient, screen))

@@ -1,38 +1,38 @@
-"""Which line of a backward is wrong? Every intermediate gradient judged by itself.
+"""The wrong lines of a backward: every intermediate gradient is judged by itself.
 
-A line such as `dscores = ...` makes the gradient of a place in the forward out of gradients of
-later places. It is right if it is the derivative of <later places, the gradients that it was made
-from>, whatever is wrong with those. So faults in several lines do not hide one another.
+A line such as `dscores = ...` makes the gradient of a node of the forward out of gradients of later
+nodes. It is right if it is the derivative of <later nodes, the gradients that it was made from>,
+whatever is wrong with those. So faults in several lines do not hide one another.
 
-Which place that is, is found by numbers: a random direction tells the gradients of two places
-apart. A name like `dscores` for `scores` only says what to try first, because names lie: `dz` is
-often the gradient of what goes into the sigmoid that makes z. A line that is the gradient of no
-place is wrong if it stands for one certainly (it is returned), if lines made from it are right once
-it is taken for one, or else if its name says so.
+The node is found by numbers: a random direction tells the gradients of two nodes apart. A name like
+`dscores` for `scores` only says which to try first, because names lie: `dz` is often the gradient
+of what goes into the sigmoid that makes z. A line that is the gradient of no node is wrong if it
+stands for one certainly (it is returned), if lines made from it are right once it is taken for one,
+or else if its name says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from handgrad import trees
-from handgrad.checking.backward_lines import Lines
+from handgrad.checking.backward_trace import BackwardTrace
 from handgrad.checking.diagnosis import diagnose, told
+from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.local_hypotheses import of_lines
 from handgrad.checking.report import Fault
 from handgrad.checking.steps import Search, Step
-from handgrad.checking.straight import Straight
+from handgrad.program import Recorder, as_execution
 
 
 def stepwise(
-    forward: trees.Function,
-    backward: trees.Function,
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
     arrays: Sequence[Any],
     dys: Sequence[Any],
     gradients: Mapping[int, str],
@@ -43,14 +43,17 @@ def stepwise(
 
     `arrays` are forward's positional arguments, `options` its settings. `dys` are cotangents of y,
     one run each; the first finds what is wrong. `gradients` maps positions of backward's result to
-    names of forward's arguments. Empty where one of the two is no straight line (TreeError, or a
-    loop in backward).
+    names of forward's arguments. Empty where one of the two cannot be followed, or backward has a
+    loop.
     """
     try:
-        run = Straight(forward, arrays, options)
-        lines = [Lines(backward, dy, run.cache) for dy in dys]
-        if any(len(each.steps) != len(lines[0].steps) for each in lines):
+        recorder = Recorder()
+        run = ForwardTrace(recorder, forward, arrays, options)
+        programs = [recorder.run(backward, dy, run.cache) for dy in dys]
+        runs = [each for program in programs if (each := as_execution(programs[0], program))]
+        if len(runs) < len(dys):
             return []
+        lines = BackwardTrace(programs[0], runs)
     except Exception:  # a function we know nothing of: it cannot be read, or runs only as it stands
         return []
     return list(Search(run, lines, dys, gradients, rng).steps())
@@ -78,18 +81,16 @@ def explained(
 
 def _explained(step: Step, arrays: Mapping[str, np.ndarray], y: Any) -> Fault | None:
     """The fault of one wrong step, with its line in the message; None if nothing explains it."""
-    if step.function is None:
-        return None
     name = step.variable.removeprefix("d")
     draws = tuple(
-        Draw(arrays, y, dy, {name: found}, {name: right}, {name: bound}, own_trace=trace)
-        for found, right, bound, trace, dy in zip(
+        Draw(arrays, y, dy, {name: found}, {name: right}, {name: bound}, own_run=run)
+        for found, right, bound, run, dy in zip(
             step.found, step.expected, step.bounds, step.runs, step.cotangents, strict=True
         )
     )
-    (fault,) = diagnose((name,), draws, gradients=(name,), op=None, own=step.function)
+    (fault,) = diagnose((name,), draws, gradients=(name,))
     if fault.kind in ("unknown", "some rows"):
-        more = [*step.paths, *of_lines(step.function, draws, name)]
+        more = [*step.paths, *of_lines(draws, name)]
         better = told(name, more, draws, "usual")
         fault = fault if better.kind == "unknown" else better
     if fault.kind == "unknown":

@@ -100,22 +100,22 @@ class Subject:
         y = self.op.forward(setup)[0]
         if same_outputs(done.y, y, rtol=1e-9, atol=1e-12):
             return []
-        stem = self.op.stem
+        name = self.op.name
         shape, right = like_nested(done.y, np.shape), like_nested(y, np.shape)
         if shape != right:
-            what = f"y has shape {shape}, {stem}'s {right}"
+            what = f"y has shape {shape}, {name}'s {right}"
         else:
             pairs = zip(leaves(y), leaves(done.y), strict=True)
             what = f"y differs by up to {max(np.max(np.abs(a - b)) for a, b in pairs):.3g}"
-        message = f"forward is not that of {stem}: {what}"
+        message = f"forward is not that of {name}: {what}"
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
     def right(self, pair: Pair, done: Run, setup: Setup) -> tuple[dict[str, Any], Any]:
-        """The known op's gradients by the target's names, and the trace of its backward."""
+        """The known op's gradients by the target's names, and the program of its backward."""
         assert self.op is not None
-        gradients, trace = self.op.gradients(setup, done.dy)
+        gradients, program = self.op.gradients(setup, done.dy)
         named = {pair.inputs[position]: each for position, each in gradients.items()}
-        return {name: named[name] for name in pair.gradients}, trace
+        return {name: named[name] for name in pair.gradients}, program
 
     def applies(self, setup: Setup) -> bool:
         """Whether a situation of a known op is one for the target, which may be less general."""

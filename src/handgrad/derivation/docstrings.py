@@ -26,15 +26,20 @@ class DocString:
 def parse(text: str) -> DocString:
     """The parts of a docstring. The equations in it are left out: the tree has them."""
     fields = {"Shapes:": "", "Raises": "", "Source:": ""}
-    paragraphs = []
+    found = []
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         first, *rest = _FIELD.split(paragraph)
         for name, words in zip(rest[::2], rest[1::2], strict=True):
             fields[name] = _joined(words)
         if first.strip() and not _EQUATIONS.match(first):
-            paragraphs.append(_joined(first))
-    summary, *conventions = paragraphs or [""]
+            found.append(_joined(first))
+    summary, *conventions = found or [""]
     return DocString(summary, tuple(conventions), fields["Shapes:"], fields["Source:"])
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a docstring, each in one line."""
+    return [_joined(each) for each in re.split(r"\n\s*\n", text) if each.strip()]
 
 
 def prose(text: str) -> Content:

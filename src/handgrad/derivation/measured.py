@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from handgrad.checking.differences import directional
+from handgrad.checking.differences import CENTRAL, KINK, NOT_FINITE, directional
+from handgrad.checking.targets import pair_of
 from handgrad.derivation.equations.execution import Subject
 from handgrad.errors import ArgumentError
+from handgrad.layers import Layer
+
+#: Central differences beside the inputs, which are moved by this fraction of their size.
+BESIDE: Final = "central differences, beside a kink"
+_ASIDE: Final = 2.0**-5
 
 
 class Measured(NamedTuple):
@@ -20,6 +26,13 @@ class Measured(NamedTuple):
     bound: float
     method: str
 
+    @property
+    def verdict(self) -> Literal["right", "wrong", "undecided"]:
+        """A kink has no derivative, and what is not finite no difference; both decide nothing."""
+        if self.error <= self.bound:
+            return "right"
+        return "undecided" if self.method in (KINK, NOT_FINITE) else "wrong"
+
 
 Measure = Callable[[Subject], Sequence[Measured]]
 
@@ -27,10 +40,38 @@ Measure = Callable[[Subject], Sequence[Measured]]
 def measure(subject: Subject) -> list[Measured]:
     """Every gradient along a random direction, with a random cotangent, in float64.
 
+    One that meets a kink, where the bound is wide, is measured once more beside the inputs.
+
     Raises ArgumentError where a gradient has not the shape of what it belongs to.
     """
     rng = np.random.default_rng(0)
     arrays = {name: _as_float(value) for name, value in subject.arrays.items()}
+    found = list(_measured(subject, arrays, rng))
+    if all(each.method != KINK for each in found):
+        return found
+    moved = {name: _moved(array, rng) for name, array in arrays.items()}
+    beside = {
+        each.gradient: each._replace(method=BESIDE)
+        for each in _measured(subject, moved, rng)
+        if each.method == CENTRAL
+    }
+    return [beside.get(e.gradient, e) if e.method == KINK else e for e in found]
+
+
+def measure_layer(layer: Layer, inputs: Sequence[Any]) -> list[Measured]:
+    """Every gradient of a layer or model, as `measure` does it; parameters go by their names."""
+    pair = pair_of(layer, inputs)
+    arrays = {**dict(zip(pair.inputs, inputs, strict=False)), **pair.parameters}
+
+    def forward(**given: Any) -> Any:
+        return pair.forward(*(given[name] for name in pair.inputs))
+
+    return measure(Subject(pair.name, forward, pair.backward, arrays, gradients=pair.gradients))
+
+
+def _measured(
+    subject: Subject, arrays: Mapping[str, Any], rng: np.random.Generator
+) -> Iterator[Measured]:
     y, cache = subject.forward(**arrays, **subject.fresh_options())
     cotangent = _random_like(y, rng)
     gradients = subject.backward(cotangent, cache)
@@ -40,7 +81,6 @@ def measure(subject: Subject) -> list[Measured]:
         found, _ = subject.forward(**{**arrays, **point}, **subject.fresh_options())
         return _contracted(found, cotangent)
 
-    rows = []
     for name, gradient in zip(subject.gradients or (), gradients, strict=False):
         if gradient is None or name not in arrays or arrays[name].dtype.kind != "f":
             continue
@@ -52,13 +92,20 @@ def measure(subject: Subject) -> list[Measured]:
         direction = rng.standard_normal(np.shape(arrays[name]))
         found = directional(contracted, arrays, {name: direction})
         error = abs(found.value - float(np.sum(np.asarray(gradient) * direction)))
-        rows.append(Measured(name, error, found.bound, found.method))
-    return rows
+        yield Measured(name, error, found.bound, found.method)
 
 
 def _as_float(value: Any) -> Any:
     array = np.asarray(value)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _moved(array: Any, rng: np.random.Generator) -> Any:
+    if array.dtype.kind != "f":
+        return array
+    finite = array[np.isfinite(array)]
+    size = np.max(np.abs(finite), initial=0.0) or 1.0
+    return array + _ASIDE * size * rng.standard_normal(array.shape)
 
 
 def _random_like(y: Any, rng: np.random.Generator) -> Any:

@@ -6,21 +6,29 @@ import difflib
 import math
 import os
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
+
+from handgrad.derivation import docstrings, verdicts
 from handgrad.derivation.documents import html, markdown, pdf, tex
-from handgrad.derivation.documents.document import Document, Equation
-from handgrad.derivation.documents.labels import LABELS
+from handgrad.derivation.documents.document import Alert, Document, Equation, Mono, Paragraph
+from handgrad.derivation.documents.labels import LABELS, label
 from handgrad.derivation.formulas.latex import to_latex
-from handgrad.derivation.measured import Measure, measure
+from handgrad.derivation.measured import Measure, Measured, measure, measure_layer
+from handgrad.derivation.models.flow import example_shape as model_example_shape
 from handgrad.derivation.models.model import model_document, recipe_document
 from handgrad.derivation.operation import document
 from handgrad.derivation.topics import Topic, op_topic, pair_topic, worked_topic
+from handgrad.derivation.translations import cited
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
+from handgrad.layers.base import walk
 from handgrad.ops import OPS
 from handgrad.resolve import Target, resolve
 
@@ -34,6 +42,8 @@ _SUFFIXES: Final = {
     ".pdf": "pdf",
 }
 FORMATS: Final = ("html", "tex", "md", "pdf")
+#: In how many examples the gradients of a model are measured.
+_EXAMPLES: Final = 3
 #: What `notes` takes beside a model.
 _MODEL_OPTIONS: Final = frozenset({"loss", "target", "optimizer", "input_shape"})
 
@@ -43,6 +53,11 @@ class Notes:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+
+    @property
+    def ok(self) -> bool:
+        """False where a gradient was measured and is wrong, as the notes then say at their top."""
+        return not any(isinstance(block, Alert) for block in self.document.blocks)
 
     def to_html(self) -> str:
         """One file that needs nothing else, with MathML."""
@@ -136,15 +151,16 @@ def notes(
     if isinstance(target, str) and target not in WORKED:
         named = _resolved(target)
         if named.recipe is not None:
-            return Notes(
-                recipe_document(named.recipe, named.value, title=target, lang=lang, numbers=numbers)
+            written = recipe_document(
+                named.recipe, named.value, title=target, lang=lang, numbers=numbers
             )
+            return Notes(_with_source(written, named.value))
         found = named.value
     if isinstance(found, Layer):
         title = target if isinstance(target, str) else _name(target)
-        return Notes(
-            _model(found, inputs, options, title=title, lang=lang, numbers=numbers, eta=eta)
-        )
+        written = _model(found, inputs, options, title=title, lang=lang, numbers=numbers, eta=eta)
+        measured = () if measure is None else _measured(found, inputs, options)
+        return Notes(_with_verdicts(_with_source(written, found), measured))
     topic = _topic(target, found, inputs, options, lang)
     return Notes(document(topic, numbers=numbers, lang=lang, eta=eta, measure=measure))
 
@@ -160,6 +176,34 @@ def _model(
         raise ArgumentError(f"notes: {given} for a model; allowed: its inputs, and {allowed}")
     x = inputs if len(inputs) > 1 else inputs[0] if inputs else None
     return model_document(model, x, **settings, **options)
+
+
+def _with_source(document: Document, model: Layer) -> Document:
+    """The document with the source that the class of its model names, below the introduction."""
+    source = docstrings.parse(type(model).__doc__ or "").source
+    if not source:
+        return document
+    words = f"{label(document.lang, 'source')}: {cited(source, document.lang)}"
+    at = next(i for i, each in enumerate(document.blocks) if not isinstance(each, Paragraph))
+    blocks = (*document.blocks[:at], Paragraph(docstrings.prose(words)), *document.blocks[at:])
+    return replace(document, blocks=blocks)
+
+
+def _measured(model: Layer, inputs: tuple[Any, ...], options: dict[str, Any]) -> Sequence[Measured]:
+    """The gradients of a model with a layer of the user's own; the others are tested."""
+    if all(type(each).__module__.startswith("handgrad.") for _, each in walk(model)):
+        return ()
+    shape = options.get("input_shape", model_example_shape(model))
+    if not inputs and (model.takes_tokens or shape is None):
+        return ()
+    example = np.random.default_rng(0).standard_normal((_EXAMPLES, *(shape or ())))
+    return measure_layer(model, [np.asarray(each) for each in inputs] or [example])
+
+
+def _with_verdicts(document: Document, measured: Sequence[Measured]) -> Document:
+    lang = document.lang
+    before, after = (tuple(part(measured, Mono, lang)) for part in (verdicts.alert, verdicts.table))
+    return replace(document, blocks=(*before, *document.blocks, *after))
 
 
 def _topic(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.derivation import docstrings
+from handgrad.derivation import docstrings, verdicts
 from handgrad.derivation.documents.document import (
     Block,
     Content,
@@ -43,6 +43,7 @@ from handgrad.derivation.formulas.formula import (
 from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.measured import Measure
 from handgrad.derivation.topics import Topic
+from handgrad.derivation.translations import translated
 from handgrad.derivation.written import indexable, with_numbers
 
 _NOTHING = Row(())
@@ -79,6 +80,9 @@ class _Notes:
         return label(self.lang, key)
 
     def blocks(self, measure: Measure | None) -> Iterator[Block]:
+        measured = [] if measure is None else measure(self.topic.measured)
+        gradient = self.derivation.glossary.gradient
+        yield from verdicts.alert(measured, gradient, self.lang)
         yield from self._introduction()
         yield from self._symbols()
         if self.numbers:
@@ -93,16 +97,16 @@ class _Notes:
             yield from self._updates()
         yield from self._variants()
         yield from self._conventions()
-        if measure is not None:
-            yield from self._measured(measure)
+        if measured:
+            yield from verdicts.table(measured, gradient, self.lang)
+            yield from self._elsewhere()
 
     def _introduction(self) -> Iterator[Block]:
         doc = self.topic.doc
         if self.lang != "en" and not self.topic.translated:
             yield Paragraph(self.say("from_code"))
-        if self.topic.introduction:
-            for paragraph in self.topic.introduction.split("\n\n"):
-                yield Paragraph(docstrings.prose(" ".join(paragraph.split())))
+        for paragraph in docstrings.paragraphs(self.topic.introduction):
+            yield Paragraph(docstrings.prose(paragraph))
         if doc.summary and doc.summary != self.topic.introduction:
             yield Paragraph(docstrings.prose(doc.summary))
         if doc.source:
@@ -132,7 +136,7 @@ class _Notes:
         if meaning.definition is not None:
             return row(Sign("="), meaning.definition)
         if meaning.words:
-            return docstrings.prose(meaning.words)
+            return docstrings.prose(translated(meaning.words, self.lang))
         return _value(meaning.value)
 
     # Equations
@@ -255,7 +259,7 @@ class _Notes:
     # What is kept, edges, other settings, the check
 
     def _cache(self) -> Iterator[Block]:
-        words = [" ".join(each.split()) for each in self.topic.cache.split("\n\n") if each.strip()]
+        words = docstrings.paragraphs(self.topic.cache)
         kept = self.derivation.kept
         if not words and not kept:
             return
@@ -313,23 +317,11 @@ class _Notes:
         if items:
             yield List(tuple(items))
 
-    def _measured(self, measure: Measure) -> Iterator[Block]:
-        found = measure(self.topic.measured)
-        if not found:
-            return
-        yield Heading(self.say("finite_differences"), anchor="check")
-        yield Paragraph(self.say("measured"))
-        header = tuple(map(self.say, ("gradient", "error", "bound", "method")))
-        rows: Sequence[tuple[Content, ...]] = [
-            (
-                self.derivation.glossary.gradient(each.gradient),
-                _magnitude(each.error),
-                _magnitude(each.bound),
-                self.say(each.method),
-            )
-            for each in found
-        ]
-        yield Table(header, tuple(rows), align="lrrl")
+    def _elsewhere(self) -> Iterator[Block]:
+        """The command that measures the settings which the table leaves out."""
+        if self.topic.variants:
+            command = Mono(f"handgrad check {self.topic.subject.name}")
+            yield Paragraph((f"{self.say('measured_elsewhere')} ", command, "."))
 
 
 def _assigned(symbol: Formula, value: Any) -> Formula:
@@ -361,8 +353,3 @@ def _value(value: Any) -> Content:
     if is_array(value):
         return Mono(str(tuple(value.shape)))
     return Mono(repr(value))
-
-
-def _magnitude(value: float) -> Formula:
-    """Two digits and a power of ten."""
-    return number(float(f"{value:.1e}"), digits=2)

@@ -14,6 +14,7 @@ from handgrad.derivation import docstrings
 from handgrad.derivation.docstrings import DocString
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.execution import Subject, gradients_of, output, path
+from handgrad.derivation.translations import cited, is_translated, translated
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.ops import samples
@@ -62,14 +63,37 @@ def op_topic(name: str, inputs: Sequence[Any], options: Mapping[str, Any], lang:
         dy = samples.small_cotangent(name) if same else _cotangent(subject)
         subject = replace(subject, cotangent=dy)
     variants = () if inputs or options else tuple(_variants(name, subject, usual, others, lang))
-    return Topic(
+    topic = Topic(
         subject,
-        _on(name, usual.arrays, usual.options, None) if not inputs else subject,
+        subject if inputs or options else _on(name, usual.arrays, usual.options, None),
         name,
         inspect.getdoc(module) or "",
         docstrings.parse(inspect.getdoc(module.forward) or ""),
         inspect.getdoc(module.Cache) or "",
         variants,
+    )
+    return _translated(topic, lang)
+
+
+def _translated(topic: Topic, lang: str) -> Topic:
+    """The topic with the words of its code in a language, if all of them are known there."""
+    doc = topic.doc
+    introduction = docstrings.paragraphs(topic.introduction)
+    cache = docstrings.paragraphs(topic.cache)
+    texts = (*introduction, doc.summary, *doc.conventions, doc.shapes, *cache)
+    if not all(is_translated(text, lang) for text in texts):
+        return topic
+    return replace(
+        topic,
+        introduction="\n\n".join(translated(each, lang) for each in introduction),
+        doc=DocString(
+            translated(doc.summary, lang),
+            tuple(translated(each, lang) for each in doc.conventions),
+            translated(doc.shapes, lang),
+            cited(doc.source, lang),
+        ),
+        cache="\n\n".join(translated(each, lang) for each in cache),
+        translated=True,
     )
 
 
@@ -133,7 +157,7 @@ def worked_topic(name: str, lang: str) -> Topic:
     title, introduction, kept = module.TEXTS[lang]
     subject = _pair(module, name, (), {})
     doc = docstrings.parse(inspect.getdoc(module.forward) or "")
-    doc = DocString(shapes=doc.shapes, source=doc.source)
+    doc = DocString(shapes=translated(doc.shapes, lang), source=cited(doc.source, lang))
     return Topic(subject, subject, title, introduction, doc, kept, translated=True)
 
 

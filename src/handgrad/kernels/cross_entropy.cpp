@@ -10,8 +10,8 @@
 #include "core/binding.h"
 #include "core/gil.h"
 #include "core/indices.h"
+#include "core/log_softmax.h"
 #include "core/rows.h"
-#include "core/vectormath.h"
 
 namespace handgrad {
 namespace {
@@ -43,13 +43,6 @@ struct Smoothing {
         return weight == nullptr ? splat(T(1)) : lanes.load(weight);
     }
 };
-
-template <class T>
-void log_softmax_row(const T* x, long classes, T& highest, T& log_sum) {
-    const T best = highest = largest(x, classes);
-    log_sum = std::log(
-        sum<T>(0, classes, [=](auto lanes) { return exp(Vec<T>(lanes.load(x, best) - best)); }));
-}
 
 template <class T>
 double sum_of_losses(const Kept<T>& keep, long rows) {

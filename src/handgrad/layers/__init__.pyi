@@ -17,10 +17,14 @@ from handgrad.layers.embedding import Embedding as Embedding
 from handgrad.layers.feed_forward import FeedForward as FeedForward
 from handgrad.layers.flat import FlatArrays as FlatArrays
 from handgrad.layers.flatten import Flatten as Flatten
+from handgrad.layers.gated import GEGLU as GEGLU
+from handgrad.layers.gated import SwiGLU as SwiGLU
 from handgrad.layers.gru import GRU as GRU
 from handgrad.layers.last_step import LastStep as LastStep
 from handgrad.layers.lstm import LSTM as LSTM
 from handgrad.layers.normalization import BatchNorm as BatchNorm
+from handgrad.layers.normalization import GroupNorm as GroupNorm
+from handgrad.layers.normalization import InstanceNorm as InstanceNorm
 from handgrad.layers.normalization import LayerNorm as LayerNorm
 from handgrad.layers.normalization import RMSNorm as RMSNorm
 from handgrad.layers.pooling import AvgPool2d as AvgPool2d

@@ -1,4 +1,4 @@
-"""Normalisation layers: over the features of a row, or over a channel of the batch."""
+"""Normalisation layers: over a row's features, a channel of the batch, or groups of channels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.errors import ShapeError
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
-from handgrad.ops import batch_norm, layer_norm, rms_norm
+from handgrad.ops import batch_norm, group_norm, layer_norm, rms_norm
 from handgrad.ops.activation import check_activation
 
 
@@ -131,3 +131,54 @@ class BatchNorm(OpLayer):
     def flops(self, input_shape: Shape) -> int:
         """As at inference: subtract, divide, scale, shift."""
         return 4 * math.prod(input_shape)
+
+
+class GroupNorm(OpLayer):
+    """y = γ (x − μ)/√(σ² + ε) + β of (N, C, …), μ and σ² those of a group of neighbouring channels
+    of an example; γ starts at 1 and β at 0.
+    """
+
+    parameter_names = ("gamma", "beta")
+    op = group_norm
+    capturable = True
+
+    def __init__(
+        self, num_groups: int, channels: int, *, eps: float = 1e-5, dtype: Any = np.float32
+    ) -> None:
+        if num_groups < 1 or channels % num_groups != 0:
+            raise ArgumentError(
+                f"{type(self).__name__}: num_groups is {num_groups}; allowed: a divisor of "
+                f"{channels}, the number of channels"
+            )
+        self.num_groups = num_groups
+        self.channels = channels
+        self.eps = eps
+        self.gamma = np.ones(channels, dtype=dtype)
+        self.beta = np.zeros(channels, dtype=dtype)
+
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+        return group_norm.forward(
+            x, self.gamma, self.beta, num_groups=self.num_groups, eps=self.eps
+        )
+
+    def output_shape(self, input_shape: Shape) -> Shape:
+        if not input_shape or input_shape[0] != self.channels:
+            raise ShapeError(
+                f"{type(self).__name__}: an example has shape {input_shape}; "
+                f"allowed: ({self.channels}, ...)"
+            )
+        return input_shape
+
+    def flops(self, input_shape: Shape) -> int:
+        return 7 * math.prod(input_shape)
+
+
+class InstanceNorm(GroupNorm):
+    """GroupNorm in which each channel is a group: y = γ (x − μ)/√(σ² + ε) + β over the positions of
+    every channel of every example.
+    """
+
+    capturable = True
+
+    def __init__(self, channels: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+        super().__init__(channels, channels, eps=eps, dtype=dtype)

@@ -10,10 +10,13 @@ from . import conv2d as conv2d
 from . import conv_transpose2d as conv_transpose2d
 from . import cosine_attention as cosine_attention
 from . import cross_entropy as cross_entropy
+from . import ctc_loss as ctc_loss
 from . import dense as dense
 from . import dropout as dropout
 from . import embedding as embedding
+from . import geglu as geglu
 from . import gelu as gelu
+from . import group_norm as group_norm
 from . import gru as gru
 from . import layer_norm as layer_norm
 from . import leaky_relu as leaky_relu
@@ -32,6 +35,7 @@ from . import silu as silu
 from . import softmax as softmax
 from . import squared_error as squared_error
 from . import standardize as standardize
+from . import swiglu as swiglu
 from . import tanh as tanh
 
 OPS: Final[tuple[str, ...]]

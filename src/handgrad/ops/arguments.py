@@ -50,6 +50,14 @@ def check_eps(op: str, eps: float) -> None:
         raise ArgumentError(f"{op}: eps is {eps}; allowed: 0 or more")
 
 
+def check_halves(op: str, x: Array) -> None:
+    """Raise ShapeError unless the last axis of x has two halves."""
+    if not x.shape or x.shape[-1] % 2 != 0:
+        raise ShapeError(
+            f"{op}: x has shape {tuple(x.shape)}; allowed: (..., 2 H), two halves of the last axis"
+        )
+
+
 def check_vector(op: str, name: str, vector: Array, length: int) -> None:
     """Raise ShapeError unless `vector` has shape (length,)."""
     if vector.shape != (length,):
@@ -114,12 +122,12 @@ def check_lengths(op: str, lengths: Array, batch: int) -> None:
     check_vector(op, "lengths", lengths, batch)
 
 
-def check_length_values(op: str, lengths: Array, most: int) -> None:
+def check_length_values(op: str, lengths: Array, most: int, name: str = "lengths") -> None:
     """Raise ArgumentError for a length outside 0 to `most`; only NumPy arrays are looked at."""
     known = isinstance(lengths, np.ndarray) and lengths.size > 0
     if known and not (lengths.min() >= 0 and lengths.max() <= most):
         raise ArgumentError(
-            f"{op}: lengths go from {lengths.min()} to {lengths.max()}; allowed: 0 to {most}"
+            f"{op}: {name} go from {lengths.min()} to {lengths.max()}; allowed: 0 to {most}"
         )
 
 

@@ -18,11 +18,12 @@ from handgrad.program.nodes import (
     mapped,
 )
 from handgrad.program.recorder import Recorder
-from handgrad.program.running import rerun, values_of
+from handgrad.program.running import Execution, as_execution, rerun, values_of
 
 __all__ = [
     "Assignment",
     "Branch",
+    "Execution",
     "Frame",
     "Node",
     "Program",
@@ -30,6 +31,7 @@ __all__ = [
     "Recorder",
     "Round",
     "Site",
+    "as_execution",
     "leaves",
     "mapped",
     "rerun",

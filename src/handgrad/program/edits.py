@@ -7,6 +7,7 @@ edit concerns a position in the source, and so all nodes from there, as in the r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,8 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.program.nodes import Node, Program, mapped
-from handgrad.program.running import Change
-from handgrad.program.words import SHAPING, words
+from handgrad.program.running import Change, Execution
+from handgrad.program.words import SHAPING, definition, operand_words, symbol, words
 
 Of = Callable[[Any], Any]
 _REDUCTIONS: Final = {"sum": "mean", "mean": "sum"}
@@ -26,7 +27,8 @@ _REDUCTIONS: Final = {"sum": "mean", "mean": "sum"}
 class Edit:
     """The kind of change, the part it concerns, the line of the source, and the changed nodes.
 
-    `swapped` are positions of the result that come back in each other's place.
+    `swapped` are positions of the result that come back in each other's place. Edits of two runs
+    with the same `key` change the same thing.
     """
 
     kind: str
@@ -34,6 +36,17 @@ class Edit:
     line: int
     changes: Mapping[Node, Change]
     swapped: tuple[int, int] | None = None
+    key: Any = None
+
+    def results(self, run: Execution) -> tuple[Any, ...]:
+        """What a run gives with this change made, one by one; raises what that raises."""
+        result = run.program.result
+        several = result if isinstance(result, tuple) else (result,)
+        found = list(run.changed(self.changes, several))
+        if self.swapped is not None:
+            i, j = self.swapped
+            found[i], found[j] = found[j], found[i]
+        return tuple(found)
 
 
 class Variant(NamedTuple):
@@ -46,24 +59,39 @@ class Variant(NamedTuple):
 
 def edits(program: Program) -> list[Edit]:
     """Every edit of an operation that the program made."""
-    found = [
-        edit
-        for group in by_site(program)
-        for edit in merged(group, [list(_variants(program, node)) for node in group])
+    return [
+        *(edit for group in by_site(program) for edit in _of(program, group)),
+        *_swapped(program),
     ]
-    return [*found, *_swapped(program)]
+
+
+def same_edit(program: Program, edit: Edit) -> Edit | None:
+    """The edit that changes the same in another run; None where that has no such operation."""
+    if edit.swapped is not None:
+        among = _swapped(program)
+    else:
+        site, op = edit.key[:2]
+        groups = (each for each in by_site(program) if (each[0].site, each[0].op) == (site, op))
+        among = (found for group in groups for found in _of(program, group))
+    return next((found for found in among if found.key == edit.key), None)
+
+
+def _of(program: Program, group: list[Node]) -> list[Edit]:
+    return merged(group, [list(_variants(program, node)) for node in group])
 
 
 def merged(group: list[Node], variants: list[list[Variant]]) -> list[Edit]:
-    """One edit of all nodes of a site for every variant, which come in the same order at each."""
+    """One edit for every variant of a site, of all its nodes that have this variant."""
+    found: dict[Any, dict[Node, Change]] = {}
+    for node, own in zip(group, variants, strict=True):
+        met: Counter[Any] = Counter()
+        for kind, part, change in own:
+            met[kind, part] += 1
+            found.setdefault((kind, part, met[kind, part]), {})[node] = change
+    first = group[0]
     return [
-        Edit(
-            each[0].kind,
-            each[0].part,
-            group[0].line,
-            {node: variant.change for node, variant in zip(group, each, strict=True)},
-        )
-        for each in zip(*variants, strict=False)
+        Edit(kind, part, first.line, changes, key=(first.site, first.op, kind, part, number))
+        for (kind, part, number), changes in found.items()
     ]
 
 
@@ -84,29 +112,39 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
         case "multiply" | "divide" if is_floats(node.value):
             yield from _of_product(node)
         case "negative":
-            yield Variant("wrong sign", words(node), lambda own, of: of(args[0]))
+            yield Variant("wrong sign", definition(node), lambda own, of: of(args[0]))
         case "matmul":
             yield Variant(
-                "operands swapped", words(node), lambda own, of: of(args[1]) @ of(args[0])
+                "operands swapped", definition(node), lambda own, of: of(args[1]) @ of(args[0])
             )
             yield Variant(
-                "transposed", words(args[0]), lambda own, of: of(args[0]).mT @ of(args[1])
+                "transposed",
+                operand_words(node, args[0]),
+                lambda own, of: of(args[0]).mT @ of(args[1]),
             )
             yield Variant(
-                "transposed", words(args[1]), lambda own, of: of(args[0]) @ of(args[1]).mT
+                "transposed",
+                operand_words(node, args[1]),
+                lambda own, of: of(args[0]) @ of(args[1]).mT,
             )
         case "matrix_transpose":
-            yield Variant("transpose missing", words(node), lambda own, of: of(args[0]))
+            yield Variant("transpose missing", definition(node), lambda own, of: of(args[0]))
         case "where" if len(args) == 3:
-            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
+            yield Variant(
+                "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])
+            )
             yield Variant(
                 "wrong branch",
-                words(args[0]),
+                operand_words(node, args[0]),
                 lambda own, of: node.function(of(args[0]), of(args[2]), of(args[1])),  # type: ignore[misc]
             )
         case "bitwise_and":
-            yield Variant("mask forgotten", words(args[0]), lambda own, of: of(args[1]))
-            yield Variant("mask forgotten", words(args[1]), lambda own, of: of(args[0]))
+            yield Variant(
+                "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])
+            )
+            yield Variant(
+                "mask forgotten", operand_words(node, args[1]), lambda own, of: of(args[0])
+            )
         case _:
             yield from _of_call(node)
     yield from _stale(program, node)
@@ -114,50 +152,53 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
 
 def _of_sum(node: Node) -> Iterator[Variant]:
     left, right = node.args
+    said_left, said_right = operand_words(node, left), operand_words(node, right)
     plus = node.op == "add"
     sign = "" if plus else "−"
-    yield Variant("term missing", words(left), lambda own, of: of(right) if plus else -of(right))
-    yield Variant("term missing", sign + words(right), lambda own, of: of(left))
+    yield Variant("term missing", said_left, lambda own, of: of(right) if plus else -of(right))
+    yield Variant("term missing", sign + said_right, lambda own, of: of(left))
     yield Variant(
         "wrong sign",
-        words(left),
+        said_left,
         lambda own, of: of(right) - of(left) if plus else -of(left) - of(right),
     )
     yield Variant(
         "wrong sign",
-        sign + words(right),
+        sign + said_right,
         lambda own, of: of(left) - of(right) if plus else of(left) + of(right),
     )
 
 
 def _of_product(node: Node) -> Iterator[Variant]:
     left, right = node.args
+    said_left, said_right = operand_words(node, left), operand_words(node, right)
     times = node.op == "multiply"
     first = "scale missing" if _is_scalar(left) else "factor missing"
     second = "scale missing" if _is_scalar(right) else "factor missing"
-    yield Variant(first, words(left), lambda own, of: of(right) if times else 1.0 / of(right))
-    yield Variant(second, ("" if times else "1/") + words(right), lambda own, of: of(left))
+    yield Variant(first, said_left, lambda own, of: of(right) if times else 1.0 / of(right))
+    yield Variant(second, ("" if times else "1/") + said_right, lambda own, of: of(left))
     if times and not _is_scalar(right):
         return
     yield Variant(
         "scale inverted",
-        ("" if times else "1/") + words(right),
+        ("" if times else "1/") + said_right,
         lambda own, of: of(left) / of(right) if times else of(left) * of(right),
     )
 
 
 def _of_call(node: Node) -> Iterator[Variant]:
     first = node.args[0] if node.args else None
-    if not isinstance(first, Node) or node.op in SHAPING or node.op in ("getitem", "store"):
+    unchanging = node.op in SHAPING or node.op in ("getitem", "store", "element")
+    if unchanging or not isinstance(first, Node) or not hasattr(first.value, "ndim"):
         return
     if node.op in _REDUCTIONS:
         other = _REDUCTIONS[node.op]
-        yield Variant(f"{other} for {node.op}", words(node), _times(_ratio(node)))
+        yield Variant(f"{other} for {node.op}", definition(node), _times(_ratio(node)))
     if is_floats(first.value) and is_floats(node.value):
         if node.op in ("sum", "mean", "max", "min"):
-            yield Variant("not reduced", words(node), lambda own, of: of(first))
+            yield Variant("not reduced", definition(node), lambda own, of: of(first))
         elif np.ndim(first.value) == np.ndim(node.value):
-            yield Variant("function missing", words(node), lambda own, of: of(first))
+            yield Variant("function missing", definition(node), lambda own, of: of(first))
     yield from _other_axes(node, first)
 
 
@@ -176,10 +217,10 @@ def _other_axes(node: Node, first: Node) -> Iterator[Variant]:
     dimensions = np.ndim(first.value)
     for name in ("axis", "dim"):
         for other in other_axes(node.kwargs.get(name), dimensions):
-            yield Variant("wrong axis", words(node), _with_keyword(node, name, other))
+            yield Variant("wrong axis", definition(node), _with_keyword(node, name, other))
     if node.op in ("sum", "mean", "max", "min", "softmax") and len(node.args) > 1:
         for other in other_axes(node.args[1], dimensions):
-            yield Variant("wrong axis", words(node), _with_axis(node, other))
+            yield Variant("wrong axis", definition(node), _with_axis(node, other))
 
 
 def _with_keyword(node: Node, name: str, axis: Any) -> Change:
@@ -214,19 +255,19 @@ def _stale(program: Program, node: Node) -> Iterator[Variant]:
         for name, other in sorted(known.items()):
             alike = is_floats(other.value) and np.shape(other.value) == np.shape(operand.value)
             if alike and other is not operand and name != operand.name:
-                part = f"{words(other)} for {words(operand)}"
-                yield Variant("stale variable", part, _with_operand(node, operand, other))
+                part = f"{symbol(name)} for {operand_words(node, operand)}"
+                yield Variant("stale variable", part, with_operand(node, operand, other))
 
 
-def _with_operand(node: Node, old: Node, new: Node) -> Change:
-    def change(own: Any, of: Of) -> Any:
-        def value(each: Any) -> Any:
-            return of(new) if each is old else of(each)
+def with_operand(node: Node, old: Node, new: Node) -> Change:
+    """The node with another operand in the place of one."""
+    return lambda own, of: recomputed(node, lambda each: of(new if each is old else each))
 
-        assert node.function is not None
-        return node.function(*mapped(value, node.args), **mapped(value, dict(node.kwargs)))
 
-    return change
+def recomputed(node: Node, value: Of) -> Any:
+    """The node from other values of its operands."""
+    assert node.function is not None
+    return node.function(*mapped(value, node.args), **mapped(value, dict(node.kwargs)))
 
 
 def _swapped(program: Program) -> Iterator[Edit]:
@@ -237,11 +278,13 @@ def _swapped(program: Program) -> Iterator[Edit]:
     for (i, one), (j, other) in combinations(nodes, 2):
         if np.shape(one.value) == np.shape(other.value):
             part = f"{words(one)} and {words(other)}"
-            yield Edit("gradients swapped", part, one.line, {}, (i, j))
+            yield Edit("gradients swapped", part, one.line, {}, (i, j), ("swapped", i, j))
 
 
 def is_floats(value: Any) -> bool:
     """True for an array of floats, of any library."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind == "f"
     return hasattr(value, "shape") and "float" in str(getattr(value, "dtype", ""))
 
 

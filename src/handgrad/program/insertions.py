@@ -1,4 +1,4 @@
-"""Insertions into a wrong backward: one factor, term, mean or transpose more, at any node of it.
+"""Insertions into a wrong backward: one factor, term, mean or transpose more, at any part of it.
 
 With these a backward that is short of something can be put right, and what puts it right is what
 was missing.
@@ -7,17 +7,21 @@ was missing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from handgrad.program.edits import Edit, Variant, by_site, is_floats, merged
+from handgrad.program.edits import Edit, Variant, by_site, is_floats, merged, recomputed
 from handgrad.program.nodes import Node, Program
-from handgrad.program.words import words
+from handgrad.program.running import Change
+from handgrad.program.words import SHAPING, definition, words
+
+#: Operations that a factor passes through.
+_SCALES: Final = frozenset({"multiply", "negative"})
 
 
 def insertions(program: Program) -> list[Edit]:
-    """Every insertion behind an operation that the program made."""
+    """Every insertion behind an operation that the program made, or before one of its operands."""
     return [
         edit
         for group in by_site(program)
@@ -26,9 +30,28 @@ def insertions(program: Program) -> list[Edit]:
 
 
 def _variants(program: Program, node: Node) -> Iterator[Variant]:
+    known = list(dict.fromkeys(program.named_before(node).values()))
+    yield from _behind(node, known)
+    if node.op in _SCALES or node.op in SHAPING:
+        return  # the same as behind it
+    for operand in dict.fromkeys(node.operands):
+        if operand.name or operand.function is None:
+            for kind, part, change in _behind(operand, known):
+                yield Variant(kind, part, _before(node, operand, change))
+
+
+def _before(node: Node, operand: Node, change: Change) -> Change:
+    def changed(own: Any, of: Any) -> Any:
+        new = change(of(operand), of)
+        return recomputed(node, lambda each: new if each is operand else of(each))
+
+    return changed
+
+
+def _behind(node: Node, known: list[Node]) -> Iterator[Variant]:
     if not is_floats(node.value) or np.ndim(node.value) == 0:
         return
-    for other in dict.fromkeys(program.named_before(node).values()):
+    for other in known:
         if is_array_or_mask(other.value) and broadcasts(
             np.shape(other.value), np.shape(node.value)
         ):
@@ -59,7 +82,7 @@ def _with_array(node: Node, other: Node) -> Iterator[Variant]:
         yield Variant("term inserted", "−" + name, lambda own, of: own - of(other))
         for axis in range(np.ndim(node.value)):
             yield Variant(
-                "term inserted", f"−{name} mean({words(node)} {name})", _projected(other, axis)
+                "term inserted", f"−{name} mean({definition(node)} {name})", _projected(other, axis)
             )
 
 
@@ -73,10 +96,12 @@ def _without_mean(node: Node, axis: int) -> Iterator[Variant]:
     def centred(own: Any, of: Any) -> Any:
         return own - np.mean(own, axis=axis, keepdims=True)
 
-    yield Variant("term inserted", f"−mean({words(node)})", centred)
+    yield Variant("term inserted", f"−mean({definition(node)})", centred)
     if node.op == "multiply":
         for p, d in (node.args, node.args[::-1]):
-            yield Variant("term inserted", f"−{words(p)} sum({words(node)})", _softmax(p, d, axis))
+            yield Variant(
+                "term inserted", f"−{words(p)} sum({definition(node)})", _softmax(p, d, axis)
+            )
 
 
 def _softmax(p: Any, d: Any, axis: int) -> Any:

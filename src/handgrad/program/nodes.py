@@ -9,8 +9,9 @@ assignment form and the control dependence graph (1991).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -72,11 +73,29 @@ class Node:
     site: Site | None
     rounds: tuple[Round, ...] = ()
     name: str = ""
+    #: All names that it has been given.
+    names: set[str] = field(default_factory=set, repr=False)
+    #: The nodes among the arguments, in order.
+    operands: tuple[Node, ...] = field(init=False, repr=False)
+    #: True where none of them is within a tuple, list, dict or slice.
+    is_flat: bool = field(init=False, repr=False)
 
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        """The nodes among the arguments, in order."""
-        return tuple(leaves((self.args, self.kwargs)))
+    def __post_init__(self) -> None:
+        self.operands = tuple(leaves((self.args, self.kwargs)))
+        direct = [each for each in (*self.args, *self.kwargs.values()) if isinstance(each, Node)]
+        self.is_flat = len(direct) == len(self.operands)
+
+    def called_with(self, value: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of `function`, with these values in the place of nodes."""
+
+        def of(each: Any) -> Any:
+            return value(each) if isinstance(each, Node) else each
+
+        if self.is_flat:
+            return tuple([of(each) for each in self.args]), {
+                name: of(each) for name, each in self.kwargs.items()
+            }
+        return mapped(of, self.args), mapped(of, dict(self.kwargs))
 
     @property
     def line(self) -> int:
@@ -84,13 +103,17 @@ class Node:
 
 
 class Assignment(NamedTuple):
-    """A name that was set: to a node, or to a structure of nodes and settings."""
+    """A name that was set: to a node, or to a structure of nodes and settings.
+
+    `made` is the number of nodes that there were by then.
+    """
 
     frame: Frame
     name: str
     value: Any
     site: Site | None
     rounds: tuple[Round, ...]
+    made: int
 
 
 class Branch(NamedTuple):
@@ -123,11 +146,31 @@ class Program:
         if node.frame is not self.frame:
             found = {}
         for each in self.assignments:
+            if each.made > node.number:
+                break
             if each.frame is node.frame and isinstance(each.value, Node):
-                if each.value.number >= node.number:
-                    break
                 found[each.name] = each.value
         return found
+
+    @cached_property
+    def users(self) -> dict[Node, list[Node]]:
+        """The nodes that read each node, in order."""
+        found: dict[Node, list[Node]] = {}
+        for node in self.nodes:
+            for operand in dict.fromkeys(node.operands):
+                found.setdefault(operand, []).append(node)
+        return found
+
+    def moved_by(self, nodes: Iterable[Node]) -> list[Node]:
+        """The nodes that are made from some of these, directly or not, in order."""
+        found: set[Node] = set()
+        waiting = list(nodes)
+        while waiting:
+            for user in self.users.get(waiting.pop(), ()):
+                if user not in found:
+                    found.add(user)
+                    waiting.append(user)
+        return sorted(found, key=lambda node: node.number)
 
 
 def leaves(nested: Any) -> Iterator[Node]:

@@ -193,10 +193,17 @@ class Recorder:
     def bind(self, site: Site, names: tuple[str, ...], values: tuple[Any, ...]) -> None:
         for name, value in zip(names, values, strict=True):
             lifted = self.lift(value)
-            self._assignments.append(Assignment(self._frame, name, lifted, site, self._rounds))
+            self._assign(name, lifted, site)
             # A path such as cache.x_hat gives way to the name that the function has for it.
-            if isinstance(lifted, Node) and not lifted.name.isidentifier():
-                lifted.name = name
+            if isinstance(lifted, Node):
+                lifted.names.add(name)
+                if not lifted.name.isidentifier():
+                    lifted.name = name
+
+    def _assign(self, name: str, value: Any, site: Site | None) -> None:
+        made = len(self._nodes)
+        entry = Assignment(self._frame, name, value, site, self._rounds, made)
+        self._assignments.append(entry)
 
     # Values and nodes
 
@@ -348,7 +355,8 @@ class Recorder:
     def _items(self, site: Site, iterable: Any) -> Iterable[Any]:
         """The items; those of an array one by one, with a node for each."""
         if is_array(iterable):
-            return (self.item(site, iterable, i) for i in range(len(iterable)))
+            of_items = site._replace(text="")  # no text of the source stands for one of them
+            return (self.item(of_items, iterable, i) for i in range(len(iterable)))
         return iterable  # type: ignore[no-any-return]
 
     def _expanded(self, site: Site, value: Any) -> Any:
@@ -377,8 +385,7 @@ class Recorder:
         """Give the old node's name to the new one."""
         if old.name:
             new.name = old.name
-            entry = Assignment(self._frame, old.name, new, new.site, self._rounds)
-            self._assignments.append(entry)
+            self._assign(old.name, new, new.site)
 
     def _sharing_with(self, array: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Other arrays with nodes, and which of their elements are which elements of this one."""

@@ -1,19 +1,19 @@
 """The additive terms of a gradient: dx = (a − b) c is a c and −b c, each with its own value.
 
-A node that is linear in a sum is the sum of what it is for each summand alone. So a term is the
-program with that sum replaced by one of its summands.
+A node that is linear in a sum is the sum of its values for each summand alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import product
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from handgrad.program.edits import is_floats
-from handgrad.program.nodes import Node, Program
-from handgrad.program.running import Change, rerun, values_of
+from handgrad.program.nodes import Node
+from handgrad.program.running import Execution
 from handgrad.program.words import SHAPING, words
 
 #: Operations that are linear in their first operand.
@@ -21,20 +21,18 @@ _LINEAR: Final = SHAPING | {
     *("sum", "mean", "matrix_transpose", "permute_dims", "getitem", "swapaxes", "moveaxis"),
     *("repeat", "tile", "flip", "roll", "cumulative_sum", "real"),
 }
+Of = Callable[[Any], Any]
 
 
 class Term(NamedTuple):
     """One summand of a node, by what distinguishes it from the others: −mean(dx̂)."""
 
     label: str
-    changes: Mapping[Node, Change]
+    #: Its value, with its sign, from a function that gives those of nodes.
+    compute: Callable[[Of], Any]
 
-    def value(
-        self, program: Program, node: Node, run: Mapping[Node, Any] = MappingProxyType({})
-    ) -> Any:
-        """The term of `node` in an earlier run of the program, with its sign."""
-        found = rerun(program.nodes, changes=self.changes, run=run)
-        return values_of(node, {**run, **found})
+    def value(self, run: Execution) -> Any:
+        return self.compute(run.value)
 
 
 def additive_terms(node: Node, *, depth: int = 1) -> list[Term]:
@@ -50,40 +48,57 @@ def _terms(node: Any, depth: int, *, opened: bool = True) -> Iterator[Term]:
     if isinstance(node, Node) and node.name and opened:
         depth -= 1
     if not isinstance(node, Node) or depth <= 0 or not is_floats(node.value) or not node.args:
-        yield Term(words(node), {})
-        return
-    args = node.args
-    if node.op in ("add", "subtract"):
-        for number, operand in enumerate(args):
-            negated = number == 1 and node.op == "subtract"
-            for label, changes in _terms(operand, depth):
-                said = _negated(label) if negated else label
-                yield Term(said, {**changes, node: _only(operand, negated=negated)})
+        yield _whole(node)
+    elif node.op in ("add", "subtract"):
+        for number, operand in enumerate(node.args):
+            sign = -1 if number == 1 and node.op == "subtract" else 1
+            yield from (_summand(node, sign, term) for term in _terms(operand, depth))
     elif node.op == "negative":
-        for label, changes in _terms(args[0], depth):
-            yield Term(_negated(label), changes)
-    elif node.op == "multiply" or node.op == "matmul":
-        yield from _of_factors(node, args[:2], depth)
+        yield from (_summand(node, -1, term) for term in _terms(node.args[0], depth))
+    elif node.op in ("multiply", "matmul"):
+        yield from _of_factors(node, 2, depth)
     elif node.op == "divide" or node.op in _LINEAR:
-        yield from _of_factors(node, args[:1], depth)
+        yield from _of_factors(node, 1, depth)
     else:
-        yield Term(words(node), {})
+        yield _whole(node)
 
 
-def _of_factors(node: Node, factors: tuple[Any, ...], depth: int) -> Iterator[Term]:
-    """The terms of each factor, multiplied out."""
-    several = [list(_terms(factor, depth)) for factor in factors]
+def _whole(node: Any) -> Term:
+    return Term(words(node), lambda of: of(node))
+
+
+def _summand(node: Node, sign: int, term: Term) -> Term:
+    """A term of an operand of a sum as one of the sum."""
+
+    def compute(of: Of) -> Any:
+        value = term.compute(of) if sign > 0 else -term.compute(of)
+        # It may have had its shape from the other summands.
+        alike = np.shape(value) == np.shape(node.value)
+        return value if alike else np.broadcast_to(value, np.shape(of(node)))
+
+    return Term(term.label if sign > 0 else _negated(term.label), compute)
+
+
+def _of_factors(node: Node, count: int, depth: int) -> Iterator[Term]:
+    """The terms of the first `count` operands, multiplied out."""
+    several = [list(_terms(factor, depth)) for factor in node.args[:count]]
     if all(len(each) == 1 for each in several):
-        yield Term(words(node), {})
+        yield _whole(node)
         return
     for chosen in product(*several):
         said = [one.label for one, among in zip(chosen, several, strict=True) if len(among) > 1]
-        changes = {at: change for one in chosen for at, change in one.changes.items()}
-        yield Term(" ".join(said), changes)
+        yield Term(" ".join(said), _product(node, chosen))
 
 
-def _only(operand: Any, *, negated: bool) -> Change:
-    return lambda own, of: -of(operand) if negated else of(operand)
+def _product(node: Node, factors: tuple[Term, ...]) -> Callable[[Of], Any]:
+    def compute(of: Of) -> Any:
+        assert node.function is not None
+        rest = of(node.args[len(factors) :])
+        return node.function(
+            *(each.compute(of) for each in factors), *rest, **of(dict(node.kwargs))
+        )
+
+    return compute
 
 
 def _negated(label: str) -> str:

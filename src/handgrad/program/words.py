@@ -1,13 +1,18 @@
 """A node as one line of plain text, as a person would say it: `−x̂ mean(dx̂ x̂)`.
 
-For messages. A node with a name is called by it. Brackets stand where Python needs them; calls such
-as `reshape` are left out, because they change no value.
+For messages. A node with a name is called by it, but for sums and means, which are written out.
+Brackets stand where Python needs them; calls such as `reshape` are left out, because they change no
+value.
 """
 
 from __future__ import annotations
 
+import ast
+import re
+from functools import lru_cache
 from typing import Any, Final
 
+from handgrad.program.functions import Method
 from handgrad.program.nodes import Node
 
 #: Operations that arrange values and change none; they read as their operand.
@@ -58,13 +63,59 @@ def definition(node: Node) -> str:
     return _parts(node)[0]
 
 
-def _write(value: Any, around: int) -> str:
+def _write(value: Any, around: int, source: ast.expr | None = None) -> str:
+    """The words, in brackets where the surroundings hold more tightly.
+
+    `source` is the expression that the value stands for there.
+    """
+    named = source.id if isinstance(source, ast.Name) else ""
     if not isinstance(value, Node):
-        return _setting(value)
-    if value.name:
-        return symbol(value.name)
+        if source is None or isinstance(source, ast.Constant):
+            return _setting(value)
+        written = ast.unparse(source).replace("-", "−")
+        written = re.sub(r"\w+", lambda word: symbol(word[0]), written)
+        return written if named or around == _TEST else f"({written})"
+    if value.name and value.op not in ("sum", "mean"):
+        return symbol(named if named in value.names else value.name)
     written, strength = _parts(value)
     return written if strength >= around else f"({written})"
+
+
+def operand_words(node: Node, operand: Any) -> str:
+    """An operand of the node in words, by the name that the node's source has for it."""
+    return next(
+        (_argument(node, i, _TEST) for i, each in enumerate(node.args) if each is operand),
+        words(operand),
+    )
+
+
+def _argument(node: Node, number: int, around: int) -> str:
+    sources = _sources(node.site.text, isinstance(node.function, Method)) if node.site else ()
+    source = sources[number] if number < len(sources) else None
+    return _write(node.args[number], around, source)
+
+
+@lru_cache(4096)
+def _sources(text: str, is_method: bool) -> tuple[ast.expr, ...]:
+    """The expressions in the source of an operation that its arguments come from, in order."""
+    try:
+        statement = ast.parse(text).body[0] if text else None
+    except SyntaxError:  # a part of an expression over several lines
+        return ()
+    match statement:
+        case ast.AugAssign(target, _, value):
+            return target, value
+        case ast.Expr(ast.BinOp(left, _, right) | ast.Compare(left, _, [right])):
+            return left, right
+        case ast.Expr(ast.UnaryOp(_, operand)):
+            return (operand,)
+        case ast.Expr(ast.Subscript(value, _) | ast.Attribute(value, _)):
+            return (value,)
+        case ast.Expr(ast.Call(ast.Attribute(owner), args)) if is_method:
+            return owner, *args
+        case ast.Expr(ast.Call(_, args)):
+            return tuple(args)
+    return ()
 
 
 def _parts(node: Node) -> tuple[str, int]:
@@ -72,37 +123,49 @@ def _parts(node: Node) -> tuple[str, int]:
     args = node.args
     if node.op in _INFIX and len(args) == 2:
         sign, strength = _INFIX[node.op]
-        return _write(args[0], strength) + sign + _write(args[1], strength + 1), strength
+        return _argument(node, 0, strength) + sign + _argument(node, 1, strength + 1), strength
     match node.op:
         case "input":
             return symbol(node.name) or "an input", _ATOM
         case "negative":
-            return "−" + _write(args[0], _PRODUCT), _PRODUCT
+            return "−" + _argument(node, 0, _PRODUCT), _PRODUCT
         case "pow" if args[1] == 2:
-            return _write(args[0], _ATOM) + "²", _ATOM
+            return _argument(node, 0, _ATOM) + "²", _ATOM
         case "pow":
-            return f"{_write(args[0], _ATOM)}^{_write(args[1], _ATOM)}", _ATOM
+            return f"{_argument(node, 0, _ATOM)}^{_argument(node, 1, _ATOM)}", _ATOM
         case "matrix_transpose":
-            return _write(args[0], _ATOM) + "ᵀ", _ATOM
+            return _argument(node, 0, _ATOM) + "ᵀ", _ATOM
         case "permute_dims" if len(args) == 1 and not node.kwargs:
-            return _write(args[0], _ATOM) + "ᵀ", _ATOM
+            return _argument(node, 0, _ATOM) + "ᵀ", _ATOM
         case "getitem":
-            return f"{_write(args[0], _ATOM)}[{_index(args[1])}]", _ATOM
+            return f"{_argument(node, 0, _ATOM)}[{_index_text(node)}]", _ATOM
         case "store":
-            return f"{_write(args[0], _ATOM)} with [{_index(args[1])}] = {words(args[2])}", _TEST
+            array, value = _write(args[0], _ATOM), words(args[2])
+            return f"{array} with [{_index(args[1])}] = {value}", _TEST
         case "bitwise_invert":
-            return "~" + _write(args[0], _UNARY), _UNARY
+            return "~" + _argument(node, 0, _UNARY), _UNARY
         case "element":
             return _write(args[0], _ATOM), _ATOM
     if node.op in SHAPING and args:
         inner = args[0]
         if isinstance(inner, Node) and not inner.name:
             return _parts(inner)
-        return _write(inner, _ATOM), _ATOM
+        return _argument(node, 0, _ATOM), _ATOM
     if node.op in ("sum", "mean", "max", "min", "prod"):
-        return f"{node.op}({words(args[0])})", _ATOM
-    inner = ", ".join(map(words, args))
+        return f"{node.op}({_argument(node, 0, _TEST)})", _ATOM
+    inner = ", ".join(_argument(node, i, _TEST) for i in range(len(args)))
     return f"{node.op}({inner})", _ATOM
+
+
+def _index_text(node: Node) -> str:
+    """The index as it stands in the source, with the variables of loops; else its values."""
+    text = node.site.text if node.site is not None else ""
+    if not text.endswith("]"):
+        return _index(node.args[1])
+    subscript = ast.parse(text, mode="eval").body
+    assert isinstance(subscript, ast.Subscript)
+    written = ast.get_source_segment(text, subscript.slice) or ""
+    return written.replace("-", "−")
 
 
 def _index(index: Any) -> str:

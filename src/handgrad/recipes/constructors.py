@@ -68,7 +68,11 @@ _OF_ONE_LAYER: Final[Mapping[tuple[type[Layer], str], Kind]] = {
 
 
 def _type(layer: type[Layer]) -> str:
-    """max_pool2d for MaxPool2d, leaky_rnn for LeakyRNN."""
+    """The op's name where the layer is called like it; leaky_rnn for LeakyRNN."""
+    op = getattr(layer, "op", None)
+    own = "" if op is None else op.__name__.rpartition(".")[2]
+    if own.replace("_", "") == layer.__name__.lower():
+        return own
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", layer.__name__).lower()
 
 

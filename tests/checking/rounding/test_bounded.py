@@ -45,7 +45,8 @@ def test_errors_are_carried_on_by_every_rule() -> None:
             off = np.abs(function(x + e * rng.uniform(-1, 1, 7)) - function(x))
             assert np.all(off <= result.error), name
             np.testing.assert_allclose(result.value, function(x), rtol=1e-15)
-    for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "matmul"):
+    binary = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "matmul", "logaddexp")
+    for name in binary:
         function = getattr(np, name)
         for _ in range(20):
             x, y = rng.standard_normal((2, 7))
@@ -53,6 +54,15 @@ def test_errors_are_carried_on_by_every_rule() -> None:
             result = function(_bounded(x, e), _bounded(y, f))
             moved = function(x + e * rng.uniform(-1, 1, 7), y + f * rng.uniform(-1, 1, 7))
             assert np.all(np.abs(moved - function(x, y)) <= result.error), name
+
+
+def test_a_function_of_infinity_times_a_zero_in_doubt_is_in_doubt() -> None:
+    """0 · ∞ is NaN, and ∞ where rounding left something of the 0."""
+    with np.errstate(invalid="ignore"):
+        product = _bounded(0.0, 1e-9) * np.inf
+        for result in (np.tanh(product), np.sin(product), 1.0 / product, product + 1.0):
+            assert np.isnan(result.value)
+            assert np.isinf(result.error)
 
 
 def test_every_partial_result_of_a_sum_may_be_flushed() -> None:
@@ -73,6 +83,7 @@ def test_a_choice_in_doubt_covers_both_branches() -> None:
     np.testing.assert_array_equal(positive.error, [0, 1, 0])
     chosen = np.where(positive, 5.0, 3.0)
     np.testing.assert_array_equal(chosen.error, [0, 2, 0])
+    np.testing.assert_array_equal(np.where(positive, 5.0, np.nan).error, [0, np.inf, 0])
     np.testing.assert_array_equal((5.0 * positive).error > 4, [False, True, False])
     np.testing.assert_array_equal(np.logical_not(positive).error, positive.error)
     assert type(x < 2) is np.ndarray
@@ -144,6 +155,8 @@ def test_infinities_stay_what_they_are() -> None:
     masked = _bounded([-np.inf, 1.0])
     np.testing.assert_array_equal(np.exp(masked - 1.0).error[0], 0)
     assert np.max(masked).error == 0
+    assert np.logaddexp(masked, masked).value[0] == -np.inf
+    assert np.logaddexp(masked, masked).error[0] == 0
     assert np.exp(_bounded(100.0)).error == np.inf  # overflows in float32
     assert np.exp(_bounded(-100.0)).error > 0  # flushed to 0, perhaps
     assert np.log(_bounded(1e-9, 1e-8)).error == np.inf

@@ -54,7 +54,8 @@ def add(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Un
 def divide(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Uncertain:
     magnitude = np.abs(b.value)
     error = (np.abs(a.value) * b.error / magnitude + a.error) / (magnitude - b.error)
-    error = np.where((b.error > 0) & (b.error >= magnitude), np.inf, error)
+    unbounded = (b.error > 0) & (b.error >= magnitude) | a.is_open | b.is_open
+    error = np.where(unbounded, np.inf, error)
     value = np.divide(a.value, b.value)
     if arithmetic.skips_zeros:
         left_out = a.is_zero & (b.value != 0)
@@ -79,7 +80,8 @@ def monotone(lowest: float = -np.inf, roundings: float = LIBRARY) -> Callable[..
         wide = np.isinf(x.error)
         above = function(np.where(wide, np.inf, x.value + x.error)) - value
         below = value - function(np.where(wide, lowest, np.maximum(x.value - x.error, lowest)))
-        return computed(value, np.fmax(above, below), arithmetic, roundings)
+        error = np.where(x.is_open, np.inf, np.fmax(above, below))
+        return computed(value, error, arithmetic, roundings)
 
     return rule
 
@@ -90,12 +92,21 @@ square_root: Final = monotone(0.0, roundings=1.0)
 
 def wave(function: Any, arithmetic: Arithmetic, x: Uncertain) -> Uncertain:
     """sin and cos, whose slope is at most 1."""
-    return computed(function(x.value), np.minimum(x.error, 2.0), arithmetic, LIBRARY)
+    error = np.where(x.is_open, np.inf, np.minimum(x.error, 2.0))
+    return computed(function(x.value), error, arithmetic, LIBRARY)
 
 
 def sign(function: Any, arithmetic: Arithmetic, x: Uncertain) -> Uncertain:
     doubt = (np.abs(x.value) <= x.error) & (x.error > 0)
     return Uncertain(np.sign(x.value), np.where(doubt, 2.0, 0.0))
+
+
+@elementwise
+def log_add_exp(function: Any, arithmetic: Arithmetic, a: Uncertain, b: Uncertain) -> Uncertain:
+    """log(eᵃ + eᵇ), a maximum plus at most log 2: an error of both operands comes through once."""
+    size = np.maximum(*(np.where(np.isfinite(x.value), x.reach, 0.0) for x in (a, b))) + 1.0
+    value, error = np.logaddexp(a.value, b.value), np.maximum(a.error, b.error)
+    return computed(value, error, arithmetic, LIBRARY, size)
 
 
 @elementwise
@@ -122,13 +133,14 @@ def clip(
 
 
 def where(function: Any, arithmetic: Arithmetic, condition: Any, a: Any, b: Any) -> Uncertain:
-    """Where the condition is in doubt, either branch."""
+    """Where the condition is in doubt, either branch; anything, if one of them is NaN."""
     a, b = lifted(a, arithmetic), lifted(b, arithmetic)
     chosen, doubt = condition, np.asarray(False)
     if isinstance(condition, Uncertain):
         chosen, doubt = condition.value, condition.error != 0
     value, error = np.where(chosen, a.value, b.value), np.where(chosen, a.error, b.error)
     either = np.maximum(a.error, b.error) + np.abs(a.value - b.value)
+    either = np.where(np.isnan(either), np.inf, either)
     return Uncertain(np.asarray(value), np.where(doubt, either, error))
 
 

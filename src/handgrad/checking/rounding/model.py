@@ -74,6 +74,11 @@ class Uncertain:
         return (self.value == 0) & (self.error == 0)
 
     @property
+    def is_open(self) -> Array:
+        """Where it is NaN, and may as well be any number: ∞ times what may be 0 or not."""
+        return np.isnan(self.value) & np.isinf(self.error)
+
+    @property
     def reach(self) -> Array:
         """The largest magnitude that the true value can have."""
         return np.abs(self.value) + self.error

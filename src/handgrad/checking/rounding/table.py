@@ -29,6 +29,7 @@ RULES: Final[dict[str, Rule]] = {
     **_named(e.monotone(), "exp exp2 expm1 sinh tanh arctan atan arcsinh asinh cbrt erf expit"),
     **_named(e.monotone(0.0), "log log2 log10"),
     **_named(e.monotone(-1.0), "log1p"),
+    **_named(e.log_add_exp, "logaddexp"),
     **_named(e.wave, "sin cos"),
     **_named(e.sign, "sign"),
     **_named(e.extremum, "maximum minimum fmax fmin"),

@@ -94,14 +94,23 @@ class Code:
 class Figure:
     """A drawing as SVG, drawn in `currentColor`, with what it shows in words for who cannot see it.
 
+    `tikz` is the same drawing as a TikZ picture.
     Strokes and texts of class "forward" and "backward" take the document's two colours in HTML; the
     attributes `stroke` and `fill` beside the class are what a PDF shows. Ids in the SVG are unique
     in the document.
     """
 
     svg: str
+    tikz: str
     caption: Content
     description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A paragraph that nobody may overlook, in red."""
+
+    content: Content
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,7 @@ class Aside:
     blocks: tuple[Block, ...]
 
 
-Block: TypeAlias = Heading | Paragraph | Equation | Table | Code | Figure | List | Aside
+Block: TypeAlias = Heading | Paragraph | Equation | Table | Code | Figure | Alert | List | Aside
 
 
 @dataclass(frozen=True, slots=True)

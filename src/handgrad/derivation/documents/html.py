@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import assert_never
+from typing import Final, assert_never
 
 from handgrad.derivation.documents.document import (
+    Alert,
     Aside,
     Block,
     Code,
@@ -27,6 +30,9 @@ from handgrad.derivation.documents.document import (
 )
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.formulas.mathml import to_mathml
+
+#: The font of formulas, which every page carries; `packaging/math_font.py` writes it.
+FONT: Final = "math.woff2"
 
 _ALIGNMENTS = {"l": "left", "c": "center", "r": "right"}
 
@@ -55,8 +61,15 @@ def fragment(document: Document) -> str:
     )
 
 
+@cache
 def _stylesheet() -> str:
-    return files("handgrad.derivation.documents").joinpath("style.css").read_text("utf-8")
+    folder = files("handgrad.derivation.documents")
+    font = b64encode(folder.joinpath(FONT).read_bytes()).decode("ascii")
+    return (
+        '@font-face {\n  font-family: "handgrad math";\n'
+        f'  src: url(data:font/woff2;base64,{font}) format("woff2");\n}}\n'
+        + folder.joinpath("style.css").read_text("utf-8")
+    )
 
 
 def _body(document: Document) -> str:
@@ -79,6 +92,8 @@ def _block(block: Block, lang: str) -> str:
             return f'<pre class="scroll" tabindex="0"><code>{escape(text)}</code></pre>\n'
         case Figure():
             return _figure(block)
+        case Alert(content):
+            return f'<p class="alert" role="alert">{_inline(content)}</p>\n'
         case List(items, ordered):
             tag = "ol" if ordered else "ul"
             entries = "".join(f"<li>{_inline(item)}</li>\n" for item in items)

@@ -19,6 +19,7 @@ LABELS = {
         "bytes_cached": "bytes cached",
         "cached": "Kept for the backward pass",
         "central differences": "central differences",
+        "central differences, beside a kink": "central differences, beside a kink",
         "code": "Code",
         "complex step": "complex step",
         "default": "{} unless given",
@@ -33,7 +34,7 @@ LABELS = {
         "error": "error",
         "example": "Example with numbers",
         "figure": "Figure",
-        "figure_elsewhere": "The drawing is in the HTML and PDF versions.",
+        "figure_elsewhere": "The drawing is in the HTML, LaTeX and PDF versions.",
         "finite_differences": "Checked against finite differences",
         "flops": "FLOPs",
         "flops_backward": "FLOPs backward",
@@ -58,10 +59,12 @@ LABELS = {
         "loss": "loss",
         "meaning": "meaning",
         "measured": (
-            "Along a random direction, with a random gradient coming in, each gradient differs "
-            "from the derivative of the forward pass by no more than the bound that the "
-            "difference formula's own error allows."
+            "Along a random direction, with a random gradient coming in, each gradient is compared "
+            "with the derivative of the forward pass. It is right where the two differ by no more "
+            "than the bound that the difference formula's own error allows; at a kink, where there "
+            "is no derivative, a larger error decides nothing."
         ),
+        "measured_elsewhere": "Other settings are not measured here. This tries them:",
         "method": "method",
         "model": "Model",
         "model_batch": "N is the number of examples in a batch.",
@@ -106,6 +109,7 @@ LABELS = {
         "otherwise": "otherwise",
         "output": "output",
         "parameters": "parameters",
+        "right": "right",
         "shape": "shape",
         "shape_or_meaning": "shape or meaning",
         "shapes": "Shapes",
@@ -120,12 +124,18 @@ LABELS = {
         "table": "Table",
         "the direction is zero": "the direction is zero",
         "total": "total",
+        "undecided": "undecided",
         "update": "Update",
         "value": "value",
         "variants": "With other settings",
         "verdict": "verdict",
         "why": "why",
         "without": "without {}",
+        "wrong": "wrong",
+        "wrong_gradient": (
+            "Wrong: {}. Finite differences of the forward pass give something else; the numbers "
+            "stand under {}."
+        ),
     },
     "ro": {
         "activation": "activare",
@@ -138,6 +148,7 @@ LABELS = {
         "bytes_cached": "octeți păstrați",
         "cached": "Ce se păstrează pentru pasul înapoi",
         "central differences": "diferențe centrale",
+        "central differences, beside a kink": "diferențe centrale, lângă un punct de frângere",
         "code": "Cod",
         "complex step": "pas complex",
         "default": "{} dacă nu se dă altul",
@@ -152,7 +163,7 @@ LABELS = {
         "error": "eroare",
         "example": "Exemplu cu numere",
         "figure": "Figura",
-        "figure_elsewhere": "Desenul se află în versiunile HTML și PDF.",
+        "figure_elsewhere": "Desenul se află în versiunile HTML, LaTeX și PDF.",
         "finite_differences": "Verificare prin diferențe finite",
         "flops": "operații",
         "flops_backward": "operații înapoi",
@@ -177,10 +188,12 @@ LABELS = {
         "loss": "pierdere",
         "meaning": "semnificație",
         "measured": (
-            "Pe o direcție aleatoare, cu un gradient aleator la intrare, fiecare gradient "
-            "diferă de derivata pasului înainte cu cel mult cât permite eroarea proprie a "
-            "formulei cu diferențe."
+            "Pe o direcție aleatoare, cu un gradient aleator la intrare, fiecare gradient se "
+            "compară cu derivata pasului înainte. Este corect unde cele două diferă cu cel mult "
+            "cât permite eroarea proprie a formulei cu diferențe; într-un punct de frângere, unde "
+            "nu există derivată, o eroare mai mare nu decide nimic."
         ),
+        "measured_elsewhere": "Alte setări nu se măsoară aici. Aceasta le încearcă:",
         "method": "metodă",
         "model": "Model",
         "model_batch": "N este numărul de exemple dintr-un lot.",
@@ -226,10 +239,11 @@ LABELS = {
         "otherwise": "altfel",
         "output": "ieșire",
         "parameters": "parametri",
+        "right": "corect",
         "shape": "formă",
         "shape_or_meaning": "formă sau sens",
         "shapes": "Forme",
-        "source": "Sursă",
+        "source": "Sursa",
         "step": "Pasul",
         "steps": (
             "Indicele {} numără pașii unei secvențe de la 1; o stare cu indicele 0 este cea "
@@ -240,12 +254,17 @@ LABELS = {
         "table": "Tabelul",
         "the direction is zero": "direcția este zero",
         "total": "total",
+        "undecided": "nedecis",
         "update": "Actualizare",
         "value": "valoare",
         "variants": "Cu alte setări",
         "verdict": "rezultat",
         "why": "de ce",
         "without": "fără {}",
+        "wrong": "greșit",
+        "wrong_gradient": (
+            "Greșit: {}. Diferențele finite ale pasului înainte dau altceva; numerele stau la {}."
+        ),
     },
 }
 

@@ -10,6 +10,7 @@ import re
 from typing import assert_never
 
 from handgrad.derivation.documents.document import (
+    Alert,
     Aside,
     Block,
     Code,
@@ -54,9 +55,11 @@ def _block(block: Block, lang: str) -> str:
         case Code(text, language):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
             return f"{fence}{language}\n{text.rstrip()}\n{fence}"
-        case Figure(_, caption, description):
+        case Figure(_, _, caption, description):
             said = f" — {_escape(description)}" if description else ""
             return f"*{_inline(caption)}*{said}\n\n{label(lang, 'figure_elsewhere')}"
+        case Alert(content):
+            return f"> [!CAUTION]\n> {_inline(content)}"
         case List(items, ordered):
             mark = "1." if ordered else "-"
             return "\n".join(f"{mark} {_inline(item)}" for item in items)

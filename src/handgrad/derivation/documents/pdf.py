@@ -6,6 +6,7 @@ import datetime
 from typing import assert_never
 
 from handgrad.derivation.documents.document import (
+    Alert,
     Aside,
     Block,
     Code,
@@ -56,6 +57,8 @@ _PREAMBLE = r"""
     fit(body), text(fill: quiet, shape), text(fill: quiet, number)))
 #let equation-name(name) = block(
   sticky: true, inset: (left: 1.5em), below: 0.5em, text(fill: quiet, name))
+#let alert(body) = block(
+  width: 100%, inset: 0.8em, stroke: 1pt + rgb("#a3301c"), text(fill: rgb("#a3301c"), body))
 #let boxed(title, body) = block(
   width: 100%, inset: (left: 1em, right: 1em, y: 0.8em), fill: rgb("#f4f2ee"),
   stroke: (left: 2pt + rgb("#17568f")), [#strong(title) #parbreak() #body])
@@ -107,6 +110,8 @@ def _block(block: Block, lang: str) -> str:
             return f"#block(inset: (left: 1.5em), raw({string(text.rstrip())}, block: true))\n"
         case Figure():
             return _figure(block, lang)
+        case Alert(content):
+            return f"#alert([{_inline(content)}])\n"
         case List(items, ordered):
             entries = ", ".join(f"[{_inline(item)}]" for item in items)
             return f"#{'enum' if ordered else 'list'}({entries})\n"

@@ -1,4 +1,8 @@
-"""Notes as a LaTeX article that pdflatex and lualatex compile as it is."""
+"""Notes as a LaTeX article that pdflatex and lualatex compile as it is.
+
+Equations and drawings use no command of ours, so that they stand on a slide as they stand here:
+amsmath, graphicx and tikz are all they need.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from typing import assert_never
 
 from handgrad.derivation.documents.document import (
+    Alert,
     Aside,
     Block,
     Code,
@@ -23,12 +28,11 @@ from handgrad.derivation.documents.document import (
     Table,
     spans,
 )
-from handgrad.derivation.documents.labels import label
 from handgrad.derivation.documents.tex_text import escape
 from handgrad.derivation.formulas.formula import Formula
 from handgrad.derivation.formulas.latex import to_latex
 
-_PREAMBLE = r"""\documentclass[11pt]{article}
+_PREAMBLE = r"""\documentclass[11pt,fleqn]{article}
 \ifdefined\Umathchar % LuaTeX and XeTeX read Unicode by themselves.
 \else
   \usepackage[utf8]{inputenc}
@@ -36,6 +40,7 @@ _PREAMBLE = r"""\documentclass[11pt]{article}
 \fi
 \usepackage{amsmath}
 \usepackage{graphicx}
+\usepackage{tikz}
 \usepackage{longtable}
 \usepackage[a4paper,margin=25mm]{geometry}
 \setlength{\parindent}{0pt}
@@ -43,19 +48,18 @@ _PREAMBLE = r"""\documentclass[11pt]{article}
 \setlength{\tabcolsep}{4pt}
 \setlength{\parskip}{6pt plus 2pt minus 1pt}
 \setlength{\emergencystretch}{3em}
-\newsavebox{\handgradbox}
-\newlength{\handgradroom}
-% A formula (#1) with its shape (#2) and number (#3) at the right; shrunk where it is too wide.
-\newcommand{\handgradequation}[3]{\par\vspace{3pt}%
-  \sbox{\handgradbox}{$\displaystyle #1$}%
-  \settowidth{\handgradroom}{$#2$\qquad #3\qquad}%
-  \handgradroom=\dimexpr\linewidth-\handgradroom-1.5em\relax
-  \noindent\hspace*{1.5em}%
-  \ifdim\wd\handgradbox>\handgradroom
-    \raisebox{-0.4\height}{\resizebox{\handgradroom}{!}{\raisebox{\depth}{\usebox{\handgradbox}}}}%
-  \else\usebox{\handgradbox}\fi
-  \hfill\mbox{$#2$\qquad #3}\par\vspace{3pt}}
+\setlength{\mathindent}{1.5em}
+\AtBeginDocument{%
+  \setlength{\abovedisplayskip}{5pt plus 2pt}\setlength{\belowdisplayskip}{5pt plus 2pt}%
+  \setlength{\abovedisplayshortskip}{0pt}\setlength{\belowdisplayshortskip}{3pt plus 1pt}}
 """
+
+#: A formula or drawing that is wider than its room is shrunk to it.
+_SHRUNK = r"\resizebox{{\ifdim\width>{0}\linewidth {0}\linewidth\else\width\fi}}{{!}}{{{1}}}"
+#: The share of the line that an equation has beside its shape and number.
+_ROOM = "0.75"
+#: A formula of more LaTeX than this, or with a matrix, may be wider.
+_WIDE = 160
 
 #: How many letters a line of a table has room for, by size.
 _SIZES = {"normalsize": 84, "small": 92, "footnotesize": 104, "scriptsize": 118}
@@ -68,46 +72,56 @@ _SECTIONS = ("section*", "subsection*", "subsubsection*", "paragraph*")
 
 
 def render(document: Document) -> str:
-    """The whole file. A figure is left out: its caption says what it shows and where it is."""
-    body = "\n\n".join(_block(block, document.lang) for block in document.blocks)
+    """The whole file. Its labels begin with the title, so that notes can share a document."""
+    name = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-")
+    body = _body(document.blocks, name)
     return (
         f"{_PREAMBLE}\\begin{{document}}\n\n{{\\LARGE\\bfseries {escape(document.title)}\\par}}\n\n"
         f"{body}\n\n\\end{{document}}\n"
     )
 
 
-def _block(block: Block, lang: str) -> str:
+def _body(blocks: tuple[Block, ...], name: str) -> str:
+    """The blocks; no empty line stands before an equation, where LaTeX would leave one too."""
+    body = ""
+    for block in blocks:
+        joins = isinstance(block, Equation) and not block.name
+        body += ("\n" if joins else "\n\n") + _block(block, name)
+    return body.lstrip("\n")
+
+
+def _block(block: Block, name: str) -> str:
     match block:
         case Heading(content, level, _):
-            return rf"\{_SECTIONS[min(level, 4) - 1]}{{{_inline(content)}}}"
+            return rf"\{_SECTIONS[min(level, 4) - 1]}{{\raggedright {_inline(content, name)}}}"
         case Paragraph(content):
-            return _inline(content)
+            return _inline(content, name)
         case Equation():
-            return _equation(block)
+            return _equation(block, name)
         case Table():
-            return _table(block)
+            return _table(block, name)
         case Code(text):
             return _code(text)
-        case Figure(_, caption, description):
-            said = rf" \textemdash{{}} {escape(description)}" if description else ""
-            elsewhere = escape(label(lang, "figure_elsewhere"))
-            return f"\\textit{{{_inline(caption)}}}{said}\n\n{elsewhere}"
+        case Figure():
+            return _figure(block, name)
+        case Alert(content):
+            return rf"{{\color[HTML]{{A3301C}}{_inline(content, name)}\par}}"
         case List(items, ordered):
             kind = "enumerate" if ordered else "itemize"
-            lines = "\n".join(rf"\item {_inline(item)}" for item in items)
+            lines = "\n".join(rf"\item {_inline(item, name)}" for item in items)
             return f"\\begin{{{kind}}}\n{lines}\n\\end{{{kind}}}"
         case Aside(title, blocks):
-            inside = "\n\n".join(_block(inner, lang) for inner in blocks)
-            return f"\\begin{{quote}}\n\\textbf{{{_inline(title)}}}\n\n{inside}\n\\end{{quote}}"
+            bold = rf"\textbf{{{_inline(title, name)}}}"
+            return f"\\begin{{quote}}\n{bold}\n\n{_body(blocks, name)}\n\\end{{quote}}"
         case _:
             assert_never(block)
 
 
-def _inline(content: Content) -> str:
-    return "".join(map(_span, spans(content)))
+def _inline(content: Content, name: str) -> str:
+    return "".join(_span(span, name) for span in spans(content))
 
 
-def _span(span: Span) -> str:
+def _span(span: Span, name: str) -> str:
     match span:
         case str():
             return escape(span)
@@ -115,6 +129,8 @@ def _span(span: Span) -> str:
             return rf"\texttt{{{escape(text)}}}"
         case Strong(text):
             return rf"\textbf{{{escape(text)}}}"
+        case Link(_, target) if target.startswith("#eq-"):
+            return rf"\eqref{{{_label(target[1:], name)}}}"
         case Link(text, target):
             address = "" if target.startswith("#") else rf" (\texttt{{{escape(target)}}})"
             return escape(text) + address
@@ -127,14 +143,38 @@ def _math(formula: Formula) -> str:
     return re.sub(r"\\begin{array}{(\w+)}", r"\\begin{array}{@{}\1@{}}", to_latex(formula))
 
 
-def _equation(equation: Equation) -> str:
-    name = f"\\hspace*{{1.5em}}{_inline(equation.name)}\\nopagebreak\n\n" if equation.name else ""
-    shape = "" if equation.shape is None else _math(equation.shape)
-    number = f"({escape(equation.number)})" if equation.number else ""
-    return f"{name}\\handgradequation{{{_math(equation.formula)}}}{{{shape}}}{{{number}}}"
+def _equation(equation: Equation, name: str) -> str:
+    """An equation that LaTeX numbers, or one without a number."""
+    above = ""
+    if equation.name:
+        above = f"\\hspace*{{1.5em}}{_inline(equation.name, name)}\\nopagebreak\n\n"
+    formula = _math(equation.formula)
+    if len(formula) > _WIDE or r"\begin{a" in formula:
+        formula = _SHRUNK.format(_ROOM, rf"$\displaystyle {formula}$")
+    if equation.shape is not None:
+        formula += rf" \qquad {_math(equation.shape)}"
+    kind, label = "equation*", ""
+    if equation.number:
+        kind, label = "equation", rf" \label{{{_label(equation.target, name)}}}"
+    return f"{above}\\begin{{{kind}}}{label}\n{formula}\n\\end{{{kind}}}"
 
 
-def _table(table: Table) -> str:
+def _label(anchor: str, name: str) -> str:
+    """eq:layer-norm-3 for the anchor eq-3."""
+    return f"eq:{name}-{anchor.removeprefix('eq-')}"
+
+
+def _figure(figure: Figure, name: str) -> str:
+    """The drawing and its caption on one page; what it shows in words is a comment."""
+    described = "".join(f"% {escape(line)}\n" for line in figure.description.splitlines())
+    drawing = _SHRUNK.format("", f"%\n{figure.tikz}")
+    return (
+        f"{described}\\begin{{center}}\n\\begin{{minipage}}{{\\linewidth}}\\centering\n{drawing}\n\n"
+        f"{{\\small {_inline(figure.caption, name)}\\par}}\n\\end{{minipage}}\n\\end{{center}}"
+    )
+
+
+def _table(table: Table, name: str) -> str:
     """Over as many pages as it needs, in a size that fits the page, long texts in paragraphs."""
     lines = (table.header, *table.rows)
     lengths = [max(map(_length, column)) for column in zip(*lines, strict=True)]
@@ -148,11 +188,13 @@ def _table(table: Table) -> str:
         rf"p{{{share:.2f}\linewidth}}" if is_prose else align
         for align, is_prose in zip(table.columns, prose, strict=True)
     )
-    head = " & ".join(rf"\textbf{{{_inline(content)}}}" for content in table.header)
-    rows = "\n".join(rf"{' & '.join(map(_inline, line))} \\" for line in table.rows)
+    head = " & ".join(rf"\textbf{{{_inline(content, name)}}}" for content in table.header)
+    rows = "\n".join(
+        rf"{' & '.join(_inline(content, name) for content in line)} \\" for line in table.rows
+    )
     # A long table takes LaTeX two runs to line up.
     kind, repeat = ("longtable", "\\endhead\n") if len(table.rows) > _LONG else ("tabular", "")
-    caption = rf"{_inline(table.caption)}\nopagebreak" + "\n\n" if table.caption else ""
+    caption = rf"{_inline(table.caption, name)}\nopagebreak" + "\n\n" if table.caption else ""
     return (
         f"{caption}{{\\{size}\\renewcommand{{\\arraystretch}}{{1.2}}%\n"
         f"\\begin{{{kind}}}{{{columns}}}\n\\hline\n{head} \\\\\n\\hline\n{repeat}"

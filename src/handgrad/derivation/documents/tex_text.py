@@ -43,6 +43,8 @@ _ESCAPES = {
 _MATH = {
     **SIGN_COMMANDS,
     **LETTER_COMMANDS,
+    "⊕": r"\oplus",
+    "∫": r"\int",
     "√": r"\surd",
     "∑": r"\sum",
     "∏": r"\prod",

@@ -105,6 +105,7 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "erf": functions.lettered(Operator("erf")),
     "log1p": functions.log_one_plus,
     "expm1": functions.exp_minus_one,
+    "logaddexp": functions.log_of_sum,
     "sqrt": functions.root,
     "abs": functions.absolute,
     "square": functions.square,

@@ -43,6 +43,8 @@ _TIMES: Final = (2, 3, 4)
 _TRIALS: Final = 6
 #: The axes of a starred group, such as *batch, by their number.
 _STARRED: Final = ("", "N", "NM", "NPM", "NPQM", "NPQRM")
+#: Settings that are sizes of something in between.
+_SETTINGS: Final = {"num_groups": "G"}
 
 
 class Relation(NamedTuple):
@@ -60,12 +62,12 @@ class Dimensions:
     letters: Letters = field(default_factory=lambda: MappingProxyType({}))
 
     def size(self, size: int) -> Formula:
-        """N, H W, D/2, 4 H, N + 2, or the number where no letter fits."""
+        """N, H W, D/2, 4 H, N + 2, 2 N + 1, or the number where no letter fits."""
         if size == 1 or not self.letters:
             return Number(str(size))
         if size in self.letters:
             return _letter(self.letters[size])
-        for found in chain(self._product(size), self._padded(size)):
+        for found in chain(self._product(size), self._padded(size), self._odd(size)):
             return found
         return Number(str(size))
 
@@ -88,6 +90,10 @@ class Dimensions:
         for (first, one), (second, two) in combinations(self.letters.items(), 2):
             if first * second == size:
                 yield row(_letter(one), _letter(two))
+        for part, letter in self.letters.items():
+            for (first, one), (second, two) in combinations(self.letters.items(), 2):
+                if letter in _SETTINGS.values() and first * second == part * size:
+                    yield row(_letter(one), _letter(two), Sign("/"), _letter(letter))
         for known, letter in self.letters.items():
             if known == 2 * size:
                 yield row(_letter(letter), Sign("/"), Number("2"))
@@ -99,6 +105,11 @@ class Dimensions:
             if size - known in _PADDED:
                 sign = "+" if size > known else "−"
                 yield row(_letter(letter), Sign(sign), Number(str(abs(size - known))))
+
+    def _odd(self, size: int) -> Iterator[Formula]:
+        for known, letter in self.letters.items():
+            if size == 2 * known + 1:
+                yield row(Number("2"), _letter(letter), Sign("+"), Number("1"))
 
 
 def _letter(name: str) -> Formula:
@@ -245,6 +256,15 @@ def _filled(array: np.ndarray, axes: list[str], sizes: Mapping[str, int]) -> np.
         return np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(array.dtype)
     count = int(np.prod(shape))
     return (np.arange(count) % 2).reshape(shape).astype(array.dtype)
+
+
+def setting_letters(options: Mapping[str, Any], letters: Letters) -> dict[int, str]:
+    """`letters` with those of settings added that are sizes."""
+    added = dict(letters)
+    for name, letter in _SETTINGS.items():
+        if options.get(name, 1) > 1:
+            added.setdefault(options[name], letter)
+    return added
 
 
 def output_letters(annotation: str, shape: tuple[int, ...], letters: Letters) -> dict[int, str]:

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.derivation.equations.dimensions import Dimensions, output_letters, renamed_inputs
+from handgrad.derivation.equations.dimensions import (
+    Dimensions,
+    output_letters,
+    renamed_inputs,
+    setting_letters,
+)
 from handgrad.derivation.equations.expression import Writer, is_array
 from handgrad.derivation.equations.frame import Frame
 from handgrad.derivation.equations.glossary import Glossary
@@ -211,6 +216,7 @@ def labelled(
             continue
         if is_array(y):
             letters = output_letters(output, tuple(y.shape), letters)
+        letters = setting_letters(subject.options, letters)
         return (found[0], found[1]), Dimensions(letters)
     return run, Dimensions()
 

@@ -156,6 +156,11 @@ def log_one_plus(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
     return Part(row(Operator("log"), Fenced(inside)), UNARY)
 
 
+def log_of_sum(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+    left, right = (applied("exp", writer.write(x, CONDITION, marks)) for x in node.arguments)
+    return Part(row(Operator("log"), Fenced(row(left, Sign("+"), right))), UNARY)
+
+
 def exp_minus_one(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
     inside = writer.write(node.arguments[0], CONDITION, marks)
     return Part(row(applied("exp", inside), Sign("−"), Number("1")), SUM)

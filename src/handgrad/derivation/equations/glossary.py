@@ -63,6 +63,7 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "running_var": _letter("sigma", sub="run", sup=_SQUARED),
     "momentum": Symbol("m"),
     "values": Symbol("M"),
+    "num_groups": Symbol("G"),
     "centred": Accent("tilde", _X),
     "centered": Accent("tilde", _X),
     "shifted": Accent("tilde", _X),

@@ -20,7 +20,7 @@ _IDENTIFIERS = frozenset("∂∞∇∅⊤")
 _OPERATORS = frozenset("¬±′:;")
 
 #: What latex2mathml writes for an accent: what fonts have for it over one letter, and over several.
-_ACCENTS = {"^": "ˆ\u0302", "~": "˜\u0303", "¯": "¯¯", "―": "¯¯", "˙": "˙˙"}
+ACCENTS = {"^": "ˆ\u0302", "~": "˜\u0303", "¯": "¯¯", "―": "¯¯", "˙": "˙˙"}
 
 _BIG = frozenset("∑∏")
 _LIMITS = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
@@ -35,7 +35,7 @@ _CLOSING = frozenset(")]")
 _THIN = "0.167em"
 
 #: (mathvariant, first letter) -> its first code point among the mathematical letters.
-_BOLD = {
+BOLD = {
     ("bold", "A"): 0x1D400,
     ("bold", "a"): 0x1D41A,
     ("bold", "Α"): 0x1D6A8,
@@ -105,7 +105,7 @@ def _takes_limits(base: Element) -> bool:
 
 def _correct_accent(element: Element) -> None:
     body, mark = element
-    narrow_and_wide = _ACCENTS.get(html.unescape(mark.text or ""))
+    narrow_and_wide = ACCENTS.get(html.unescape(mark.text or ""))
     if narrow_and_wide:
         wide = len(body) > 1
         element.set("accent", "true")
@@ -121,7 +121,7 @@ def _correct_fences(element: Element) -> None:
 
 
 def _bold(variant: str, character: str) -> str:
-    for (style, first), code in _BOLD.items():
+    for (style, first), code in BOLD.items():
         if style == variant and 0 <= ord(character) - ord(first) < 26:
             return chr(code + ord(character) - ord(first))
     return character

@@ -69,7 +69,7 @@ def to_typst(formula: Formula) -> str:
         case Matrix():
             return _matrix(formula)
         case Cases(rows):
-            lines = (f"{to_typst(value)} & {to_typst(condition)}" for value, condition in rows)
+            lines = (f"{to_typst(value)} & quad {to_typst(condition)}" for value, condition in rows)
             return f"cases({', '.join(lines)})"
         case Lines(rows):
             return r" \ ".join(f"{to_typst(left)} & {to_typst(right)}" for left, right in rows)

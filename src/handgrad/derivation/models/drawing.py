@@ -31,8 +31,11 @@ TEXT_SIZE: Final = 13.0
 _SMALL: Final = 0.72
 _RADIUS: Final = 8.0
 _HEAD: Final = 5.0
-_HOP: Final = 5.0
-_FONTS: Final = "Charter, 'STIX Two Text', Georgia, 'New Computer Modern', 'Noto Serif', serif"
+#: The radius of a hop over a line that is crossed.
+HOP: Final = 5.0
+_FONTS: Final = (
+    "Charter, 'STIX Two Text', Georgia, 'New Computer Modern', 'Noto Serif', serif, 'handgrad math'"
+)
 
 #: What a label says: words, or a formula in one line.
 Label: TypeAlias = str | Formula
@@ -115,6 +118,13 @@ def text_width(label: Label, size: float = TEXT_SIZE) -> float:
     )
 
 
+def baselines(box: Box) -> Iterator[float]:
+    """The height of each line of text in a box, around its middle."""
+    step = 16.0
+    first = box.y + box.height / 2 - step * (len(box.lines) - 1) / 2 + TEXT_SIZE * 0.35
+    return (first + i * step for i in range(len(box.lines)))
+
+
 def _drawn(shape: Shape) -> Iterator[str]:
     match shape:
         case Box():
@@ -144,11 +154,8 @@ def _box(box: Box) -> Iterator[str]:
         f'rx="{rounded:g}" fill="currentColor" fill-opacity="{0 if box.soft else 0.05:g}" '
         f'stroke="currentColor" stroke-width="1.2"{faint}/>'
     )
-    middle = box.x + box.width / 2
-    step = 16.0
-    first = box.y + box.height / 2 - step * (len(box.lines) - 1) / 2 + TEXT_SIZE * 0.35
-    for i, label in enumerate(box.lines):
-        yield _text(middle, first + i * step, "middle", label)
+    for label, y in zip(box.lines, baselines(box), strict=True):
+        yield _text(box.x + box.width / 2, y, "middle", label)
 
 
 def _line(line: Line) -> Iterator[str]:
@@ -158,9 +165,7 @@ def _line(line: Line) -> Iterator[str]:
         if to_y == y and to_x != x:
             for place in sorted(line.over, reverse=to_x < x):
                 sign, sweep = (1, 1) if to_x > x else (-1, 0)
-                path += (
-                    f"H{place - sign * _HOP:g}a{_HOP:g} {_HOP:g} 0 0 {sweep} {sign * 2 * _HOP:g} 0"
-                )
+                path += f"H{place - sign * HOP:g}a{HOP:g} {HOP:g} 0 0 {sweep} {sign * 2 * HOP:g} 0"
         path += f"L{to_x:g} {to_y:g}"
         x, y = to_x, to_y
     dashed = ' stroke-dasharray="5 3.5"' if line.kind == "backward" else ""

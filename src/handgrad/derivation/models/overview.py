@@ -25,6 +25,7 @@ from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.layout import Page, pages
 from handgrad.derivation.models.names import activation_of, parameters_of
 from handgrad.derivation.models.symbols import LOSS
+from handgrad.derivation.models.tikz import tikz
 
 #: The symbols of a node's parameters, by their names.
 Symbols = Callable[[Node], Mapping[str, Formula]]
@@ -77,7 +78,7 @@ def drawings(flow: Flow, loss: Any, lang: str, symbols: Symbols = parameters_of)
             caption = f"{i + 1}/{len(found)}. {caption}".rstrip()
         described = _described(page, lang)
         drawn = svg(page.shapes, page.width, page.height, title=title, description=described)
-        yield Figure(drawn, caption, described)
+        yield Figure(drawn, tikz(page.shapes), caption, described)
 
 
 def _row(cost: Cost, lang: str) -> tuple[Content, ...]:

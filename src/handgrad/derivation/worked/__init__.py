@@ -1,4 +1,4 @@
-"""Examples that a lecture works out on the board, with the numbers it uses.
+"""Examples that a lecture works out on the board, with its numbers and a row that ReLU clips.
 
 Each is a module in the op contract: `forward` and `backward`, `INPUTS` by the name of forward's
 arguments, `COTANGENT` for what comes in going backward (None where the output is the loss itself),

@@ -20,7 +20,8 @@ TEXTS: Final = {
         "Feed-forward network, step by step",
         "Linear, ReLU, linear, and ½ the squared error. The value before ReLU is A and the one "
         "after it V. The source calls both V and stops at ∂L/∂V; to go on to W₁, b₁ and X, "
-        "backward needs the input of ReLU, and so a name for it. The derivative of ReLU at 0 is "
+        "backward needs the input of ReLU, and so a name for it. The third row of X is not in the "
+        "source: there ReLU clips two values, and their gradients. The derivative of ReLU at 0 is "
         "taken as 0.",
         "The operands of both products, A for the slope of ReLU, and Y and T for the loss.",
     ),
@@ -29,17 +30,18 @@ TEXTS: Final = {
         "Liniar, ReLU, liniar, și ½ din suma pătratelor erorilor. Valoarea dinainte de ReLU este "
         "A, cea de după este V. Sursa le numește pe amândouă V și se oprește la ∂L/∂V; ca să "
         "mergem mai departe la W₁, b₁ și X, pasul înapoi are nevoie de intrarea lui ReLU, deci de "
-        "un nume pentru ea. Derivata lui ReLU în 0 se ia 0.",
+        "un nume pentru ea. Al treilea rând al lui X nu este în sursă: acolo ReLU taie două "
+        "valori, și gradienții lor. Derivata lui ReLU în 0 se ia 0.",
         "Operanzii ambelor produse, A pentru panta lui ReLU, și Y și T pentru pierdere.",
     ),
 }
 INPUTS: Final = {
-    "X": [[1, 0, 2, 1], [0, 1, 1, 0]],
+    "X": [[1, 0, 2, 1], [0, 1, 1, 0], [1, -2, 0, 0]],
     "W1": [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]],
     "b1": [0, 1, 0],
     "W2": [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]],
     "b2": [0, 0, 1, 0],
-    "T": [[1, 0, 0, 1], [0, 0, 1, 1]],
+    "T": [[1, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 0]],
 }
 COTANGENT: Final = None
 
@@ -69,8 +71,8 @@ def forward(
     The derivative of ReLU at 0 is taken as 0.
 
     Shapes: X (N, D), W1 (D, H), b1 (H,), W2 (H, O), b2 (O,), T (N, O), loss ().
-    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), sections 3 and 4, and on
-    to W1, b1 and X.
+    Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), sections 3 and 4, with a
+    third row of X, and on to W1, b1 and X.
     """
     xp = array_namespace(X)
     X_W1 = X @ W1

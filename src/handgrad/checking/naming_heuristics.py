@@ -1,18 +1,19 @@
-"""What the names in a backward say: `dscores` is the gradient of `scores`."""
+"""Naming heuristics: `dscores` in a backward is the gradient of the forward's `scores`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handgrad.checking.backward_lines import Lines, Variable
-from handgrad.checking.straight import Straight, is_floats
+from handgrad.checking.backward_trace import BackwardTrace, Variable
+from handgrad.checking.forward_trace import ForwardTrace, is_floats
+from handgrad.program import Node
 
 
-class Claims:
-    """What the name of a variable says that it is the gradient of."""
+class NamingHeuristics:
+    """The nodes that a variable is the gradient of, to judge by its name."""
 
-    def __init__(self, run: Straight, lines: Lines) -> None:
+    def __init__(self, run: ForwardTrace, lines: BackwardTrace) -> None:
         self.run = run
         self.lines = lines
         self.names = {name: [name] for name in run.versions}
@@ -20,29 +21,30 @@ class Claims:
             if is_floats(value):
                 meant = [
                     name
-                    for name, places in run.versions.items()
-                    if any(run.values[place] is value for place in places)
+                    for name, nodes in run.versions.items()
+                    if any(node.value is value for node in nodes)
                 ]
                 self.names[alias] = list(dict.fromkeys([*meant, *self.names.get(alias, [])]))
 
-    def of(self, variable: Variable) -> list[str]:
-        """The places of the name, the last first; then those on the way to it."""
+    def of(self, variable: Variable) -> list[Node]:
+        """The nodes of the name, the last first; then those on the way to it."""
         if not self.lines.is_last(variable):
             return []
-        stems = {_plain(stem) for stem in _stems(variable.name)}
+        wanted = {_plain(each) for each in _without_prefix(variable.name)}
         names = [
-            each for alias, meant in self.names.items() if _plain(alias) in stems for each in meant
+            each for alias, meant in self.names.items() if _plain(alias) in wanted for each in meant
         ]
-        found = [place for name in names for place in reversed(self.run.versions[name])]
-        found += [place for name in names for place in reversed(self.run.inside.get(name, []))]
+        found = [node for name in names for node in reversed(self.run.versions[name])]
+        found += [node for name in names for node in reversed(self.run.inside.get(name, []))]
         return list(dict.fromkeys(found))
 
-    def name(self, place: str) -> str:
-        """The forward's name for a place; "" if it has none."""
-        return next((name for name, each in self.run.versions.items() if place in each), "")
+    def name(self, node: Node) -> str:
+        """The forward's name for a node; "" if it has none."""
+        return next((name for name, each in self.run.versions.items() if node in each), "")
 
 
-def _stems(name: str) -> Iterator[str]:
+def _without_prefix(name: str) -> Iterator[str]:
+    """The rest of a name that begins or ends as those of gradients do."""
     for prefix in ("d", "grad", "g"):
         if name.startswith(prefix) and len(name) > len(prefix):
             yield name.removeprefix(prefix)

@@ -1,0 +1,18 @@
+// log softmax of a row by two numbers: log p = x − highest − log_sum.
+#pragma once
+
+#include <cmath>
+
+#include "core/elementwise.h"
+#include "core/vectormath.h"
+
+namespace handgrad {
+
+template <class T>
+void log_softmax_row(const T* x, long classes, T& highest, T& log_sum) {
+    const T best = highest = largest(x, classes);
+    log_sum = std::log(
+        sum<T>(0, classes, [=](auto lanes) { return exp(Vec<T>(lanes.load(x, best) - best)); }));
+}
+
+}  // namespace handgrad

@@ -1,0 +1,10 @@
+// SwiGLU: y = a σ(a) b of the two halves of each row.
+#include "core/gated_op.h"
+
+namespace handgrad {
+namespace {
+
+const Registrar registrar([](nb::module_& m) { bind_gated<Silu>(m, "swiglu"); });
+
+}  // namespace
+}  // namespace handgrad
