@@ -503,9 +503,11 @@ def _layers(run: Program, paths: Mapping[int, str]) -> dict[Frame, str]:
 def _settings(run: Program) -> dict[Frame, tuple[Any, ...]]:
     """The numbers among the arguments of every call."""
     found: dict[Frame, tuple[Any, ...]] = {}
-    for frame, _, value, site, _ in run.assignments:
-        if frame.site is not None and site is frame.site and isinstance(value, int | float):
-            found[frame] = (*found.get(frame, ()), value)
+    for each in run.assignments:
+        frame = each.frame
+        is_argument = frame.site is not None and each.site is frame.site
+        if is_argument and isinstance(each.value, int | float):
+            found[frame] = (*found.get(frame, ()), each.value)
     return found
 
 
