@@ -299,7 +299,8 @@ class Recorder:
             if name == "sum" and not kwargs:
                 return self._sum(site, *args)
             if name == "getattr":
-                return self._met(site, getattr(*args))
+                found = hasattr(*args[:2]) or len(args) == 2
+                return self.attribute(site, *args[:2]) if found else args[2]
         elif is_library(function):
             args = tuple(list(a) if isinstance(a, GeneratorType) else a for a in args)
         op = library_function(function)
