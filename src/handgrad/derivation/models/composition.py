@@ -526,6 +526,7 @@ def _resolve(run: Program) -> None:
     for node in run.nodes:
         node.args = mapped(lambda each: _of(stands_for, each), node.args)
         node.kwargs = mapped(lambda each: _of(stands_for, each), dict(node.kwargs))
+        node.operands = tuple(leaves((node.args, node.kwargs)))
         if node.op == "getitem" and (stored := _stored(*node.args)) is not None:
             stands_for[node] = stored
 
