@@ -38,6 +38,15 @@ from handgrad.derivation.models.expressions import (
     Expressions,
     NotComposedError,
 )
+from handgrad.derivation.models.graph import (
+    in_order,
+    inner_inputs,
+    layer_paths,
+    owners,
+    reachable,
+    resolve_elements,
+    settings_of,
+)
 from handgrad.derivation.models.names import activation_names, numbered_names
 from handgrad.derivation.models.recording import Recording
 from handgrad.derivation.models.rounds import Numbers, repeated_rounds
@@ -60,7 +69,7 @@ from handgrad.derivation.models.symbols import (
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import samples
-from handgrad.program import Frame, Node, Program, leaves, mapped, values_of
+from handgrad.program import Frame, Node, Program, leaves, values_of
 from handgrad.program.functions import is_array
 from handgrad.trees import read
 
@@ -145,7 +154,7 @@ class Composer:
         self.others = recording.others
         runs = self.forward, self.backward, *self.others
         for run in runs:
-            _resolve(run)
+            resolve_elements(run)
         self.result = self.forward.result[0]
         if not isinstance(self.result, Node):
             raise NotComposedError("notes: the layer gives several outputs; allowed: one array")
@@ -163,15 +172,15 @@ class Composer:
         self._frames: dict[Frame, str] = {}
         settings: dict[Frame, tuple[Any, ...]] = {}
         for run in runs:
-            self._frames |= _layers(run, paths)
-            settings |= _settings(run)
+            self._frames |= layer_paths(run, paths)
+            settings |= settings_of(run)
         self._owned = {id(array): name for name, array in layer.parameters.items()}
         self._plain = {
             name: plain_symbol(name.rpartition(".")[2], array.ndim)
             for name, array in layer.parameters.items()
         }
-        self._owners = {**_owners(self.forward), **_owners(self.backward)}
-        self._needed = _reachable((self.result, *(run.result for run in runs[1:])))
+        self._owners = {**owners(self.forward), **owners(self.backward)}
+        self._needed = reachable((self.result, *(run.result for run in runs[1:])))
         nodes = [each for run in runs for each in run.nodes if each in self._needed]
         self._users: dict[Node, list[Node]] = defaultdict(list)
         for each in nodes:
@@ -375,12 +384,10 @@ class Composer:
             if each in self._needed and self._outputs(each):
                 if each.args[1] not in self.calls:
                     raise NotComposedError(f"notes: {each.op} belongs to no forward of the layer")
-                pairs += zip(
-                    _in_order(each.args[0]), self.calls[each.args[1]].outputs, strict=False
-                )
+                pairs += zip(in_order(each.args[0]), self.calls[each.args[1]].outputs, strict=False)
         dx, gradients = self.backward.result
         pairs += [(node, self._parameter(name)) for name, node in gradients.items()]
-        pairs += zip(_in_order(dx), self.ends.copies, strict=False)
+        pairs += zip(in_order(dx), self.ends.copies, strict=False)
         for node, symbol in pairs:
             if isinstance(node, Node):
                 found.setdefault(node, []).append(gradient_of(symbol))
@@ -411,7 +418,7 @@ class Composer:
 
     def _line(self, node: Node, symbol: Formula, at: Node) -> None:
         """symbol = what the node is made of, or the symbol that it has already."""
-        for each in _inner(node, self.symbols):
+        for each in inner_inputs(node, self.symbols):
             self._argument(each, None)
         self._numbers.enter(self._rounds.get(at))
         known = self.symbols.get(node)
@@ -491,90 +498,6 @@ class Composer:
                 return self._frames[frame]
             frame = frame.caller
         return ""
-
-
-def _layers(run: Program, paths: Mapping[int, str]) -> dict[Frame, str]:
-    """The layer whose method each frame is."""
-    owners = {each.frame: each.value for each in run.assignments if each.name == "self"}
-    owners[run.frame] = run.arguments.get("self")
-    return {frame: paths[id(owner)] for frame, owner in owners.items() if id(owner) in paths}
-
-
-def _settings(run: Program) -> dict[Frame, tuple[Any, ...]]:
-    """The numbers among the arguments of every call."""
-    found: dict[Frame, tuple[Any, ...]] = {}
-    for each in run.assignments:
-        frame = each.frame
-        is_argument = frame.site is not None and each.site is frame.site
-        if is_argument and isinstance(each.value, int | float):
-            found[frame] = (*found.get(frame, ()), each.value)
-    return found
-
-
-def _owners(run: Program) -> dict[Node, Node]:
-    """The call of an op that gave each of its outputs."""
-    return {
-        each: each.args[0]
-        for each in run.nodes
-        if each.op == "element" and each.args[0].op.endswith((".forward", ".backward"))
-    }
-
-
-def _resolve(run: Program) -> None:
-    """Put what was stored at an index of an array in the place of the element there."""
-    stands_for: dict[Node, Node] = {}
-    for node in run.nodes:
-        node.args = mapped(lambda each: _of(stands_for, each), node.args)
-        node.kwargs = mapped(lambda each: _of(stands_for, each), dict(node.kwargs))
-        node.operands = tuple(leaves((node.args, node.kwargs)))
-        if node.op == "getitem" and (stored := _stored(*node.args)) is not None:
-            stands_for[node] = stored
-
-
-def _of(stands_for: Mapping[Node, Node], value: Any) -> Any:
-    return stands_for.get(value, value) if isinstance(value, Node) else value
-
-
-def _stored(array: Any, index: Any) -> Node | None:
-    while isinstance(array, Node) and array.op == "store" and isinstance(index, int):
-        base, at, value = array.args
-        if at == index:
-            return value if isinstance(value, Node) else None
-        if not isinstance(at, int):
-            return None
-        array = base
-    return None
-
-
-def _reachable(results: Any) -> set[Node]:
-    found: set[Node] = set()
-    waiting = list(leaves(results))
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += node.operands
-    return found
-
-
-def _inner(node: Node, known: Mapping[Node, Formula]) -> Iterator[Node]:
-    """The inputs that the definition of a node writes by a symbol, but for those that have one."""
-    if node.op == "input":
-        if node not in known and np.ndim(node.value) > 0:
-            yield node
-        return
-    for each in node.operands:
-        if each not in known:
-            yield from _inner(each, known)
-
-
-def _in_order(nested: Any) -> Iterator[Any]:
-    """What stands in nested tuples, also where it is None."""
-    if isinstance(nested, tuple):
-        for each in nested:
-            yield from _in_order(each)
-    else:
-        yield nested
 
 
 def _without_step(gradient: Formula, counter: Formula | None) -> Formula:
