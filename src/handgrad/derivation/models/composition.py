@@ -163,7 +163,8 @@ class Composer:
         self.calls: dict[Node, _Call] = {}
         #: Gradients that have an equation, or that an op's equations give.
         self.known: set[Formula] = set()
-        self._given_arrays: list[tuple[Formula, Any]] = []
+        #: Other arrays of the layer that ops take.
+        self._given_arrays: list[Node] = []
         #: What goes into the layer of values that fork before it.
         self._copies: dict[Node, Formula] = {}
         self._numbers = Numbers(str(number))
@@ -213,9 +214,8 @@ class Composer:
         for name in self.layer.parameters:
             self._parameter(name)
         dx, gradients = values_of(self.backward.result)
-        return Composed(
-            forward, backward, others, self.parameters, tuple(self._given_arrays), dx, gradients
-        )
+        given = tuple((self.symbols[each], each.value) for each in self._given_arrays)
+        return Composed(forward, backward, others, self.parameters, given, dx, gradients)
 
     # Forward
 
@@ -268,6 +268,7 @@ class Composer:
                     copies[symbol] = copy_symbol(names[symbol], number)
                 gradients[name] = gradient_of(copies[symbol])
         settings, functions = meanings_of(derivation, names, subject)
+        settings += tuple(self._uniform(node))
         forward = without_identity(rewritten(each, names, copies) for each in derivation.forward)
         behind = tuple(
             rewritten(each, names, copies) for each in self._computed(op, derivation, back)
@@ -276,6 +277,14 @@ class Composer:
             Part(behind, number=number, name=op, path=path), symbols, gradients
         )
         return Part(forward, settings, functions, number, op, path, self._block(node))
+
+    def _uniform(self, node: Node) -> Iterator[Meaning]:
+        """The arguments of an op that the layer has as arrays of one number, such as a rate."""
+        for name, value in node.kwargs.items():
+            if isinstance(value, Node) and value in self._given_arrays:
+                first = np.ravel(value.value)[:1]
+                if value.value.dtype.kind == "f" and np.all(value.value == first):
+                    yield Meaning(self.symbols[value], name, value=float(first[0]))
 
     def _derived(self, op: str, node: Node, back: Node | None) -> tuple[Subject, Derivation]:
         """The derivation of an op on the arguments of a call, whose gradients are those that the
@@ -479,7 +488,7 @@ class Composer:
                 self.symbols[value] = self._parameter(name)
             elif own is not None:
                 self.symbols[value] = numbered(own, self._numbers.current)
-                self._given_arrays.append((self.symbols[value], value.value))
+                self._given_arrays.append(value)
         return self.symbols.get(value, self.expressions.write(value))
 
     def _parameter(self, name: str) -> Formula:
