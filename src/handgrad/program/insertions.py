@@ -38,6 +38,8 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
         yield from _of_store(node)
     if node.op == "getitem":
         yield from _of_getitem(node)
+    if node.op == "cumulative_sum":
+        yield Variant("flip inserted", definition(node), _from_the_end(node))
     if node.op in _SCALES or node.op in SHAPING:
         return  # the same as behind it
     for operand in dict.fromkeys(node.operands):
@@ -114,6 +116,18 @@ def _behind(node: Node, known: dict[Node, str]) -> Iterator[Variant]:
             yield Variant("flip inserted", words(node), _flipped(axes))
 
 
+def _from_the_end(node: Node) -> Change:
+    """A sum that is cumulated from the other end."""
+    first = node.args[0]
+    axes = tuple(axis for axis, size in enumerate(np.shape(first.value)) if size > 1)
+
+    def change(own: Any, of: Any) -> Any:
+        x = np.flip(of(first), axes)
+        return np.flip(recomputed(node, lambda each: x if each is first else of(each)), axes)
+
+    return change
+
+
 def _flipped(axes: tuple[int, ...]) -> Change:
     return lambda own, of: np.flip(own, axes)
 
@@ -129,6 +143,7 @@ def _with_array(node: Node, other: Node, called: str) -> Iterator[Variant]:
     yield Variant(
         "derivative inserted", f"1 − {name}²", lambda own, of: own * (1.0 - of(other) * of(other))
     )
+    yield Variant("factor inserted", f"1 − {name}", lambda own, of: own * (1.0 - of(other)))
     yield Variant(
         "derivative inserted",
         f"{name} (1 − {name})",

@@ -143,13 +143,14 @@ class Program:
     def named_before(self, node: Node) -> dict[str, Node]:
         """The nodes that the names of the node's function stand for just before it.
 
-        Also items of what it was called with, such as cache['out'], and of lists at the variable of
-        a loop around it, such as hs[t] and hs[t − 1], but not at a fixed number.
+        Also parts of what it was called with, such as cache['out'] and self.s, and items of lists
+        at the variable of a loop around it, such as hs[t] and hs[t − 1], but not at a fixed number.
         """
-        found = {}
         if node.frame is self.frame:
-            inner = leaves(dict(self.arguments))
-            found = {each.name: each for each in inner if not each.name[-2:-1].isdecimal()}
+            met = list(leaves(dict(self.arguments)))
+        else:
+            met = [each for each in self.inputs if each.frame is node.frame]
+        found = {each.name: each for each in met if not each.name[-2:-1].isdecimal()}
         lists: dict[str, Any] = {}
         variables: dict[str, int] = {}
         for each in self.assignments:
