@@ -187,7 +187,7 @@ def test_convolutions_of_many_shapes(shape: Any, bf16: None) -> None:
 
 @needs_unit
 @each_shape
-def test_what_is_no_number_spreads_as_far_as_the_taps(shape: Any, bf16: None) -> None:
+def test_what_is_no_number_spreads_as_far_as_the_kernel(shape: Any, bf16: None) -> None:
     x, dy, weight, options = operands(shape)
     broken = x.copy()
     broken[0, 0, 0, -1], broken[-1, -1, -1, 0] = np.nan, np.inf
@@ -219,7 +219,7 @@ def test_conv2d_keeps_its_bias_and_activation_in_float32(activation: str, bf16: 
 
 
 @needs_unit
-def test_what_no_tap_meets_is_in_no_gradient(bf16: None) -> None:
+def test_positions_that_no_window_reads_are_in_no_gradient(bf16: None) -> None:
     # Rows of three positions: the last has no partner, and beside it lies no number.
     x = some(1, 2, 4, 5)
     x[..., 4] = np.nan

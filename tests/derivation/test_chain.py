@@ -103,6 +103,6 @@ def test_what_only_leads_to_the_gradient_of_the_data_is_left_out(rng):
     assert [equation.name for equation in first.backward[0].equations] == [
         "v",
         "dbias",
-        "dw_taps",
+        "dw_offsets",
         "dweight",
     ]

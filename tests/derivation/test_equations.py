@@ -134,7 +134,7 @@ def test_layer_norm_reads_like_its_derivation():
     )
 
 
-def test_a_convolution_is_a_sum_over_taps():
+def test_a_convolution_is_a_sum_over_kernel_offsets():
     derivation = derive(small("conv2d"))
     assert written(derivation.forward)[1] == (
         r"a = \sum_{m, n} W_{m, n} V_{m d : : s, n d : : s} + b"

@@ -112,7 +112,7 @@ def test_windows_out_of_range_are_one_sentence(kernel_size: Any) -> None:
 
 def test_planes_stay_below_what_32_bits_count() -> None:
     x, weight = normal(1, 1, 1, 1), normal(1, 1, 1, 1)
-    with pytest.raises(ShapeError, match=r"conv2d: the padded input has 131073 · 131073 places"):
+    with pytest.raises(ShapeError, match=r"conv2d: the padded input has 131073 · 131073 elements"):
         conv2d.forward(x, weight, padding=2**16)
     with pytest.raises(ShapeError, match="max_pool2d: the padded input has"):
         max_pool2d.forward(x, 2**17, padding=2**16)
@@ -127,7 +127,7 @@ def test_groups_without_channels_are_one() -> None:
 
 @pytest.mark.parametrize("op", [max_pool2d, avg_pool2d], ids=["max", "avg"])
 @pytest.mark.parametrize("shape", [(1, 7, 4, 0), (1, 7, 0, 4), (0, 0, 0, 0)])
-def test_images_without_places_have_nothing_to_pool(op: Any, shape: tuple[int, ...]) -> None:
+def test_images_without_elements_have_nothing_to_pool(op: Any, shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError, match="with H and W at least 1"):
         op.forward(np.zeros(shape, "f"), 2, 1, 1)
 

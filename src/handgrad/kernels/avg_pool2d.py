@@ -10,7 +10,7 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import Setting, met_window, moves, per_axis, where_it_counts
+from handgrad.ops.windows import Setting, inner_window, output_size, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.avg_pool2d_forward, native.avg_pool2d_backward
@@ -24,10 +24,10 @@ class Cache(NamedTuple):
     sizes: tuple[int, ...]
 
 
-def _inside(positions: int, moved: int, kernel: int, stride: int, padding: int) -> Array:
+def _inside(input_size: int, outputs: int, kernel: int, stride: int, padding: int) -> Array:
     """The number of kernel offsets of each window along one axis that lie inside the image."""
-    first = np.arange(moved) * stride - padding
-    return np.minimum(first + kernel, positions) - np.maximum(first, 0)
+    first = np.arange(outputs) * stride - padding
+    return np.minimum(first + kernel, input_size) - np.maximum(first, 0)
 
 
 def forward(
@@ -38,19 +38,19 @@ def forward(
     *,
     count_include_pad: bool = True,
 ) -> tuple[Array, Cache]:
-    batch, channels, *positions = x.shape
-    kernel = tuple(positions) if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
+    batch, channels, *input_size = x.shape
+    kernel = tuple(input_size) if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
     strides = kernel if stride is None else per_axis(stride, 2)
     paddings = per_axis(padding, 2)
-    size = moves(positions, kernel, strides, paddings, (1, 1))
-    met, around = met_window(positions, kernel, strides, paddings, (1, 1))
+    size = output_size(input_size, kernel, strides, paddings, (1, 1))
+    inner, around = inner_window(input_size, kernel, strides, paddings, (1, 1))
     steps = where_it_counts(strides, size)
-    sizes = (batch * channels, *positions, *met, *steps, *around, 1, 1, *size)
+    sizes = (batch * channels, *input_size, *inner, *steps, *around, 1, 1, *size)
     if count_include_pad:
         count = np.full(size, kernel[0] * kernel[1], x.dtype)
     else:
         rows, columns = (
-            _inside(*axis) for axis in zip(positions, size, kernel, strides, paddings, strict=True)
+            _inside(*axis) for axis in zip(input_size, size, kernel, strides, paddings, strict=True)
         )
         count = np.outer(rows, columns).astype(x.dtype)
     y = empty((batch, channels, *size), x.dtype)

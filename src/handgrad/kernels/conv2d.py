@@ -9,7 +9,7 @@ from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import Setting, moves, once_per_shape, per_axis, where_it_counts
+from handgrad.ops.windows import Setting, once_per_shape, output_size, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.conv2d_forward, native.conv2d_backward
@@ -39,10 +39,10 @@ def _sizes(
     """Rows and columns of y, and all sizes as native code lists them; x and weight are shapes."""
     strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
     kernel = weight[2:]
-    positions = moves(x[2:], kernel, strides, paddings, dilations)
-    strides, dilations = where_it_counts(strides, positions), where_it_counts(dilations, kernel)
-    sizes = (*x, weight[0], *kernel, *strides, *paddings, *dilations, groups, *positions)
-    return positions, sizes
+    size = output_size(x[2:], kernel, strides, paddings, dilations)
+    strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
+    sizes = (*x, weight[0], *kernel, *strides, *paddings, *dilations, groups, *size)
+    return size, sizes
 
 
 def forward(
@@ -56,9 +56,9 @@ def forward(
     groups: int = 1,
     activation: str = "identity",
 ) -> tuple[Array, Cache]:
-    positions, sizes = _sizes(x.shape, weight.shape, stride, padding, dilation, groups)
+    size, sizes = _sizes(x.shape, weight.shape, stride, padding, dilation, groups)
     code = code_of(activation)
-    y = empty((x.shape[0], weight.shape[0], *positions), x.dtype)
+    y = empty((x.shape[0], weight.shape[0], *size), x.dtype)
     a = empty(y.shape, y.dtype) if keeps_input(code) else None
     _forward(x, weight, bias, y, a, sizes, code, 0.01)
     saved = None if code == code_of("identity") else y if a is None else a

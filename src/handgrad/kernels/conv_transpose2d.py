@@ -8,7 +8,7 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.conv_transpose2d import unpadded_places
+from handgrad.ops.conv_transpose2d import unpadded_size
 from handgrad.ops.windows import Setting, per_axis, where_it_counts
 
 assert native is not None
@@ -39,9 +39,9 @@ def forward(
     batch, filters, *size = x.shape
     kernel = weight.shape[2:]
     channels = weight.shape[1] * groups
-    unpadded = unpadded_places(size, kernel, strides, per_axis(output_padding, 2), dilations)
-    positions = tuple(n - 2 * p for n, p in zip(unpadded, paddings, strict=True))
-    image = (batch, channels, *positions)
+    unpadded = unpadded_size(size, kernel, strides, per_axis(output_padding, 2), dilations)
+    output_size = tuple(n - 2 * p for n, p in zip(unpadded, paddings, strict=True))
+    image = (batch, channels, *output_size)
     strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
     sizes = (*image, filters, *kernel, *strides, *paddings, *dilations, groups, *size)
     y = empty(image, x.dtype)

@@ -12,9 +12,9 @@ from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
 from handgrad.ops.windows import (
     Setting,
-    met_window,
-    moves,
+    inner_window,
     once_per_shape,
+    output_size,
     per_axis,
     where_it_counts,
 )
@@ -46,11 +46,11 @@ def _sizes(
     kernel = per_axis(kernel_size, 2)
     strides = kernel if stride is None else per_axis(stride, 2)
     paddings, dilations = per_axis(padding, 2), per_axis(dilation, 2)
-    batch, channels, *positions = x
-    size = moves(positions, kernel, strides, paddings, dilations)
-    kernel, paddings = met_window(positions, kernel, strides, paddings, dilations)
+    batch, channels, *input_size = x
+    size = output_size(input_size, kernel, strides, paddings, dilations)
+    kernel, paddings = inner_window(input_size, kernel, strides, paddings, dilations)
     strides, dilations = where_it_counts(strides, size), where_it_counts(dilations, kernel)
-    sizes = (batch * channels, *positions, *kernel, *strides, *paddings, *dilations, *size)
+    sizes = (batch * channels, *input_size, *kernel, *strides, *paddings, *dilations, *size)
     return size, sizes
 
 

@@ -15,7 +15,7 @@ from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.ops import conv1d, conv2d, conv_transpose2d
 from handgrad.ops.activation import check_activation
-from handgrad.ops.windows import Setting, check_setting, moves, per_axis
+from handgrad.ops.windows import Setting, check_setting, output_size, per_axis
 
 
 def _setting(layer: str, name: str, setting: Setting, axes: int, *, least: int) -> Shape:
@@ -93,15 +93,15 @@ class _Convolution(OpLayer):
 
     def output_shape(self, input_shape: Shape) -> Shape:
         _check_example(type(self).__name__, input_shape, self.in_channels, self.axes)
-        positions = moves(
+        size = output_size(
             input_shape[1:], self.kernel_size, self.stride, self.padding, self.dilation
         )
-        if min(positions) < 1:
+        if min(size) < 1:
             raise ShapeError(
                 f"{type(self).__name__}: an example has shape {input_shape}; allowed: with padding "
                 f"{self.padding}, no smaller than the kernel {self.kernel_size}"
             )
-        return (self.out_channels, *positions)
+        return (self.out_channels, *size)
 
     def flops(self, input_shape: Shape) -> int:
         outputs = math.prod(self.output_shape(input_shape))
@@ -188,16 +188,16 @@ class ConvTranspose2d(OpLayer):
 
     def output_shape(self, input_shape: Shape) -> Shape:
         _check_example("ConvTranspose2d", input_shape, self.in_channels, 2)
-        unpadded = conv_transpose2d.unpadded_places(
+        unpadded = conv_transpose2d.unpadded_size(
             input_shape[1:], list(self.kernel_size), self.stride, self.output_padding, self.dilation
         )
-        positions = [size - 2 * p for size, p in zip(unpadded, self.padding, strict=True)]
-        if min(positions) < 1:
+        size = [n - 2 * p for n, p in zip(unpadded, self.padding, strict=True)]
+        if min(size) < 1:
             raise ShapeError(
-                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {positions} "
+                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {size} "
                 f"positions of output without the padding {self.padding}; allowed: at least 1"
             )
-        return (self.out_channels, *positions)
+        return (self.out_channels, *size)
 
     def flops(self, input_shape: Shape) -> int:
         outputs = math.prod(self.output_shape(input_shape))

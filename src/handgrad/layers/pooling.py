@@ -9,7 +9,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.ops import avg_pool2d, max_pool2d
-from handgrad.ops.windows import Setting, moves, per_axis
+from handgrad.ops.windows import Setting, output_size, per_axis
 
 Pair = int | tuple[int, int]
 
@@ -25,13 +25,13 @@ def _pooled_shape(
     if len(input_shape) != 3:
         raise ShapeError(f"{layer}: an example has shape {input_shape}; allowed: (C, H, W)")
     settings = [per_axis(value, 2) for value in (kernel_size, stride, padding, dilation)]
-    positions = moves(input_shape[1:], *settings)
-    if min(positions) < 1:
+    size = output_size(input_shape[1:], *settings)
+    if min(size) < 1:
         raise ShapeError(
             f"{layer}: an example has shape {input_shape}; allowed: with padding {padding}, "
             f"no smaller than the window {kernel_size}"
         )
-    return (input_shape[0], *positions)
+    return (input_shape[0], *size)
 
 
 class MaxPool2d(OpLayer):

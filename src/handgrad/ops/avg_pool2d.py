@@ -11,11 +11,11 @@ from handgrad.dispatch import operation
 from handgrad.ops.windows import (
     check_pooling,
     crop,
-    met_window,
-    moves,
+    inner_window,
+    output_size,
     pad,
     per_axis,
-    spread,
+    scatter,
     window,
 )
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Cache(NamedTuple):
     """The number of values in each window; nothing of x but its rows and columns.
 
-    Kernel and padding are those of `met_window`.
+    Kernel and padding are those of `inner_window`.
     """
 
     count: Float[Array, "1 1 HO WO"]
-    places: tuple[int, ...]
+    input_size: tuple[int, ...]
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
     padding: tuple[int, ...]
@@ -64,8 +64,8 @@ def forward(
     Backward: dV[:, :, m :: s, n :: s] = dy / count, summed over (m, n)
 
     V is x with zeros around it; `count_include_pad` says whether these count as values. Rows are
-    added before columns, KH + KW steps for KH · KW taps. `stride` is the kernel's size where it is
-    not given.
+    added before columns, KH + KW steps for KH · KW offsets. `stride` is the kernel's size where it
+    is not given.
 
     Shapes: x (N, C, H, W) with H and W at least 1, y (N, C, HO, WO) with
     HO = ⌊(H + 2·padding − KH) / stride⌋ + 1, and WO likewise; y (N, C, 1, 1) for "global".
@@ -74,31 +74,31 @@ def forward(
     Network in network (2014), section 3.2, for the global mean.
     """
     xp = array_namespace(x)
-    places = x.shape[2:]
-    kernel = places if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
+    input_size = x.shape[2:]
+    kernel = input_size if isinstance(kernel_size, str) else per_axis(kernel_size, 2)
     strides, paddings = kernel if stride is None else per_axis(stride, 2), per_axis(padding, 2)
-    met, paddings = met_window(places, kernel, strides, paddings, (1, 1))
+    inner, paddings = inner_window(input_size, kernel, strides, paddings, (1, 1))
     v = pad(x, paddings)
-    inside = pad(xp.ones((1, 1, *places), dtype=x.dtype, device=device(x)), paddings)
-    count = window_sum(inside, met, strides)
+    inside = pad(xp.ones((1, 1, *input_size), dtype=x.dtype, device=device(x)), paddings)
+    count = window_sum(inside, inner, strides)
     if count_include_pad:
         count = xp.full_like(count, kernel[0] * kernel[1])
-    y = window_sum(v, met, strides) / count
-    return y, Cache(count, places, met, strides, paddings)
+    y = window_sum(v, inner, strides) / count
+    return y, Cache(count, input_size, inner, strides, paddings)
 
 
 @operation
 def backward(dy: Float[Array, "N C HO WO"], cache: Cache) -> Float[Array, "N C H W"]:
-    """dV, summed over the taps, = dy / count put in place."""
+    """dV, summed over the kernel offsets, = dy / count scattered."""
     count, (height, width), (kernel_h, kernel_w), (stride_h, stride_w), paddings = cache
     padded_h, padded_w = height + 2 * paddings[0], width + 2 * paddings[1]
     rows = dy.shape[2]
     share = dy / count
     drow_sums = sum(
-        spread(share, (0, n), (1, stride_w), (1, 1), (rows, padded_w)) for n in range(kernel_w)
+        scatter(share, (0, n), (1, stride_w), (1, 1), (rows, padded_w)) for n in range(kernel_w)
     )
     dv = sum(
-        spread(drow_sums, (m, 0), (stride_h, 1), (1, 1), (padded_h, padded_w))
+        scatter(drow_sums, (m, 0), (stride_h, 1), (1, 1), (padded_h, padded_w))
         for m in range(kernel_h)
     )
     dx = crop(dv, paddings)
@@ -108,7 +108,7 @@ def backward(dy: Float[Array, "N C HO WO"], cache: Cache) -> Float[Array, "N C H
 def window_sum(v: Array, kernel: tuple[int, ...], stride: tuple[int, ...]) -> Array:
     """Σ_{m,n} V[:, :, m :: s, n :: s], first over m."""
     (kernel_h, kernel_w), (stride_h, stride_w), width = kernel, stride, v.shape[3]
-    rows, columns = moves(v.shape[2:], kernel, stride, (0, 0), (1, 1))
+    rows, columns = output_size(v.shape[2:], kernel, stride, (0, 0), (1, 1))
     row_sums = sum(window(v, (m, 0), (stride_h, 1), (1, 1), (rows, width)) for m in range(kernel_h))
     return sum(
         window(row_sums, (0, n), (1, stride_w), (1, 1), (rows, columns)) for n in range(kernel_w)

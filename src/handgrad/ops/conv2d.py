@@ -1,4 +1,4 @@
-"""Convolution in two dimensions: one matrix product per tap of the kernel, summed."""
+"""Convolution in two dimensions: one matrix product per kernel offset, summed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from handgrad.ops.windows import (
     check_convolution,
     crop,
     grouped,
-    moves,
+    kernel_offsets,
+    output_size,
     pad,
     per_axis,
-    spread,
-    taps,
+    scatter,
     ungrouped,
     window,
 )
@@ -92,12 +92,12 @@ def forward(
     xp = array_namespace(x)
     strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
     out_channels, in_channels, *kernel = weight.shape
-    size = moves(x.shape[2:], kernel, strides, paddings, dilations)
+    size = output_size(x.shape[2:], kernel, strides, paddings, dilations)
     v = pad(x, paddings)
     w = xp.reshape(weight, (groups, out_channels // groups, in_channels, *kernel))
     a = sum(
         w[..., m, n] @ grouped(window(v, (m, n), strides, dilations, size), groups)
-        for m, n in taps(kernel)
+        for m, n in kernel_offsets(kernel)
     )
     a = ungrouped(a, size)
     if bias is not None:
@@ -111,7 +111,7 @@ def forward(
 def backward(
     dy: Float[Array, "N O HO WO"], cache: Cache
 ) -> tuple[Float[Array, "N C H W"], Float[Array, "O I KH KW"], Float[Array, " O"] | None]:
-    """db = Σ da;  dW, tap by tap, = da · Vᵀ;  dV, summed over the taps, = Wᵀ · da put in place."""
+    """db = Σ da;  dW = da · Vᵀ for each kernel offset;  dV = Σ Wᵀ · da, scattered."""
     x, weight, a, has_bias, strides, paddings, dilations, groups, activation = cache
     xp = array_namespace(dy)
     out_channels, in_channels, *kernel = weight.shape
@@ -121,14 +121,14 @@ def backward(
     da = activation_gradient(dy, a, activation)
     dbias = xp.sum(da, axis=(0, 2, 3)) if has_bias else None
     g = grouped(da, groups)
-    dw_taps = [
+    dw_offsets = [
         xp.sum(g @ grouped(window(v, (m, n), strides, dilations, size), groups).mT, axis=0)
-        for m, n in taps(kernel)
+        for m, n in kernel_offsets(kernel)
     ]
-    dweight = xp.reshape(xp.stack(dw_taps, axis=-1), weight.shape)
+    dweight = xp.reshape(xp.stack(dw_offsets, axis=-1), weight.shape)
     dv = sum(
-        spread(ungrouped(w[..., m, n].mT @ g, size), (m, n), strides, dilations, v.shape[2:])
-        for m, n in taps(kernel)
+        scatter(ungrouped(w[..., m, n].mT @ g, size), (m, n), strides, dilations, v.shape[2:])
+        for m, n in kernel_offsets(kernel)
     )
     dx = crop(dv, paddings)
     return dx, dweight, dbias

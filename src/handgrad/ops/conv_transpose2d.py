@@ -19,11 +19,11 @@ from handgrad.ops.windows import (
     check_setting,
     crop,
     grouped,
+    kernel_offsets,
     once_per_shape,
     pad,
     per_axis,
-    spread,
-    taps,
+    scatter,
     ungrouped,
     window,
 )
@@ -90,21 +90,21 @@ def _check_sizes(
                 f"{op}: output_padding is {output_padding!r}; allowed: less than stride = "
                 f"{stride!r} or dilation = {dilation!r}"
             )
-    places = unpadded_places(
+    unpadded = unpadded_size(
         x[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
     )
-    check_plane(op, "the output with its padding", places)
-    check_size(op, "y", (x[0], out_channels * groups, *places))
-    for size, p, k, n in zip(places, per_axis(padding, 2), kernel, x[2:], strict=True):
+    check_plane(op, "the output with its padding", unpadded)
+    check_size(op, "y", (x[0], out_channels * groups, *unpadded))
+    for size, p, k, n in zip(unpadded, per_axis(padding, 2), kernel, x[2:], strict=True):
         if size - 2 * p < 1 or k < 1 or n < 1:
             raise ShapeError(
-                f"{op}: x {x} and weight {weight} make {places} places, "
-                f"less {padding!r} of padding on both sides; allowed: at least 1 place must be left"
+                f"{op}: x {x} and weight {weight} make {unpadded} positions, "
+                f"less {padding!r} of padding on both sides; allowed: at least 1 position left"
             )
 
 
-def unpadded_places(
-    places: tuple[int, ...],
+def unpadded_size(
+    input_size: tuple[int, ...],
     kernel: list[int],
     stride: tuple[int, ...],
     output_padding: tuple[int, ...],
@@ -113,7 +113,9 @@ def unpadded_places(
     """Rows and columns of the output before the padding is cut off."""
     return tuple(
         (n - 1) * s + d * (k - 1) + 1 + extra
-        for n, k, s, extra, d in zip(places, kernel, stride, output_padding, dilation, strict=True)
+        for n, k, s, extra, d in zip(
+            input_size, kernel, stride, output_padding, dilation, strict=True
+        )
     )
 
 
@@ -154,12 +156,12 @@ def forward(
     strides, paddings, dilations = per_axis(stride, 2), per_axis(padding, 2), per_axis(dilation, 2)
     in_channels, out_channels, *kernel = weight.shape
     size = x.shape[2:]
-    places = unpadded_places(size, kernel, strides, per_axis(output_padding, 2), dilations)
+    unpadded = unpadded_size(size, kernel, strides, per_axis(output_padding, 2), dilations)
     w = xp.reshape(weight, (groups, in_channels // groups, out_channels, *kernel))
     g = grouped(x, groups)
     v = sum(
-        spread(ungrouped(w[..., m, n].mT @ g, size), (m, n), strides, dilations, places)
-        for m, n in taps(kernel)
+        scatter(ungrouped(w[..., m, n].mT @ g, size), (m, n), strides, dilations, unpadded)
+        for m, n in kernel_offsets(kernel)
     )
     y = crop(v, paddings)
     if bias is not None:
@@ -171,7 +173,7 @@ def forward(
 def backward(
     dy: Float[Array, "N O HO WO"], cache: Cache
 ) -> tuple[Float[Array, "N C H W"], Float[Array, "C I KH KW"], Float[Array, " O"] | None]:
-    """db = Σ dy;  dW, tap by tap, = x · dVᵀ;  dx, summed over the taps, = W · dV."""
+    """db = Σ dy;  dW = x · dVᵀ for each kernel offset;  dx = Σ W · dV."""
     x, weight, has_bias, strides, paddings, dilations, groups = cache
     xp = array_namespace(dy)
     in_channels, out_channels, *kernel = weight.shape
@@ -180,11 +182,15 @@ def backward(
     w = xp.reshape(weight, (groups, in_channels // groups, out_channels, *kernel))
     g = grouped(x, groups)
     dv = pad(dy, paddings)
-    dv_taps = [
-        grouped(window(dv, (m, n), strides, dilations, size), groups) for m, n in taps(kernel)
+    dv_windows = [
+        grouped(window(dv, (m, n), strides, dilations, size), groups)
+        for m, n in kernel_offsets(kernel)
     ]
-    dw_taps = [xp.sum(g @ dv_tap.mT, axis=0) for dv_tap in dv_taps]
-    dweight = xp.reshape(xp.stack(dw_taps, axis=-1), weight.shape)
-    dx = sum(w[..., m, n] @ dv_tap for (m, n), dv_tap in zip(taps(kernel), dv_taps, strict=True))
+    dw_offsets = [xp.sum(g @ dv_window.mT, axis=0) for dv_window in dv_windows]
+    dweight = xp.reshape(xp.stack(dw_offsets, axis=-1), weight.shape)
+    dx = sum(
+        w[..., m, n] @ dv_window
+        for (m, n), dv_window in zip(kernel_offsets(kernel), dv_windows, strict=True)
+    )
     dx = ungrouped(dx, size)
     return dx, dweight, dbias

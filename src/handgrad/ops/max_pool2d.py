@@ -11,12 +11,12 @@ from handgrad.dispatch import operation
 from handgrad.ops.windows import (
     check_pooling,
     crop,
-    met_window,
-    moves,
+    inner_window,
+    kernel_offsets,
+    output_size,
     pad,
     per_axis,
-    spread,
-    taps,
+    scatter,
     window,
 )
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Cache(NamedTuple):
-    """For every output the number of the tap that won; of x only its rows and columns.
+    """For every output the number of the kernel offset that won; of x only its rows and columns.
 
-    Kernel and padding are those of `met_window`.
+    Kernel and padding are those of `inner_window`.
     """
 
     winner: Int[Array, "N C HO WO"]
-    places: tuple[int, ...]
+    input_size: tuple[int, ...]
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
     padding: tuple[int, ...]
@@ -78,32 +78,40 @@ def forward(
         per_axis(dilation, 2),
     )
     strides = kernel if stride is None else per_axis(stride, 2)
-    places = x.shape[2:]
-    size = moves(places, kernel, strides, paddings, dilations)
-    kernel, paddings = met_window(places, kernel, strides, paddings, dilations)
+    input_size = x.shape[2:]
+    size = output_size(input_size, kernel, strides, paddings, dilations)
+    kernel, paddings = inner_window(input_size, kernel, strides, paddings, dilations)
     v = pad(x, paddings, -xp.inf)
-    v_taps = [window(v, tap, strides, dilations, size) for tap in taps(kernel)]
-    candidates = xp.stack(v_taps, axis=-1)
+    v_windows = [
+        window(v, kernel_offset, strides, dilations, size)
+        for kernel_offset in kernel_offsets(kernel)
+    ]
+    candidates = xp.stack(v_windows, axis=-1)
     y = xp.max(candidates, axis=-1)
-    inside = pad(xp.ones((1, 1, *places), dtype=xp.bool, device=device(x)), paddings, False)
-    inside_taps = [window(inside, tap, strides, dilations, size) for tap in taps(kernel)]
+    inside = pad(xp.ones((1, 1, *input_size), dtype=xp.bool, device=device(x)), paddings, False)
+    inside_windows = [
+        window(inside, kernel_offset, strides, dilations, size)
+        for kernel_offset in kernel_offsets(kernel)
+    ]
     largest = (candidates == xp.expand_dims(y, axis=-1)) | xp.isnan(candidates)
-    won = largest & xp.stack(inside_taps, axis=-1)
+    won = largest & xp.stack(inside_windows, axis=-1)
     winner = xp.argmax(xp.astype(won, xp.int8), axis=-1)
-    return y, Cache(winner, places, kernel, strides, paddings, dilations)
+    return y, Cache(winner, input_size, kernel, strides, paddings, dilations)
 
 
 @operation
 def backward(dy: Float[Array, "N C HO WO"], cache: Cache) -> Float[Array, "N C H W"]:
-    """dV, summed over the taps, = dy where the tap won, put in place."""
-    winner, places, kernel, strides, paddings, dilations = cache
+    """dV, summed over the kernel offsets, = dy where the offset won, scattered."""
+    winner, input_size, kernel, strides, paddings, dilations = cache
     xp = array_namespace(dy)
-    padded_places = tuple(n + 2 * p for n, p in zip(places, paddings, strict=True))
+    padded_size = tuple(n + 2 * p for n, p in zip(input_size, paddings, strict=True))
     nothing = xp.zeros_like(dy)
-    dv_taps = [xp.where(winner == number, dy, nothing) for number, _ in enumerate(taps(kernel))]
+    dv_windows = [
+        xp.where(winner == number, dy, nothing) for number, _ in enumerate(kernel_offsets(kernel))
+    ]
     dv = sum(
-        spread(dv_tap, tap, strides, dilations, padded_places)
-        for tap, dv_tap in zip(taps(kernel), dv_taps, strict=True)
+        scatter(dv_window, kernel_offset, strides, dilations, padded_size)
+        for kernel_offset, dv_window in zip(kernel_offsets(kernel), dv_windows, strict=True)
     )
     dx = crop(dv, paddings)
     return dx

@@ -1,10 +1,11 @@
-"""What convolution and pooling share: where the taps of a kernel lie on a padded input.
+"""Shared parts of convolution and pooling: windows of a padded input, and their transpose.
 
-The last axes of an array are its places: one axis in 1-D, rows and columns in 2-D. A tap is one
-position in a kernel, (m,) or (m, n). While the kernel moves over the padded input V with stride s
-and dilation d, its tap m meets V[m·d], V[m·d + s], V[m·d + 2s], ...: a strided slice, `window`. So
-c and g of Yamanishi (6) to (8) are sums over taps of products of whole arrays. In h, his (9), the
-condition under the sum, only those (j, m) with j·s + m·d = the place, is `spread`.
+The last axes of an array are its positions: one axis in 1-D, rows and columns in 2-D. A kernel
+offset is one position in a kernel, (m,) or (m, n). With stride s and dilation d, the output
+positions read the padded input V at V[m·d], V[m·d + s], V[m·d + 2s], ... for the offset m: a
+strided slice, `window`. So c and g of Yamanishi (6) to (8) are sums over kernel offsets of products
+of whole arrays. In h, his (9), the condition under the sum, only those (j, m) with j·s + m·d = the
+position, is `scatter`.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ def per_axis(setting: Setting, axes: int) -> tuple[int, ...]:
 
 
 def where_it_counts(setting: Sequence[int], count: Sequence[int]) -> tuple[int, ...]:
-    """A stride or dilation, but 1 along an axis with one position or tap, where it has no part.
+    """A stride or dilation, but 1 along an axis with one position or offset, where it has no part.
 
     No loop and no memory then grows with a stride that is larger than the image.
     """
     return tuple(1 if n == 1 else step for step, n in zip(setting, count, strict=True))
 
 
-def moves(
-    places: Sequence[int],
+def output_size(
+    input_size: Sequence[int],
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -58,34 +59,34 @@ def moves(
     """The number of output positions along each axis."""
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(places, kernel, stride, padding, dilation, strict=True)
+        for n, k, s, p, d in zip(input_size, kernel, stride, padding, dilation, strict=True)
     )
 
 
-def taps(kernel: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Every tap of the kernel, in row-major order."""
+def kernel_offsets(kernel: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Every offset of the kernel, in row-major order."""
     return product(*(range(k) for k in kernel))
 
 
-def met_window(
-    places: Sequence[int],
+def inner_window(
+    input_size: Sequence[int],
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Kernel and padding of a pooling without the taps before and after that meet padding only.
+    """Kernel and padding of a pooling without the offsets before and after that read padding only.
 
     What is left is no longer than twice the input, however large the window was.
     """
-    size = moves(places, kernel, stride, padding, dilation)
+    size = output_size(input_size, kernel, stride, padding, dilation)
     before = [
         max((p - (count - 1) * s) // d, 0)
         for s, p, d, count in zip(stride, padding, dilation, size, strict=True)
     ]
     end = [
         min(k, (n - 1 + p) // d + 1)
-        for n, k, p, d in zip(places, kernel, padding, dilation, strict=True)
+        for n, k, p, d in zip(input_size, kernel, padding, dilation, strict=True)
     ]
     return (
         tuple(last - first for first, last in zip(before, end, strict=True)),
@@ -95,34 +96,34 @@ def met_window(
 
 def window(
     v: Array,
-    tap: Sequence[int],
+    offset: Sequence[int],
     stride: Sequence[int],
     dilation: Sequence[int],
     size: Sequence[int],
 ) -> Array:
-    """What the tap meets in `size` moves: V[..., m·d :: s]."""
+    """The values that the kernel offset reads for `size` output positions: V[..., m·d :: s]."""
     slices = (
         slice(m * d, m * d + s * (n - 1) + 1, s)
-        for m, s, d, n in zip(tap, stride, dilation, size, strict=True)
+        for m, s, d, n in zip(offset, stride, dilation, size, strict=True)
     )
     return v[(..., *slices)]
 
 
-def spread(
+def scatter(
     values: Array,
-    tap: Sequence[int],
+    offset: Sequence[int],
     stride: Sequence[int],
     dilation: Sequence[int],
-    places: Sequence[int],
+    input_size: Sequence[int],
 ) -> Array:
-    """The transpose of `window`: the values at V[..., m·d :: s], and 0 at all other places."""
-    first_axis = len(values.shape) - len(tap)
-    for i, (m, s, d, n) in enumerate(zip(tap, stride, dilation, places, strict=True)):
-        values = _spread_axis(values, first_axis + i, m * d, s, n)
+    """The transpose of `window`: the values at V[..., m·d :: s], and 0 elsewhere."""
+    first_axis = len(values.shape) - len(offset)
+    for i, (m, s, d, n) in enumerate(zip(offset, stride, dilation, input_size, strict=True)):
+        values = _scatter_axis(values, first_axis + i, m * d, s, n)
     return values
 
 
-def _spread_axis(values: Array, axis: int, start: int, stride: int, places: int) -> Array:
+def _scatter_axis(values: Array, axis: int, start: int, stride: int, input_size: int) -> Array:
     """0 before `start`, the values `stride` apart, and 0 behind them, along one axis."""
     xp = array_namespace(values)
     before, size, after = values.shape[:axis], values.shape[axis], values.shape[axis + 1 :]
@@ -130,15 +131,15 @@ def _spread_axis(values: Array, axis: int, start: int, stride: int, places: int)
     gaps = _full((*before, size, stride - 1, *after), 0.0, values)
     apart = xp.concat((xp.expand_dims(values, axis=axis + 1), gaps), axis=axis + 1)
     apart = xp.reshape(apart, (*before, size * stride, *after))
-    length = min(size * stride, places - start)
+    length = min(size * stride, input_size - start)
     apart = apart[(*[slice(None)] * axis, slice(length), ...)]
     front = _full((*before, start, *after), 0.0, values)
-    behind = _full((*before, places - start - length, *after), 0.0, values)
+    behind = _full((*before, input_size - start - length, *after), 0.0, values)
     return xp.concat((front, apart, behind), axis=axis)
 
 
 def pad(x: Array, padding: Sequence[int], value: float = 0.0) -> Array:
-    """`value` on both sides of every axis of places."""
+    """`value` on both sides of every axis of positions."""
     xp = array_namespace(x)
     first_axis = len(x.shape) - len(padding)
     for axis, p in enumerate(padding, first_axis):
@@ -149,23 +150,23 @@ def pad(x: Array, padding: Sequence[int], value: float = 0.0) -> Array:
 
 def crop(v: Array, padding: Sequence[int]) -> Array:
     """The transpose of `pad`: without what was added."""
-    places = v.shape[len(v.shape) - len(padding) :]
-    slices = (slice(p, n - p) for p, n in zip(padding, places, strict=True))
+    input_size = v.shape[len(v.shape) - len(padding) :]
+    slices = (slice(p, n - p) for p, n in zip(padding, input_size, strict=True))
     return v[(..., *slices)]
 
 
 def grouped(x: Array, groups: int) -> Array:
-    """(N, C, places...) as (N, groups, C / groups, all places): one matrix for every group."""
+    """(N, C, positions...) as (N, groups, C / groups, positions): one matrix for every group."""
     xp = array_namespace(x)
-    batch, channels, *places = x.shape
-    return xp.reshape(x, (batch, groups, channels // groups, prod(places)))
+    batch, channels, *input_size = x.shape
+    return xp.reshape(x, (batch, groups, channels // groups, prod(input_size)))
 
 
-def ungrouped(x: Array, places: Sequence[int]) -> Array:
-    """The inverse of `grouped`: (N, C, places...)."""
+def ungrouped(x: Array, input_size: Sequence[int]) -> Array:
+    """The inverse of `grouped`: (N, C, positions...)."""
     xp = array_namespace(x)
     batch, groups, channels, _ = x.shape
-    return xp.reshape(x, (batch, groups * channels, *places))
+    return xp.reshape(x, (batch, groups * channels, *input_size))
 
 
 def _full(shape: Sequence[int], value: float, like: Array) -> Array:
@@ -198,29 +199,31 @@ def check_rank(op: str, name: str, shape: Sequence[int], layout: str) -> None:
         raise ShapeError(f"{op}: {name} has shape {tuple(shape)}; allowed: ({layout})")
 
 
-def check_moves(
+def check_windows(
     op: str,
-    places: Sequence[int],
+    input_size: Sequence[int],
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> None:
     """ShapeError unless the kernel fits into the padded input, and that is no larger than 2³¹."""
-    check_plane(op, "the padded input", [n + 2 * p for n, p in zip(places, padding, strict=True)])
-    if min(moves(places, kernel, stride, padding, dilation)) < 1 or min(kernel) < 1:
+    check_plane(
+        op, "the padded input", [n + 2 * p for n, p in zip(input_size, padding, strict=True)]
+    )
+    if min(output_size(input_size, kernel, stride, padding, dilation)) < 1 or min(kernel) < 1:
         raise ShapeError(
             f"{op}: a kernel of {tuple(kernel)} with dilation {tuple(dilation)} is put on "
-            f"{tuple(places)} with padding {tuple(padding)}; allowed: a kernel of at least 1, and "
-            "dilation·(kernel − 1) + 1 at most the input + 2·padding"
+            f"{tuple(input_size)} with padding {tuple(padding)}; allowed: a kernel of at least 1, "
+            "and dilation·(kernel − 1) + 1 at most the input + 2·padding"
         )
 
 
-def check_plane(op: str, what: str, places: Sequence[int]) -> None:
-    """ShapeError unless the places of one channel number less than 2³¹."""
-    if prod(places) >= _LIMIT:
+def check_plane(op: str, what: str, input_size: Sequence[int]) -> None:
+    """ShapeError unless the elements of one channel number less than 2³¹."""
+    if prod(input_size) >= _LIMIT:
         raise ShapeError(
-            f"{op}: {what} has {' · '.join(map(str, places))} places in every channel; "
+            f"{op}: {what} has {' · '.join(map(str, input_size))} elements in every channel; "
             f"allowed: less than {_LIMIT} in all"
         )
 
@@ -268,8 +271,8 @@ def _check_convolution(
     check_groups(op, "out", out_channels, groups, in_channels)
     check_channels(op, x, weight, in_channels * groups, groups)
     settings = per_axis(stride, axes), per_axis(padding, axes), per_axis(dilation, axes)
-    check_moves(op, x[2:], weight[2:], *settings)
-    check_size(op, "y", (x[0], out_channels, *moves(x[2:], weight[2:], *settings)))
+    check_windows(op, x[2:], weight[2:], *settings)
+    check_size(op, "y", (x[0], out_channels, *output_size(x[2:], weight[2:], *settings)))
 
 
 def check_groups(op: str, side: str, channels: int, groups: int, others: int) -> None:
@@ -308,8 +311,8 @@ def check_pooling(
 ) -> None:
     """Every check of a pooling on an x of this shape; raises ShapeError or ArgumentError."""
     check_rank(op, "x", x, "N, C, H, W")
-    places = x[2:]
-    if min(places) < 1:
+    input_size = x[2:]
+    if min(input_size) < 1:
         raise ShapeError(f"{op}: x has shape {x}; allowed: (N, C, H, W) with H and W at least 1")
     if isinstance(kernel_size, str) and kernel_size == "global" and can_be_global:
         check_setting(op, "padding", padding, 2, least=0)
@@ -318,7 +321,7 @@ def check_pooling(
                 f"{op}: stride is {shown(stride)} and padding is {padding!r} with "
                 "kernel_size='global'; allowed: None and 0"
             )
-        kernel_size = places
+        kernel_size = input_size
     check_setting(op, "kernel_size", kernel_size, 2, least=1)
     check_setting(op, "padding", padding, 2, least=0)
     check_setting(op, "dilation", dilation, 2, least=1)
@@ -330,10 +333,12 @@ def check_pooling(
             f"{op}: padding is {padding!r}; allowed: at most half of kernel_size = {kernel_size!r}"
         )
     strides = kernel if stride is None else per_axis(stride, 2)
-    check_moves(op, places, kernel, strides, paddings, per_axis(dilation, 2))
-    # With a padding of half the kernel at most, taps can step over the whole input only here.
-    if any(k > 1 and d > n for n, k, d in zip(places, kernel, per_axis(dilation, 2), strict=True)):
+    check_windows(op, input_size, kernel, strides, paddings, per_axis(dilation, 2))
+    # With a padding of half the kernel at most, offsets can step over the whole input only here.
+    if any(
+        k > 1 and d > n for n, k, d in zip(input_size, kernel, per_axis(dilation, 2), strict=True)
+    ):
         raise ShapeError(
             f"{op}: a kernel of {kernel} with dilation {dilation!r} finds only padding on "
-            f"{tuple(places)}; allowed: a value in every window"
+            f"{tuple(input_size)}; allowed: a value in every window"
         )

@@ -147,7 +147,7 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "activate": functions.lettered(Symbol("f")),
     "activation_gradient": windows.activation_gradient,
     "window": windows.window,
-    "spread": windows.spread,
+    "scatter": windows.scatter,
     "pad": windows.padded,
     "crop": windows.padded,
     "window_sum": windows.window_sum,

@@ -88,7 +88,7 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "negatives": Script(Symbol("t"), Number("0")),
     "negative_part": Script(_X, sup=Sign("−")),
     "log_one_plus": Symbol("lambda"),
-    "tap": Symbol("tau"),
+    "kernel_offset": Symbol("tau"),
     "number": Symbol("tau"),
     "winner": Script(Symbol("tau"), sup=Sign("∗")),
     "row_sums": Symbol("r"),
@@ -225,7 +225,7 @@ class Glossary:
         if last in _ACCENTS:
             base = self._parsed(stem)
             return None if base is None else Accent("hat" if last == "hat" else "bar", base)
-        if last in ("tap", "taps"):
+        if last in ("offsets", "window", "windows"):
             return self._parsed(stem)
         if last in _AXES and (base := _table(stem)) is not None:
             return subscript(base, Symbol(last))

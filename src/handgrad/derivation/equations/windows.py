@@ -67,7 +67,7 @@ def window(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
     return subscripted(writer.part(values), index)
 
 
-def spread(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+def scatter(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
     values, tap, stride, dilation = node.arguments[:4]
     word = by_name(writer, node)
     below = _moves(writer, tap, stride, dilation)
