@@ -132,7 +132,7 @@ def _cpu_name() -> str:
 
 
 def _caches() -> list[str]:
-    """Such as `L1d 48K`, as the first core sees them."""
+    """The caches of the first core, such as `L1d 48K`."""
     found = []
     for folder in sorted((_CPU / "cache").glob("index*")):
         kind = {"Data": "d", "Instruction": "i"}.get(_text(folder / "type"), "")

@@ -1,4 +1,4 @@
-"""A training step beside other programs that want the same cores.
+"""A training step beside other programs that run on the same cores.
 
     python -m benchmarks.neighbour THREADS
 

@@ -1,4 +1,4 @@
-"""Plant one bug at a time in the backward of every op, and see who finds and names it.
+"""Plant one bug at a time in the backward of every op, and count those found and named.
 
     python -m benchmarks.planted_bugs [--only layer_norm,...] [--correct 1000] [--no-torch]
 

@@ -192,7 +192,7 @@ def draw_call(rng: np.random.Generator, op: str | None = None) -> Call:
         if rng.random() < 0.3:
             _resize(call, rng)
     if rng.random() < 0.25:
-        spoil_values(call, rng)
+        change_values(call, rng)
     if rng.random() < 0.4:
         for operand in operands.values():
             if rng.random() < 0.5:
@@ -200,7 +200,7 @@ def draw_call(rng: np.random.Generator, op: str | None = None) -> Call:
     return call
 
 
-def spoil_values(call: Call, rng: np.random.Generator) -> None:
+def change_values(call: Call, rng: np.random.Generator) -> None:
     """Put special values into some of the arrays of floats."""
     for operand in call.operands.values():
         if operand.values.dtype.kind == "f" and rng.random() < 0.6:

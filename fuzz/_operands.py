@@ -278,7 +278,7 @@ _JUNK: Final[tuple[str, ...]] = (
     "hg.SKIP",
     "hg.ops",
 )
-#: Ways to spoil an array a: of the right shape and another type, or the other way round.
+#: Ways to make an array a invalid: of the right shape and another type, or the other way round.
 _SPOILT: Final[tuple[str, ...]] = (
     "a.astype('f2')",
     "a.astype('i4')",

@@ -42,7 +42,7 @@ def _library() -> str:
 
 def draw(rng: np.random.Generator) -> Case:
     name = sorted(_runs.RECIPES)[int(rng.integers(len(_runs.RECIPES)))]
-    moment = float(rng.random())
+    delay = float(rng.random())
     inside = bool(rng.random() < 0.5)
     number, kind = int(rng.integers(_CALLS)), _KILL_BEFORE - int(rng.integers(2))
 
@@ -54,7 +54,7 @@ def draw(rng: np.random.Generator) -> Case:
             ended = _start(name, *arguments, preload=_library()).wait()
         else:
             process = _start(name, str(folder))
-            time.sleep(moment)
+            time.sleep(delay)
             process.send_signal(signal.SIGKILL)
             ended = process.wait()
         if ended not in (0, -signal.SIGKILL):

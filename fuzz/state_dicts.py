@@ -93,14 +93,14 @@ def draw(rng: np.random.Generator) -> Case:
         code.append(f"    {name!r}: {text},")
 
     wrong = int(rng.choice(4, p=(0.35, 0.4, 0.2, 0.05)))
-    spoilt = set(rng.integers(0, len(shapes), wrong).tolist())
+    damaged = set(rng.integers(0, len(shapes), wrong).tolist())
     for number, (name, shape) in enumerate(shapes.items()):
         values = rng.standard_normal(shape).astype(rng.choice(("f4", "f8", "f2")))
         if rng.random() < 0.1:
             values = sprinkle(values, rng)
         operand = Operand(values)
         operand.lay(random_layout(rng))
-        if number not in spoilt:
+        if number not in damaged:
             put(name, operand.array(), operand.code())
             continue
         way = int(rng.integers(4))

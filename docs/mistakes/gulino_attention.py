@@ -59,7 +59,7 @@ def variance_multiplied():
 
 
 def strictly_before(Q, K, V):
-    """x_t sees x_1 … x_{t−1}."""
+    """x_t depends on x_1 … x_{t−1}."""
     M = np.where(np.tri(len(Q), k=-1) == 1, 0.0, -np.inf).astype(Q.dtype)
     scale = 1 / math.sqrt(Q.shape[1])
     with np.errstate(invalid="ignore"):
@@ -95,7 +95,7 @@ def mask_as_factor(Q, K, V):
 
 
 def added_mask(Q, K, V):
-    """x_t sees x_1 … x_t."""
+    """x_t depends on x_1 … x_t."""
     M = np.where(np.tri(len(Q)) == 1, 0.0, -np.inf).astype(Q.dtype)
     scale = 1 / math.sqrt(Q.shape[1])
     A = softmax(scale * (Q @ K.T) + M)

@@ -338,7 +338,7 @@ DOCUMENT = Document(
         ),
         Row(
             "Section 4.1, 4.2: the size of X⁽ᴹ⁾, and the positions summed over",
-            "Every layer leaves D × N as it is; M counts the layers. Places run from 0 to N − 1.",
+            "Every layer leaves D × N as it is; M counts layers. Positions run from 0 to N − 1.",
             (
                 measured("X⁽ᴹ⁾ is D × M", d_by_m),
                 checked(

@@ -240,7 +240,7 @@ def test_infinite_inputs_stay_where_they_are() -> None:
 
 
 def test_the_noise_that_the_caller_knows_of() -> None:
-    """A function in float32 does not see steps below its unit."""
+    """A function in float32 does not change for steps below its unit."""
     rng = np.random.default_rng(0)
     for _ in range(20):
         x, d, w = rng.standard_normal((3, 50))

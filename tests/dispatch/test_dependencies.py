@@ -1,4 +1,4 @@
-"""The dispatch is in two parts: settings, and what decides by them. The first knows no op."""
+"""The dispatch is in two parts: settings, and what decides by them. The first imports no op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watchdog sees everything that can go wrong, and a few hundred cases of every surface pass."""
+"""The watchdog finds all that can go wrong, and a few hundred cases of every surface pass."""
 
 from __future__ import annotations
 

@@ -173,13 +173,13 @@ def test_nan_stays_nan_in_its_head(bf16: None) -> None:
     q[0, 1, 36, 6] = np.nan
     v[1, 2, 44, 9] = np.inf
     y, dq, dk, dv, _ = run((q, k, v), {})
-    spoiled = np.zeros((2, 3), dtype=bool)
-    spoiled[0, 1] = spoiled[1, 2] = True
-    np.testing.assert_array_equal(~np.isfinite(y).all(axis=(2, 3)), spoiled)
+    not_finite = np.zeros((2, 3), dtype=bool)
+    not_finite[0, 1] = not_finite[1, 2] = True
+    np.testing.assert_array_equal(~np.isfinite(y).all(axis=(2, 3)), not_finite)
     assert np.isnan(y[0, 1, 36]).all()
     assert np.isfinite(y[0, 1, :36]).all()
     for gradient in (dq, dk):
-        np.testing.assert_array_equal(~np.isfinite(gradient).all(axis=(2, 3)), spoiled)
+        np.testing.assert_array_equal(~np.isfinite(gradient).all(axis=(2, 3)), not_finite)
     np.testing.assert_array_equal(~np.isfinite(dv).all(axis=(2, 3))[1], False)
 
 

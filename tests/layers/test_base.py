@@ -119,7 +119,7 @@ def test_bind_refuses_two_dtypes() -> None:
 
 
 class _Plain(Dense):
-    """A derived layer that overrides forward and knows of no residual."""
+    """A derived layer that overrides forward and takes no residual."""
 
     def forward(self, x: np.ndarray, *, training: bool = False) -> tuple[np.ndarray, Any]:
         return super().forward(x, training=training)

@@ -25,7 +25,7 @@ from tests.mutation.mutants import Mutant, of_cpp, of_python
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = Path("src/handgrad")
-#: C++ whose mathematics tests can see; the rest of core decides in which order, not what.
+#: C++ whose mathematics tests cover; the rest of core decides in which order, not what.
 MATHS: Final = (
     "activation.h",
     "epilogue.h",

@@ -25,7 +25,7 @@ def test_equals_the_concatenated_form_for_every_pair() -> None:
 
 
 def test_steps_are_independent() -> None:
-    """A decoder that asks step by step gets what all steps get at once; dh is the sum over them."""
+    """Calls step by step give what one call of all steps gives; dh is the sum over them."""
     s, h, *weights = _inputs()
     c, cache = additive_attention.forward(s, h, *weights)
     dc = np.random.default_rng(42).standard_normal(c.shape)

@@ -29,7 +29,7 @@ def test_an_offset_goes_on_where_another_call_ended() -> None:
 
 
 def test_float32_has_the_rounded_table() -> None:
-    """Places in the thousands, where sines of float32 angles would be off in the third digit."""
+    """Positions in the thousands, where sines of float32 angles would be off in the third digit."""
     x = np.zeros((1, 3, 8), dtype=np.float32)
     y, _ = positional_encoding.forward(x, offset=50_000)
     table = positional_encoding.table(3, 8, offset=50_000)

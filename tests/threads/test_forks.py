@@ -10,7 +10,7 @@ from tests.threads.program import needs_kernels, needs_linux, run
 
 pytestmark = [needs_kernels, needs_linux, pytest.mark.slow]
 
-#: Forks while threads compute; HANDGRAD_FORKS asks for more.
+#: Forks while threads compute; HANDGRAD_FORKS sets another number.
 FORKS = os.environ.get("HANDGRAD_FORKS", "60")
 
 WHILE_OTHERS_COMPUTE = """

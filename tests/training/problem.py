@@ -50,7 +50,7 @@ def model(seed: int = 5) -> layers.Layer:
 
 
 def parts(epochs: int = EPOCHS, **settings: Any) -> dict[str, Any]:
-    """Everything `train` wants but the folder, built afresh."""
+    """Every argument of `train` but the folder, built afresh."""
     optimizer: Optimizer = Adam(lr=5e-3)
     config: dict[str, Any] = {
         "epochs": epochs,

@@ -32,7 +32,7 @@ def small_data(count: int = 24) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(count, 5)).astype(np.float32), rng.integers(0, 3, count)
 
 
-class Spoil(Callback):
+class Poison(Callback):
     """Puts a NaN where training would have computed one."""
 
     def __init__(self, step: int, name: str) -> None:
@@ -66,7 +66,7 @@ def test_weights_that_became_nan_name_their_layer(accumulate: int) -> None:
         Adam(lr=1e-3),
         batch_size=4,
         accumulate=accumulate,
-        callbacks=[Spoil(2, "second.weight")],
+        callbacks=[Poison(2, "second.weight")],
         progress="off",
     )
     with pytest.raises(RunError, match=r"loss is nan at step 3 .*weights of the layer second"):
@@ -81,7 +81,7 @@ def test_a_last_step_that_diverges_is_no_success(tmp_path: Path) -> None:
             CrossEntropy(),
             Adam(lr=1e-3),
             batch_size=12,
-            callbacks=[Spoil(2, "first.bias")],
+            callbacks=[Poison(2, "first.bias")],
             out=out,
             progress="off",
         )
@@ -135,12 +135,12 @@ def test_a_diverged_run_continues_from_before(tmp_path: Path) -> None:
 
     data = small_data()
     with pytest.raises(RunError) as stopped:
-        trainer(0.5, Spoil(2, "second.weight")).fit(data, epochs=2)
+        trainer(0.5, Poison(2, "second.weight")).fit(data, epochs=2)
     assert "the same program with another learning rate, such as lr=0.05" in str(stopped.value)
     assert "fit(..., resume=True, change=True)" in str(stopped.value)
     with pytest.raises(RunError, match=r"optimizer\.lr is 0\.05; allowed: 0\.5.*change=True"):
-        trainer(0.05, Spoil(-1, "")).fit(data, epochs=2, resume=True)
-    history = trainer(0.05, Spoil(-1, "")).fit(data, epochs=2, resume=True, change=True)
+        trainer(0.05, Poison(-1, "")).fit(data, epochs=2, resume=True)
+    history = trainer(0.05, Poison(-1, "")).fit(data, epochs=2, resume=True, change=True)
     assert history.summary is not None
     assert history.summary["steps"] == 6
     records = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()

@@ -181,7 +181,7 @@ class OwnAgain(OwnDerived):
 
 
 class OwnDropping(Own):
-    """Declares what is not so, but computes by an op whose kernel knows."""
+    """Declares what is not so, but computes by an op whose kernel declares it rightly."""
 
     capturable = True
 

@@ -18,7 +18,7 @@ from handgrad.ops.samples import sample_inputs
 
 Arrays = Mapping[str, np.ndarray]
 
-#: `keeps_rows` asks so many.
+#: Rows that `keeps_rows` tries.
 _ROWS: Final = 8
 
 

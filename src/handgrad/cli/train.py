@@ -95,7 +95,7 @@ def _result(summary: dict[str, Any]) -> str:
 def _changed(
     described: recipes.Recipe, data: Path | None, epochs: int | None, seed: int | None
 ) -> recipes.Recipe:
-    """The recipe with the command line's own settings, which its folder then remembers."""
+    """The recipe with the command line's own settings, which its folder then keeps."""
     values: dict[str, Any] = {"epochs": epochs, "seed": seed}
     given = {key: value for key, value in values.items() if value is not None}
     if given:

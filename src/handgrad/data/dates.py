@@ -87,7 +87,7 @@ def _learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:
 def styles(locales: Sequence[str], ascii: bool = False) -> list[list[Style]]:
     """For each locale that has any, the ways to write a date that are not ambiguous.
 
-    Raises DataError without Babel, ArgumentError for a locale that it does not know.
+    Raises DataError without Babel, ArgumentError for an unknown locale.
     """
     try:
         from babel import Locale, UnknownLocaleError

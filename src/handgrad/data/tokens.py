@@ -20,7 +20,7 @@ from handgrad.errors import DataError
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-#: The first tokens of a vocabulary that knows beginnings and ends, and their numbers.
+#: The first tokens of a vocabulary with beginnings and ends, and their numbers.
 MARKS: Final = ("<pad>", "<s>", "</s>", "<unk>")
 PAD, START, END, UNKNOWN = range(4)
 

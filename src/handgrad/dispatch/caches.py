@@ -1,4 +1,4 @@
-"""Caches as the dispatch hands them out: they know their op, and notice when they were changed."""
+"""Caches as the dispatch returns them, bound to their op and sealed against changes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Reference(tuple[Any, ...]):
 
 @functools.cache
 def _class_of(op: str) -> Any:
-    """The op's own Cache, with room for what the dispatch has to know."""
+    """The op's own Cache, with attributes for its binding."""
     own = import_module(f"handgrad.ops.{op}").Cache
     members = {"op_name": op, "__doc__": own.__doc__, "__module__": own.__module__}
     return type("Cache", (_Reference, own), members)

@@ -15,7 +15,7 @@ from typing import Final
 
 from handgrad.errors import ArgumentError
 
-#: The most threads that anybody may ask for.
+#: The largest number of threads.
 MOST_THREADS: Final = 1024
 
 ALLOWED: Final = f"allowed: a whole number from 1 to {MOST_THREADS}"

@@ -140,7 +140,7 @@ def check_buffer(wanted: Any, shape: tuple[int, ...], dtype: Any) -> None:
 
 
 def written(gradients: Any, out: Any) -> Any:
-    """The reference's gradients, put where the caller wants them."""
+    """The reference's gradients, in the caller's output buffers."""
     if out is None:
         return gradients
     several = isinstance(gradients, tuple)

@@ -1,4 +1,4 @@
-"""The one place that decides how an op runs: as its reference or as its kernel.
+"""Dispatch of one op: run it as its reference or as its kernel.
 
 An op is a module with `forward` and `backward`, both marked `@operation`, and, where arguments can
 be wrong, `validate` with forward's signature; where that takes looking at values, such as token

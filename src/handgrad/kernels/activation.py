@@ -1,4 +1,4 @@
-"""The number by which native code knows the activation of a fused op; see core/activation.h."""
+"""The native number of the activation of a fused op; see core/activation.h."""
 
 from __future__ import annotations
 

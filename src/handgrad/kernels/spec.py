@@ -1,4 +1,4 @@
-"""A kernel's specification: all that calls of an op have to know of its kernel."""
+"""A kernel's specification: all that calls of an op need of its kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel of `ops.standardize`: any axes, brought together as the rows that layer_norm knows."""
+"""Kernel of `ops.standardize`: any axes, gathered into rows as layer_norm has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense: every output sees every input."""
+"""Dense: every output depends on every input."""
 
 from __future__ import annotations
 

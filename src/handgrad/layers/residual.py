@@ -1,4 +1,4 @@
-"""Residual: a branch beside the straight way."""
+"""Residual: a branch beside a skip connection."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Loss:
     ) -> Array:
         """dy, for an incoming gradient `dloss` of the loss's shape; 1 everywhere if not given.
 
-        `out` is where dy is written. That may be y itself, where nobody else wants it any more:
+        `out` is where dy is written. That may be y itself, where nobody else needs it any more:
         then y is gone, and the cache with it.
         """
         if dloss is None:

@@ -26,7 +26,7 @@ CELLS: Final[dict[str, type[Recurrent]]] = {
 def recurrent_layer(
     model: str, cell: str, input_size: int, hidden_size: int, num_layers: int, **settings: Any
 ) -> Recurrent:
-    """The recurrent layer that `cell` names; `model` is who asks, for the errors.
+    """The recurrent layer that `cell` names; `model` is named in errors.
 
     Raises ArgumentError for an unknown cell and for leaky_rnn without alpha.
     """

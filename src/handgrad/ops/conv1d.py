@@ -77,7 +77,7 @@ def forward(
               dV[:, :, m·d :: s] = W[:, :, m]ᵀ · da, summed over m
 
     V is x with zeros around it, s the stride, d the dilation. Last steps that no move of the
-    kernel reaches have gradient 0. Each group sees only its own C / groups channels.
+    kernel reaches have gradient 0. Each group reads only its own C / groups channels.
 
     A weight that is NaN or infinite makes NaN of its products with the zeros around x or dy; a
     kernel leaves some of these products out, others it makes where the op has none, so that

@@ -2,7 +2,7 @@
 
 Sequences lie in (N, T, D), and a sequence of `lengths[n]` steps is followed by padding. Steps run
 in the order of time or, with `reverse`, against it; the ops compute in running order, so that one
-loop serves both. A sequence that has no step at some moment keeps its state: at its end in the
+loop serves both. A sequence that has no step at some time index keeps its state: at its end in the
 order of time, before its own last step against it.
 """
 

@@ -158,19 +158,19 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
 def _of_sum(node: Node) -> Iterator[Variant]:
     left, right = node.args
     left_text, right_text = operand_text(node, left), operand_text(node, right)
-    plus = node.op == "add"
-    sign = "" if plus else "−"
-    yield Variant("term missing", left_text, lambda own, of: of(right) if plus else -of(right))
+    adds = node.op == "add"
+    sign = "" if adds else "−"
+    yield Variant("term missing", left_text, lambda own, of: of(right) if adds else -of(right))
     yield Variant("term missing", sign + right_text, lambda own, of: of(left))
     yield Variant(
         "wrong sign",
         left_text,
-        lambda own, of: of(right) - of(left) if plus else -of(left) - of(right),
+        lambda own, of: of(right) - of(left) if adds else -of(left) - of(right),
     )
     yield Variant(
         "wrong sign",
         sign + right_text,
-        lambda own, of: of(left) - of(right) if plus else of(left) + of(right),
+        lambda own, of: of(left) - of(right) if adds else of(left) + of(right),
     )
 
 

@@ -1,4 +1,4 @@
-"""Functions on arrays as programs know them: their names in the array API, and pure versions.
+"""Functions on arrays in programs: their names in the array API, and pure versions.
 
 A program is run again on other values, so each of its functions must leave its arguments alone:
 one that writes into an array gets a copy of it, and returns the copy.

@@ -336,8 +336,8 @@ class Recorder:
         self, frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The result of a call, its source followed where that can be read."""
-        recording = follows(function, self)
-        if recording is None:
+        instrumented = follows(function, self)
+        if instrumented is None:
             assert frame.site is not None or frame.caller is None
             site = frame.site or Site(0, 0, 0, 0, frame.name)
             return self._apply(Operation(site, library_function(function), function, args, kwargs))
@@ -347,7 +347,7 @@ class Recorder:
                 bound = inspect.signature(function).bind(*args, **kwargs)
                 bound.apply_defaults()
                 self.bind(frame.site, tuple(bound.arguments), tuple(bound.arguments.values()))  # type: ignore[arg-type]
-            return recording(*args, **kwargs)
+            return instrumented(*args, **kwargs)
         finally:
             self._frame = before
 

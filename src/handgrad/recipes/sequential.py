@@ -14,7 +14,7 @@ from handgrad.recipes.recipe import Layers, Typed
 
 Shape = tuple[int, ...]
 
-#: Layers that see one example as an image (C, H, W), a sequence (C, T) or a row (D,).
+#: Layers that take one example as an image (C, H, W), a sequence (C, T) or a row (D,).
 _AXES: Final = {
     "conv2d": (3, "(C, H, W)"),
     "conv_transpose2d": (3, "(C, H, W)"),

@@ -1,4 +1,4 @@
-"""Callbacks: what a caller wants done during training, and what stops it early."""
+"""Callbacks: actions of a caller during training, and reasons to stop it early."""
 
 from __future__ import annotations
 

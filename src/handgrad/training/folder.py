@@ -236,7 +236,7 @@ class Run:
     # -- checkpoints ------------------------------------------------------------------------------
 
     def save(self, arrays: Mapping[str, Array], state: Mapping[str, Any]) -> None:
-        """Write a checkpoint, which also knows the settings and the metrics that belong to it."""
+        """Write a checkpoint, which also holds the settings and the metrics that belong to it."""
         with self.reporting(self.metrics):
             if self._log >= 0:
                 os.fsync(self._log)

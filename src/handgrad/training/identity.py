@@ -45,7 +45,7 @@ def describe_model(model: Layer) -> dict[str, Any]:
 
 
 def describe_settings(value: Any) -> Any:
-    """An object by its class and its settings, without what it remembers (private attributes)."""
+    """An object by its class and its settings, without its state (private attributes)."""
     return _Describer()(value)
 
 

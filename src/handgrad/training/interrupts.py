@@ -1,4 +1,4 @@
-"""Ctrl-C and other signals that end a program: during a run they ask the loop to save and leave."""
+"""Ctrl-C and other signals that end a program: during a run they make the loop save and leave."""
 
 from __future__ import annotations
 

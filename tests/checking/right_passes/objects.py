@@ -126,7 +126,7 @@ def tape_back(du, cache):
 
 
 class Value:
-    """A number that remembers how it was made."""
+    """A number that keeps the operation that made it."""
 
     def __init__(self, data, parents=(), local=()):
         self.data, self.parents, self.local, self.grad = data, parents, local, 0.0

@@ -47,7 +47,7 @@ def of(recipe: Recipe, data: Dataset) -> Task:
 
 
 def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Dataset:
-    """The recipe's data set as it is read, in the shape that the recipe wants."""
+    """The recipe's data set as it is read, in the shape that the recipe gives."""
     values = recipe.data
     given = path if path is not None else values.get("path")
     data = data_sets.load(values["name"], given, recipe.seed, maximum=values.get("maximum"))
