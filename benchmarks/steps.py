@@ -139,8 +139,9 @@ def _torch(workload: str, sizes: Sizes, *, compiled: bool = False, autocast: boo
     target = described.torch_target(inputs, library.from_numpy(classes))
     model = described.torch()
     with library.no_grad():
-        for target, values in zip(model.parameters(), _first_parameters(described), strict=True):
-            target.copy_(library.from_numpy(values))
+        first = _first_parameters(described)
+        for parameter, values in zip(model.parameters(), first, strict=True):
+            parameter.copy_(library.from_numpy(values))
     optimizer = library.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
 
     def loss_of(*inputs: Any) -> Any:
