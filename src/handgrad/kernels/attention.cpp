@@ -41,12 +41,12 @@ Call<T> call_of(const StridedIn<T>& q, const StridedIn<T>& k, const StridedIn<T>
             T(keep_scale)};
 }
 
-// body.operator()<Entry>(), where Entry is what operands hold at the precision in force. Of a few
-// queries keys are read once and in place, and rounding would gain nothing.
+// body.operator()<Element>(), where Element is what operands hold at the precision in force. Of a
+// few queries keys are read once and in place, and rounding would gain nothing.
 template <class T, class Body>
 void at_precision_of(const Call<T>& call, const Body& body) {
     if (call.queries <= kFewQueries) return body.template operator()<T>();
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(body);
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(body);
 }
 
 template <class T>
@@ -73,9 +73,9 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
     const Heads<T> rows(y);
     const KernelScope scope(log_sums.size() * call.keys);
     if (call.queries <= kFewQueries) return forward_few(call, rows, log_sums.data());
-    at_precision_of(call, [&]<class Entry>() {
+    at_precision_of(call, [&]<class Element>() {
         Pieces(call).run([&](const Piece& piece, long) {
-            in_scratch<ForwardPiece<Entry>>(call, piece).run(rows, log_sums.data());
+            in_scratch<ForwardPiece<Element>>(call, piece).run(rows, log_sums.data());
         });
     });
 }
@@ -158,9 +158,9 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
     const KernelScope scope(log_sums.size() * call.keys);
     const Pieces pieces(call);
     const Shares<T> shares(call, to, pieces);
-    at_precision_of(call, [&]<class Entry>() {
+    at_precision_of(call, [&]<class Element>() {
         pieces.run([&](const Piece& piece, long number) {
-            in_scratch<BackwardPiece<Entry>>(call, to, piece)
+            in_scratch<BackwardPiece<Element>>(call, to, piece)
                 .run(shares.k(piece, number), shares.v(piece, number));
         });
     });

@@ -39,7 +39,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
@@ -85,7 +85,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
                      double slope) {
     const Convolution conv = convolution_of(sizes);
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const KernelGradient<V> kernel_gradient(conv);
         const std::optional<InputGradient<V>> input_gradient =
             dx ? std::make_optional<InputGradient<V>>(conv, weight.data()) : std::nullopt;

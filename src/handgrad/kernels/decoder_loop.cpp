@@ -105,10 +105,10 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&a, &keys, &values});
     const KernelScope scope;
-    auto run = [&]<class Entry>(auto score, auto cell) {
-        const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
+    auto run = [&]<class Element>(auto score, auto cell) {
+        const PackedMatrix<Element> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
-            const Registers<Entry> registers;
+            const Registers<Element> registers;
             const Seen<T> seen(score, keys, values, checked, first, rows);
             copy_values(states.data() + first * hidden, s0.data() + first * hidden, rows * hidden);
             for (long j = 0; j < steps; j++) {
@@ -138,12 +138,13 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
             }
         });
     };
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>([&]<class Entry>() {
-        with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-            with_cell<T>(cell_code,
-                         [&](auto cell) { run.template operator()<Entry>(score, cell); });
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
+        [&]<class Element>() {
+            with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
+                with_cell<T>(cell_code,
+                             [&](auto cell) { run.template operator()<Element>(score, cell); });
+            });
         });
-    });
 }
 
 // y += x.
@@ -191,10 +192,10 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const KernelScope scope;
     const Temporary<T> dscores(steps * batch * count);
     const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
-    auto run = [&]<class Entry>(auto score, auto cell) {
-        const PackedMatrix<Entry> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
+    auto run = [&]<class Element>(auto score, auto cell) {
+        const PackedMatrix<Element> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
         for_groups(batch, [&](long first, int rows) {
-            const Registers<Entry> registers;
+            const Registers<Element> registers;
             const long end = first + rows, of_keys = apart<T>(compared);
             const Seen<T> seen(score, keys, values, checked, first, rows);
             const Temporary<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
@@ -267,12 +268,13 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
             }
         });
     };
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>([&]<class Entry>() {
-        with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-            with_cell<T>(cell_code,
-                         [&](auto cell) { run.template operator()<Entry>(score, cell); });
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
+        [&]<class Element>() {
+            with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
+                with_cell<T>(cell_code,
+                             [&](auto cell) { run.template operator()<Element>(score, cell); });
+            });
         });
-    });
     sum_rows(dbias_parts.data(), batch, 2 * gates, T(1), dbias.data());
     if (dv) sum_rows(dv_parts.data(), batch, compared, T(-2), dv->data());
 }

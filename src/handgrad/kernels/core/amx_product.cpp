@@ -35,12 +35,12 @@ struct Strips {
     int lanes_of(long strip) const {
         return static_cast<int>(std::min<long>(kAmxSide, lanes - at(strip)));
     }
-    // Square s of each strip at packed + strip · pitch + s · kSquarePairs; rows are read as they
+    // Square s of each strip at packed + strip · pitch + s · kSquareElements; rows are read as they
     // lie in memory.
-    void operator()(Range strips, Range squares, Pair* packed, long pitch) const {
+    void operator()(Range strips, Range squares, Bf16x2* packed, long pitch) const {
         const auto one = [&](long i, long s) {
             pack_square(side,
-                        packed + (i - strips.begin) * pitch + (s - squares.begin) * kSquarePairs,
+                        packed + (i - strips.begin) * pitch + (s - squares.begin) * kSquareElements,
                         pack, at(i), lanes_of(i), s * kAmxSide,
                         std::min<long>(kAmxSide, terms - s * kAmxSide));
         };
@@ -54,12 +54,12 @@ struct Strips {
 };
 
 // All of an operand for these squares of the sum, on all threads.
-void pack_for_all(const Strips& operand, Range squares, Pair* packed, bool alone) {
-    const long pitch = squares.count() * kSquarePairs;
+void pack_for_all(const Strips& operand, Range squares, Bf16x2* packed, bool alone) {
+    const long pitch = squares.count() * kSquareElements;
     if (operand.pack.lanes_adjacent())
         parallel_for(squares.count(), alone ? squares.count() : 1, [&](long begin, long end) {
             operand({0, operand.count()}, {squares.begin + begin, squares.begin + end},
-                    packed + begin * kSquarePairs, pitch);
+                    packed + begin * kSquareElements, pitch);
         });
     else
         parallel_for(operand.count(), alone ? operand.count() : 1, [&](long begin, long end) {
@@ -79,12 +79,12 @@ void multiply_amx(long rows, long columns, long depth, const StridedPack<float>&
     const bool alone = double(rows) * double(columns) * double(depth) < kWorthSharing;
     const long squares = std::max(squares_of(depth), 1L), round = std::min(squares, kRound);
     const auto [steps, step] = Steps(round, kMostStep);
-    const long pitch = round * kSquarePairs;
-    const long fits = kBlockBytes / (pitch * static_cast<long>(sizeof(Pair)));
+    const long pitch = round * kSquareElements;
+    const long fits = kBlockBytes / (pitch * static_cast<long>(sizeof(Bf16x2)));
     const long even = own.count() / (2 * get_threads());
     const long block = std::clamp(std::min(fits, even), 1L, kMostStrips);
 
-    const Temporary<Pair> packed(shared.count() * pitch);
+    const Temporary<Bf16x2> packed(shared.count() * pitch);
     // Sums wait here for the next round.
     const bool waits = round < squares;
     const Temporary<float> sums(waits ? own.count() * shared.count() * kSumsSize : 0);
@@ -94,21 +94,22 @@ void multiply_amx(long rows, long columns, long depth, const StridedPack<float>&
         pack_for_all(shared, some, packed.data(), alone);
         const long chunk = alone ? own.count() : block;
         parallel_for(own.count(), chunk, [&, step = step](long begin, long end) {
-            Pair* panels = scratch<Pair>(Scratch::kPanelA, (end - begin) * pitch);
+            Bf16x2* panels = scratch<Bf16x2>(Scratch::kPanelA, (end - begin) * pitch);
             float* own_sums = scratch<float>(Scratch::kSums, (end - begin) * kSumsSize);
-            own({begin, end}, some, panels, some.count() * kSquarePairs);
+            own({begin, end}, some, panels, some.count() * kSquareElements);
             const AmxTiles registers;
             for (long q = 0; q < shared.count(); q++) {
                 breathe();
                 for (long s = 0; s < some.count(); s += step)
                     for (long t = begin; t < end; t++) {
-                        const Pair* x = panels + ((t - begin) * some.count() + s) * kSquarePairs;
-                        const Pair* y = packed.data() + (q * some.count() + s) * kSquarePairs;
+                        const Bf16x2* x =
+                            panels + ((t - begin) * some.count() + s) * kSquareElements;
+                        const Bf16x2* y = packed.data() + (q * some.count() + s) * kSquareElements;
                         float* tile = waits ? sums.data() + (t * shared.count() + q) * kSumsSize
                                             : own_sums + (t - begin) * kSumsSize;
                         multiply_rows(kAmxSide, kAmxSide,
-                                      std::min(step, some.count() - s) * kAmxPairs,
-                                      {down ? x : y, kAmxPairs, kSquarePairs}, down ? y : x,
+                                      std::min(step, some.count() - s) * kAmxElements,
+                                      {down ? x : y, kAmxElements, kSquareElements}, down ? y : x,
                                       kAmxSide, tile, kAmxSide, some.begin + s > 0);
                         if (some.end < squares || s + step < some.count()) continue;
                         const long i = down ? t : q, j = down ? q : t;

@@ -35,64 +35,64 @@ constexpr bool kBf16Compiled = false;
 #endif
 
 // Two bfloat16 values, the earlier term in the lower half.
-enum class Pair : std::uint32_t {};
+enum class Bf16x2 : std::uint32_t {};
 // The same where a product runs on AMX.
-enum class AmxPair : std::uint32_t {};
+enum class AmxBf16x2 : std::uint32_t {};
 // One of them.
-enum class Half : std::uint16_t {};
+enum class Bf16 : std::uint16_t {};
 
 template <>
-struct SumOf<Pair> {
+struct SumOf<Bf16x2> {
     using type = float;
 };
 template <>
-struct SumOf<AmxPair> {
+struct SumOf<AmxBf16x2> {
     using type = float;
 };
 
-// Half as many as there are float32 values: with 1024 the gradients of weights, which have the
+// Bf16 as many as there are float32 values: with 1024 the gradients of weights, which have the
 // deepest sums, took 10 to 20 % longer.
 template <>
-inline constexpr long kMostDepth<Pair> = 512;
+inline constexpr long kMostDepth<Bf16x2> = 512;
 
 #if defined(__AVX512F__)
 namespace detail {
 template <std::size_t... I>
-__attribute__((target("avx512bf16"))) inline __m512i zip_halves(__m512bh halves,
-                                                                std::index_sequence<I...>) {
-    const auto values = (Vec<std::int16_t>)halves;
+__attribute__((target("avx512bf16"))) inline __m512i zip_bf16(__m512bh rounded,
+                                                              std::index_sequence<I...>) {
+    const auto values = (Vec<std::int16_t>)rounded;
     return (__m512i)shuffle<static_cast<int>(I / 2 + I % 2 * kLanes<float>)...>(values, values);
 }
 }  // namespace detail
 
 // Lanes of `even` become the lower halves of pairs, lanes of `odd` the upper ones.
-__attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd) {
-    return detail::zip_halves(_mm512_cvtne2ps_pbh(odd, even),
-                              std::make_index_sequence<2 * kLanes<float>>{});
+__attribute__((target("avx512bf16"))) inline __m512i round_to_bf16x2(__m512 even, __m512 odd) {
+    return detail::zip_bf16(_mm512_cvtne2ps_pbh(odd, even),
+                            std::make_index_sequence<2 * kLanes<float>>{});
 }
 
 // A pair in every lane. Made with _mm512_set1_epi32 it has Clang 16 end with a fault of its own.
-__attribute__((target("avx512bf16"))) inline __m512bh broadcast_pair(int pair) {
-    return (__m512bh)_mm512_maskz_broadcastd_epi32(0xffff, _mm_cvtsi32_si128(pair));
+__attribute__((target("avx512bf16"))) inline __m512bh broadcast_bf16x2(int bits) {
+    return (__m512bh)_mm512_maskz_broadcastd_epi32(0xffff, _mm_cvtsi32_si128(bits));
 }
 #endif
 
 // The register tile of pairs; Pitch is 0 or kRowPitch.
 template <int Pitch = 0>
-void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
+void multiply_tile(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
                    float* tile, bool accumulate);
 
 // Values side by side, in a row that is read where it is: the partner of an odd last one is 0.
-void round_row(Pair* row, const float* values, long count);
+void round_row(Bf16x2* row, const float* values, long count);
 // The same for `count` lanes of a vector. One instruction, in assembly: a function for another
 // instruction set cannot be made part of what calls it, and here the call would take longer.
-inline void round_lanes(Pair* row, Vec<float> values, long count) {
+inline void round_lanes(Bf16x2* row, Vec<float> values, long count) {
 #if defined(__AVX512F__)
-    __m256i halves;
-    asm("vcvtneps2bf16 %1, %0" : "=v"(halves) : "v"(values));
+    __m256i rounded;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(values));
     if (count < kLanes<float>)
-        halves = _mm256_maskz_mov_epi16(static_cast<__mmask16>((1u << count) - 1), halves);
-    _mm256_mask_storeu_epi32(row, static_cast<__mmask8>((1u << (count + 1) / 2) - 1), halves);
+        rounded = _mm256_maskz_mov_epi16(static_cast<__mmask16>((1u << count) - 1), rounded);
+    _mm256_mask_storeu_epi32(row, static_cast<__mmask8>((1u << (count + 1) / 2) - 1), rounded);
 #else
     static_cast<void>(row), static_cast<void>(values), static_cast<void>(count);
 #endif
@@ -100,41 +100,42 @@ inline void round_lanes(Pair* row, Vec<float> values, long count) {
 
 // panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
 // + l]; the partner of an odd last term is 0.
-void round_panel(Pair* panel, const float* values, long width, long terms);
+void round_panel(Bf16x2* panel, const float* values, long width, long terms);
 
 // A panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
-void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
-                long term, long terms);
+void pack_bf16x2(Bf16x2* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
+                 long term, long terms);
 
 // Values by themselves.
-void round_values(Half* halves, const float* values, long count);
+void round_values(Bf16* rounded, const float* values, long count);
 
 // What a pack of a matrix gathers, in pairs of terms. `depth` is the number of terms in all.
-struct PairPack {
+struct Bf16x2Pack {
     const StridedPack<float>& pack;
     long depth;
 
     bool lanes_adjacent() const { return pack.lanes_adjacent(); }
 
-    void operator()(Pair* panel, int width, long first, int lanes, long pair, long pairs) const {
-        const long terms = std::min(2 * pairs, depth - 2 * pair);
-        pack_pairs(panel, width, pack, first, lanes, 2 * pair, terms);
+    void operator()(Bf16x2* panel, int width, long first, int lanes, long element,
+                    long elements) const {
+        const long terms = std::min(2 * elements, depth - 2 * element);
+        pack_bf16x2(panel, width, pack, first, lanes, 2 * element, terms);
     }
 };
 
 // Terms of a sum that a panel holds in one value.
-template <class Entry>
-constexpr long kTermsEach = std::is_same_v<Entry, Pair> ? 2 : 1;
-template <class Entry>
-constexpr long entries_of(long terms) {
-    return (terms + kTermsEach<Entry> - 1) / kTermsEach<Entry>;
+template <class Element>
+constexpr long kTermsPerElement = std::is_same_v<Element, Bf16x2> ? 2 : 1;
+template <class Element>
+constexpr long elements_of(long terms) {
+    return (terms + kTermsPerElement<Element> - 1) / kTermsPerElement<Element>;
 }
 
-// What gathers panels of entries.
-template <class Entry, class Pack>
-auto entry_pack(const Pack& pack, long depth) {
-    if constexpr (std::is_same_v<Entry, Pair>)
-        return PairPack{pack, depth};
+// What gathers panels of elements.
+template <class Element, class Pack>
+auto panel_pack(const Pack& pack, long depth) {
+    if constexpr (std::is_same_v<Element, Bf16x2>)
+        return Bf16x2Pack{pack, depth};
     else
         return pack;
 }
@@ -165,10 +166,10 @@ enum class Side { kLeft, kRight };
 // Terms that one AMX instruction takes, and lanes of a strip: a square of each side is what is
 // packed at a time.
 constexpr int kAmxSide = 32;
-constexpr long kSquarePairs = kAmxSide * kAmxSide / 2;
+constexpr long kSquareElements = kAmxSide * kAmxSide / 2;
 
 // Packs a square of 32 lanes × 32 terms, of which `lanes` and `terms` are there; the others are 0.
-void pack_square(Side side, Pair* square, const StridedPack<float>& matrix, long lane, int lanes,
+void pack_square(Side side, Bf16x2* square, const StridedPack<float>& matrix, long lane, int lanes,
                  long term, long terms);
 
 // C = A B on AMX.
@@ -187,7 +188,8 @@ void multiply_bf16(long rows, long columns, long depth, const StridedPack<float>
                    const StridedPack<float>& b, const Finish& finish) {
     if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, depth))
         return multiply_amx(rows, columns, depth, a, b, AnyFinish(finish));
-    multiply<Pair>(rows, columns, (depth + 1) / 2, PairPack{a, depth}, PairPack{b, depth}, finish);
+    multiply<Bf16x2>(rows, columns, (depth + 1) / 2, Bf16x2Pack{a, depth}, Bf16x2Pack{b, depth},
+                     finish);
 }
 
 // `multiply` at the precision in force: float32 operands may be rounded to bfloat16, float64 ones
@@ -201,23 +203,23 @@ void multiply_at_precision(long rows, long columns, long depth, const StridedPac
 }
 
 // That a kernel has a loop for a unit, and what its panels hold there.
-template <Bf16Unit Unit, class PanelEntry>
+template <Bf16Unit Unit, class PanelElement>
 struct On {
     static constexpr Bf16Unit kUnit = Unit;
-    using Entry = PanelEntry;
+    using Element = PanelElement;
 };
 
-// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, for kernels
-// with loops of their own: of `Loops` the one for the unit in use, otherwise T. Dots of pairs are
-// no way out where the unit is AMX: on its machines they have half the speed of float32 (87 beside
-// 170 GFLOP/s on a core).
+// body.operator()<Element>(), where Element is what panels hold at the precision in force, for
+// kernels with loops of their own: of `Loops` the one for the unit in use, otherwise T. Dots of
+// pairs are no way out where the unit is AMX: on its machines they have half the speed of float32
+// (87 beside 170 GFLOP/s on a core).
 template <class T, class... Loops, class Body>
 void at_precision(const Body& body) {
     bool done = false;
     if constexpr (kBf16Compiled && std::is_same_v<T, float>) {
         const auto offer = [&]<class Loop>() {
             if (bf16_unit() != Loop::kUnit) return;
-            body.template operator()<typename Loop::Entry>();
+            body.template operator()<typename Loop::Element>();
             done = true;
         };
         if (precision_bf16()) (offer.template operator()<Loops>(), ...);

@@ -33,9 +33,9 @@ struct TileRows {
 // The framed image as pairs of channels: row by row, in each of them pair by pair, in each of these
 // the columns. There are so many pairs that they fill the tiles.
 template <>
-struct Operand<AmxPair> {
-    static TileRows pairs(long channels) { return TileRows((channels + 1) / 2); }
-    static const Pair* for_taps(const Frame& frame, const float* image);
+struct Operand<AmxBf16x2> {
+    static TileRows channel_pairs(long channels) { return TileRows((channels + 1) / 2); }
+    static const Bf16x2* for_taps(const Frame& frame, const float* image);
 };
 
 // The sums of a row of places, those of a lane side by side.
@@ -54,21 +54,21 @@ struct PlacesTogether {
 };
 
 template <>
-class TapSum<AmxPair> {
+class TapSum<AmxBf16x2> {
   public:
     TapSum(const Frame& frame, const Kernels<float>& kernels, const std::vector<Tap>& taps);
 
     // Tiles are taken in twos, where need be of two rows of places.
     template <class Finish>
-    void run(const Pair* image, long group, long rows, long columns, long step, bool,
+    void run(const Bf16x2* image, long group, long rows, long columns, long step, bool,
              const Finish& finish) const {
         const long pieces = (columns + 15) / 16, together = 1 + pieces % 2;
         const long lane_step = together * pieces * 16;
         float* values = scratch<float>(Scratch::kSums, kAmxSide * lane_step);
         for (long q = 0; q < panels_; q++) {
             const int lanes = static_cast<int>(std::min<long>(kAmxSide, lanes_ - q * kAmxSide));
-            const Pair* kernel = packed_.data() + (group * panels_ + q) * panel_size();
-            const AmxTiles registers(TileRows(lanes).rows, pairs_.rows);
+            const Bf16x2* kernel = packed_.data() + (group * panels_ + q) * panel_size();
+            const AmxTiles registers(TileRows(lanes).rows, channel_pairs_.rows);
             for (long j = 0; j < rows; j += together) {
                 breathe();
                 const long some = std::min(together, rows - j), tiles = some * pieces;
@@ -87,21 +87,21 @@ class TapSum<AmxPair> {
 
   private:
     long terms() const { return static_cast<long>(offsets_.size()); }
-    long panel_size() const { return terms() * kAmxSide * kAmxPairs; }
+    long panel_size() const { return terms() * kAmxSide * kAmxElements; }
     void pack(const Kernels<float>& kernels, const std::vector<Tap>& taps, long group, long q);
     // values[lane][place] of two tiles of places, or of one.
-    void gather(int lanes, const Pair* kernel, const Pair* first, const Pair* second, float* values,
-                long lane_step) const;
+    void gather(int lanes, const Bf16x2* kernel, const Bf16x2* first, const Bf16x2* second,
+                float* values, long lane_step) const;
 
-    TileRows pairs_;
+    TileRows channel_pairs_;
     long width_, row_pitch_;  // of the framed image: a pair's columns, a row's pairs
     long lanes_, panels_;
     std::vector<long> offsets_;  // of each tile of terms, in the framed image
-    Temporary<Pair> packed_;
+    Temporary<Bf16x2> packed_;
 };
 
 template <>
-class KernelGradient<AmxPair> {
+class KernelGradient<AmxBf16x2> {
   public:
     explicit KernelGradient(const Convolution& conv);
 
@@ -115,7 +115,7 @@ class KernelGradient<AmxPair> {
   private:
     // The columns that a column of taps meets, row after row as one long sum runs through them:
     // with a stride, rows that one tap meets lie side by side. Even in number; the last may be 0.
-    const Half* columns_of(const float* image, long n) const;
+    const Bf16* columns_of(const float* image, long n) const;
 
     Convolution conv_;
     Frame frame_;

@@ -55,19 +55,20 @@ void correlate(const Places& places, const T* image, const long* offsets, const 
 #if defined(__AVX512F__)
 
 template <int Rows, int Vectors>
-__attribute__((target("avx512bf16"))) void gather_pairs(long terms, const Pair* image,
-                                                        const long* offsets, const Pair* panel,
-                                                        float* tile) {
+__attribute__((target("avx512bf16"))) void gather_bf16(long terms, const Bf16x2* image,
+                                                       const long* offsets, const Bf16x2* panel,
+                                                       float* tile) {
     constexpr int n = kLanes<float>;
     __m512 sums[Rows][Vectors] = {};
     for (long t = 0; t < terms; t++, panel += Vectors * n) {
-        const Pair* a = image + offsets[t];
+        const Bf16x2* a = image + offsets[t];
         __m512bh b[Vectors];
         for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const auto pair = broadcast_pair(static_cast<int>(a[i]));
-            for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
+            const auto value = broadcast_bf16x2(static_cast<int>(a[i]));
+            for (int v = 0; v < Vectors; v++)
+                sums[i][v] = _mm512_dpbf16_ps(sums[i][v], value, b[v]);
         }
     }
 #pragma GCC unroll 16
@@ -77,9 +78,9 @@ __attribute__((target("avx512bf16"))) void gather_pairs(long terms, const Pair* 
 }
 
 template <int Rows, int Vectors>
-__attribute__((target("avx512bf16"))) void correlate_pairs(const Places& places, const Half* image,
-                                                           const long* offsets, const Pair* panel,
-                                                           float* tile) {
+__attribute__((target("avx512bf16"))) void correlate_bf16(const Places& places, const Bf16* image,
+                                                          const long* offsets, const Bf16x2* panel,
+                                                          float* tile) {
     constexpr int n = kLanes<float>;
     __m512 sums[Rows][Vectors];
 #pragma GCC unroll 16
@@ -89,26 +90,27 @@ __attribute__((target("avx512bf16"))) void correlate_pairs(const Places& places,
     long offset[Rows];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
-    const auto add = [&](const Half* a, auto pair_at) __attribute__((target("avx512bf16"))) {
+    const auto add = [&](const Bf16* a, auto read) __attribute__((target("avx512bf16"))) {
         __m512bh b[Vectors];
         for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const auto pair = broadcast_pair(pair_at(a + offset[i]));
-            for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], pair, b[v]);
+            const auto value = broadcast_bf16x2(read(a + offset[i]));
+            for (int v = 0; v < Vectors; v++)
+                sums[i][v] = _mm512_dpbf16_ps(sums[i][v], value, b[v]);
         }
         panel += Vectors * n;
     };
-    const auto both = [](const Half* place) {
-        int pair;
-        std::memcpy(&pair, place, sizeof pair);
-        return pair;
+    const auto both = [](const Bf16* place) {
+        int value;
+        std::memcpy(&value, place, sizeof value);
+        return value;
     };
     // What stands beside the last value of an odd row may be no number.
-    const auto alone = [](const Half* place) { return static_cast<int>(*place); };
+    const auto alone = [](const Bf16* place) { return static_cast<int>(*place); };
     const long columns = places.columns, row_step = places.row_step;
     for (long j = 0; j < places.rows; j++, image += row_step) {
-        const Half *a = image, *last = a + columns - 1;
+        const Bf16 *a = image, *last = a + columns - 1;
         for (; a < last; a += 2) add(a, both);
         if (a == last) add(a, alone);
     }
@@ -171,17 +173,17 @@ void correlate_tile(int rows, int width, const Places& places, const double* ima
 
 #if defined(__AVX512F__)
 
-void gather_tile(int rows, int width, long terms, const Pair* image, const long* offsets,
-                 const Pair* panel, float* tile) {
+void gather_tile(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
+                 const Bf16x2* panel, float* tile) {
     with_tile(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
-        gather_pairs<Rows, Vectors>(terms, image, offsets, panel, tile);
+        gather_bf16<Rows, Vectors>(terms, image, offsets, panel, tile);
     });
 }
 
-void correlate_tile(int rows, int width, const Places& places, const Half* image,
-                    const long* offsets, const Pair* panel, float* tile) {
+void correlate_tile(int rows, int width, const Places& places, const Bf16* image,
+                    const long* offsets, const Bf16x2* panel, float* tile) {
     with_tile(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
-        correlate_pairs<Rows, Vectors>(places, image, offsets, panel, tile);
+        correlate_bf16<Rows, Vectors>(places, image, offsets, panel, tile);
     });
 }
 

@@ -13,8 +13,8 @@ void gather_tile(int rows, int width, long terms, const float* image, const long
                  const float* panel, float* tile);
 void gather_tile(int rows, int width, long terms, const double* image, const long* offsets,
                  const double* panel, double* tile);
-void gather_tile(int rows, int width, long terms, const Pair* image, const long* offsets,
-                 const Pair* panel, float* tile);
+void gather_tile(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
+                 const Bf16x2* panel, float* tile);
 
 // Places in an image: `columns` neighbours in each of `rows` rows that lie row_step apart.
 struct Places {
@@ -27,7 +27,7 @@ void correlate_tile(int rows, int width, const Places& places, const float* imag
                     const long* offsets, const float* panel, float* tile);
 void correlate_tile(int rows, int width, const Places& places, const double* image,
                     const long* offsets, const double* panel, double* tile);
-void correlate_tile(int rows, int width, const Places& places, const Half* image,
-                    const long* offsets, const Pair* panel, float* tile);
+void correlate_tile(int rows, int width, const Places& places, const Bf16* image,
+                    const long* offsets, const Bf16x2* panel, float* tile);
 
 }  // namespace handgrad

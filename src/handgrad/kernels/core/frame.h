@@ -92,34 +92,34 @@ struct Operand {
 // A sum over taps takes two channels at a time, whose values at one place are a pair; a sum over
 // places takes neighbours, so there the image is rounded as it lies.
 template <>
-struct Operand<Pair> {
+struct Operand<Bf16x2> {
     static long planes(long channels) { return (channels + 1) / 2; }
-    static const Pair* for_taps(const Frame& frame, const float* image) {
+    static const Bf16x2* for_taps(const Frame& frame, const float* image) {
         const long rows = frame.in_place() ? 1 : frame.rows, channels = frame.channels;
         const long row = planes(channels) * frame.channel_step();
         const float* values = framed(frame, image);
-        Pair* pairs = scratch<Pair>(Scratch::kPanelA, rows * row);
+        Bf16x2* elements = scratch<Bf16x2>(Scratch::kPanelA, rows * row);
         for (long i = 0; i < rows; i++)
-            round_panel(pairs + i * row, values + i * channels * frame.channel_step(),
+            round_panel(elements + i * row, values + i * channels * frame.channel_step(),
                         frame.channel_step(), channels);
-        return pairs;
+        return elements;
     }
-    static const Half* for_places(const Frame& frame, const float* image) {
-        Half* halves = scratch<Half>(Scratch::kPanelA, frame.values());
-        round_values(halves, framed(frame, image), frame.values());
-        return halves;
+    static const Bf16* for_places(const Frame& frame, const float* image) {
+        Bf16* rounded = scratch<Bf16>(Scratch::kPanelA, frame.values());
+        round_values(rounded, framed(frame, image), frame.values());
+        return rounded;
     }
     // Every row of places starts a new pair; an even one does so by itself.
-    static void pack_places(Pair* packed, const Places& places, int width,
+    static void pack_places(Bf16x2* packed, const Places& places, int width,
                             const StridedPack<float>& matrix, long lane, int lanes) {
         const bool even = places.columns % 2 == 0;
         const long rows = even ? 1 : places.rows;
         const long terms = even ? places.rows * places.columns : places.columns;
         for (long j = 0; j < rows; j++, packed += (terms + 1) / 2 * width)
-            pack_pairs(packed, width, matrix, lane, lanes, j * terms, terms);
+            pack_bf16x2(packed, width, matrix, lane, lanes, j * terms, terms);
     }
     template <class Pack>
-    static void pack_planes(Pair* packed, long channels, long plane, const Pack& pack) {
+    static void pack_planes(Bf16x2* packed, long channels, long plane, const Pack& pack) {
         float* values = scratch<float>(Scratch::kPanelB, channels * plane);
         pack(values);
         round_panel(packed, values, plane, channels);

@@ -145,13 +145,13 @@ inline V rotate(V v, std::index_sequence<I...>) {
     return shuffle<static_cast<int>((I + By) % sizeof...(I))...>(v, v);
 }
 // The lower half of the lanes with the upper one, again and again until one is left.
-template <int Half, class V, class Combine>
+template <int Bf16, class V, class Combine>
 inline Lane<V> fold(V v, const Combine& combine) {
-    if constexpr (Half == 0)
+    if constexpr (Bf16 == 0)
         return v[0];
     else
-        return fold<Half / 2>(
-            combine(v, rotate<Half>(v, std::make_index_sequence<kLanes<Lane<V>>>{})), combine);
+        return fold<Bf16 / 2>(
+            combine(v, rotate<Bf16>(v, std::make_index_sequence<kLanes<Lane<V>>>{})), combine);
 }
 }  // namespace detail
 

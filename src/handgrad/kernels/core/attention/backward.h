@@ -29,18 +29,18 @@ struct KeyGradients {
     long stride;
 };
 
-// One piece of work: its dQ, and its share in dK and dV. Entry as for ForwardPiece.
-template <class Entry>
+// One piece of work: its dQ, and its share in dK and dV. Element as for ForwardPiece.
+template <class Element>
 class BackwardPiece {
   public:
-    using T = typename SumOf<Entry>::type;
+    using T = typename SumOf<Element>::type;
 
     BackwardPiece(Arena& arena, const Call<T>& call, const Gradients<T>& to, const Piece& piece)
         : call_(call),
           to_(to),
           piece_(piece),
           keys_(call.keys_of(piece)),
-          block_keys_(std::min(keys_, kBlockKeys<Entry>)),
+          block_keys_(std::min(keys_, kBlockKeys<Element>)),
           q_columns_(arena, piece.units(), call.features),
           dy_columns_(arena, piece.units(), call.values),
           q_rows_(arena, piece.units(), call.features),
@@ -54,15 +54,15 @@ class BackwardPiece {
           dscores_(arena, block_keys_),
           pairs_(arena, call, block_keys_),
           sums_q_(arena.take<T>(piece.units() * sum_q_size())),
-          sums_k_(arena.take<T>(round_up(block_keys_, kTileKeys<Entry>) * q_rows_.pitch())),
-          sums_v_(arena.take<T>(round_up(block_keys_, kTileKeys<Entry>) * dy_rows_.pitch())) {}
+          sums_k_(arena.take<T>(round_up(block_keys_, kTileKeys<Element>) * q_rows_.pitch())),
+          sums_v_(arena.take<T>(round_up(block_keys_, kTileKeys<Element>) * dy_rows_.pitch())) {}
 
     void run(const KeyGradients<T>& dk, const KeyGradients<T>& dv) {
-        const Registers<Entry> registers;
+        const Registers<Element> registers;
         for (long u = 0; u < piece_.units(); u++) gather_queries(u);
         std::fill_n(sums_q_, piece_.units() * sum_q_size(), T(0));
-        for (long key = 0; key < keys_; key += kBlockKeys<Entry>) {
-            const long here = std::min(kBlockKeys<Entry>, keys_ - key);
+        for (long key = 0; key < keys_; key += kBlockKeys<Element>) {
+            const long here = std::min(kBlockKeys<Element>, keys_ - key);
             gather_keys(key, here);
             for (long u = 0; u < piece_.units(); u++) {
                 breathe();
@@ -121,7 +121,7 @@ class BackwardPiece {
         k_rows_.pack(k, call_.k.place, count);
         v_rows_.pack(v, call_.v.place, count);
         k_columns_.pack(k, call_.k.place, count);
-        const long rows = round_up(count, kTileKeys<Entry>);
+        const long rows = round_up(count, kTileKeys<Element>);
         std::fill_n(sums_k_, rows * q_rows_.pitch(), T(0));
         std::fill_n(sums_v_, rows * dy_rows_.pitch(), T(0));
     }
@@ -135,8 +135,8 @@ class BackwardPiece {
         for (int panel = 0; panel * kTileColumns<T> < b.count; panel++)
             add_panel(b, u, panel, key, std::min(call_.keys_of(b, panel) - key, seen));
         // In causal order a tile of keys is seen from some query of the block on.
-        for (long j = 0; j < seen; j += kTileKeys<Entry>) {
-            const long keys = std::min(kTileKeys<Entry>, seen - j);
+        for (long j = 0; j < seen; j += kTileKeys<Element>) {
+            const long keys = std::min(kTileKeys<Element>, seen - j);
             const long blind = key + j - call_.offset - b.first;
             const long from = call_.causal ? std::clamp(blind, 0L, long(b.count)) : 0;
             if (to_.v.data != nullptr)
@@ -207,12 +207,12 @@ class BackwardPiece {
     const Gradients<T>& to_;
     const Piece& piece_;
     long keys_, block_keys_;
-    QueryColumns<Entry> q_columns_, dy_columns_;
-    QueryRows<Entry> q_rows_, dy_rows_;
+    QueryColumns<Element> q_columns_, dy_columns_;
+    QueryRows<Element> q_rows_, dy_rows_;
     T *log_sums_, *expected_;
-    KeyRows<Entry> k_rows_, v_rows_;
-    KeyColumns<Entry> k_columns_;
-    Weights<Entry> weights_, dscores_;
+    KeyRows<Element> k_rows_, v_rows_;
+    KeyColumns<Element> k_columns_;
+    Weights<Element> weights_, dscores_;
     PairValues<T> pairs_;
     T *sums_q_, *sums_k_, *sums_v_;
 };

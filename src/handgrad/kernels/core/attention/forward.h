@@ -9,11 +9,11 @@
 
 namespace handgrad::attention {
 
-// One piece of work. Entry is what operands hold: a number or, in bf16, a pair of them.
-template <class Entry>
+// One piece of work. Element is what operands hold: a number or, in bf16, a pair of them.
+template <class Element>
 class ForwardPiece {
   public:
-    using T = typename SumOf<Entry>::type;
+    using T = typename SumOf<Element>::type;
 
     ForwardPiece(Arena& arena, const Call<T>& call, const Piece& piece)
         : call_(call),
@@ -24,12 +24,12 @@ class ForwardPiece {
           v_(arena, keys_, call.values),
           q_(arena, 1, call.features),
           rows_(arena.take<T>(kWide<T> * pitch_)),
-          weights_(arena, std::min(keys_, kBlockKeys<Entry>)),
-          pairs_(arena, call, std::min(keys_, kBlockKeys<Entry>)),
+          weights_(arena, std::min(keys_, kBlockKeys<Element>)),
+          pairs_(arena, call, std::min(keys_, kBlockKeys<Element>)),
           sums_(arena.take<T>(v_.rows() * kWide<T>)) {}
 
     void run(const Heads<T>& y, T* log_sums) {
-        const Registers<Entry> registers;
+        const Registers<Element> registers;
         k_.pack(call_.k.at(piece_.n, piece_.group), call_.k.place, keys_);
         v_.pack(call_.v.at(piece_.n, piece_.group), call_.v.place, keys_);
         for (long unit = piece_.first_unit; unit < piece_.last_unit; unit++) {
@@ -39,7 +39,7 @@ class ForwardPiece {
             q_.pack(0, rows_, pitch_);
             std::fill_n(sums_, v_.rows() * kWide<T>, T(0));
             RunningSoftmax<T> softmax;
-            for (long key = 0; key < call_.keys_of(b); key += kBlockKeys<Entry>) {
+            for (long key = 0; key < call_.keys_of(b); key += kBlockKeys<Element>) {
                 breathe();
                 add_keys(b, key, softmax);
             }
@@ -54,9 +54,9 @@ class ForwardPiece {
   private:
     // The keys from `key` on: their weights, and what these add to Yᵀ.
     void add_keys(const Block& b, long key, RunningSoftmax<T>& softmax) const {
-        pairs_.gather(b, key, std::min(call_.keys_of(b) - key, kBlockKeys<Entry>));
+        pairs_.gather(b, key, std::min(call_.keys_of(b) - key, kBlockKeys<Element>));
         for (int panel = 0; panel * kTileColumns<T> < b.count; panel++) {
-            const long keys = std::min(call_.keys_of(b, panel) - key, kBlockKeys<Entry>);
+            const long keys = std::min(call_.keys_of(b, panel) - key, kBlockKeys<Element>);
             if (keys <= 0) continue;
             const long first = b.first + panel * kTileColumns<T>;
             k_.multiply(key, keys, q_, 0, panel, weights_.data());
@@ -81,11 +81,11 @@ class ForwardPiece {
     const Call<T>& call_;
     const Piece& piece_;
     long keys_, pitch_;
-    KeyRows<Entry> k_;
-    KeyColumns<Entry> v_;
-    QueryColumns<Entry> q_;
+    KeyRows<Element> k_;
+    KeyColumns<Element> v_;
+    QueryColumns<Element> q_;
     T* rows_;  // of queries
-    Weights<Entry> weights_;
+    Weights<Element> weights_;
     PairValues<T> pairs_;
     T* sums_;  // Yᵀ
 };

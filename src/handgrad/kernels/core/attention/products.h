@@ -16,10 +16,10 @@
 namespace handgrad::attention {
 
 // Keys of a block, whole tiles.
-template <class Entry>
+template <class Element>
 constexpr long kBlockKeys = 126;
 // Keys of one register tile.
-template <class Entry>
+template <class Element>
 constexpr long kTileKeys = kTileRows;
 
 // For each of some blocks of queries its rows, transposed.

@@ -14,7 +14,7 @@ namespace handgrad::recurrence {
 // All gradients. step(lanes, row, dm, dc, da) gives the gradients da of the cell's kSlopes slabs,
 // changes dc, and returns what dh before has besides the product; kToX and kToH say which slabs
 // meet those of W_ih and W_hh.
-template <class Entry, class T, class Cell>
+template <class Element, class T, class Cell>
 void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
                      const T* dh_n, const T* dc_n, const Gradients<T>& out) {
     constexpr bool kRecurrent = Cell::kFromH[0] >= 0;
@@ -22,7 +22,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
     constexpr long kSlabs = Cell::kSlabs;
     const long H = in.hidden, P = in.size, D = in.features, all = sequences.rows();
     const long pitch = padded<T>(H), pitch_h = padded<T>(P);
-    std::optional<PackedWeights<Entry>> to_x, to_h, unprojected;
+    std::optional<PackedWeights<Element>> to_x, to_h, unprojected;
     if (out.dx != nullptr) to_x.emplace(in.weight_ih, kSlabs, H * D, D, 1, H, D);
     if constexpr (kRecurrent) to_h.emplace(in.weight_hh, kSlabs, H * P, P, 1, H, P);
     if (in.weight_hr != nullptr) unprojected.emplace(in.weight_hr, 1, 0, H, 1, P, H);
@@ -36,13 +36,13 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
     const RowPanels<T> dh_rows(keep_m ? all : 0, 1, P);
 
     for_shares(sequences, kSlopes * H * (D + P), [&](Share share) {
-        const Registers<Entry> registers;
+        const Registers<Element> registers;
         const long most = share.count(sequences.batch());
         const Temporary<T> dh(most * pitch_h), dc(most * pitch), dm(unprojected ? most * pitch : 0);
-        const StepMatrix<Entry> dh_t(unprojected ? most : 0, P);
-        std::array<std::optional<StepMatrix<Entry>>, kSlopes> da_t;
+        const StepMatrix<Element> dh_t(unprojected ? most : 0, P);
+        std::array<std::optional<StepMatrix<Element>>, kSlopes> da_t;
         for (auto& slab : da_t) slab.emplace(most, H);
-        Tiles<Entry, 1> tiles(most);
+        Tiles<Element, 1> tiles(most);
         std::vector<StepRow> rows(static_cast<std::size_t>(most));
         const auto set = [](T* row, const T* values, long count) {
             if (values == nullptr)
@@ -142,10 +142,10 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
         };
         T* dbias_ih = with_x ? at(out.dbias_ih, 1) : nullptr;
         T* dbias_hh = with_h ? at(out.dbias_hh, 1) : nullptr;
-        weight_gradients<Entry>(panels,
-                                {{x_rows.data(), D, with_x ? at(out.dweight_ih, D) : nullptr},
-                                 {h_rows.data(), P, with_h ? at(out.dweight_hh, P) : nullptr}},
-                                dbias_ih != nullptr ? dbias_ih : dbias_hh);
+        weight_gradients<Element>(panels,
+                                  {{x_rows.data(), D, with_x ? at(out.dweight_ih, D) : nullptr},
+                                   {h_rows.data(), P, with_h ? at(out.dweight_hh, P) : nullptr}},
+                                  dbias_ih != nullptr ? dbias_ih : dbias_hh);
         if (dbias_ih != nullptr && dbias_hh != nullptr)
             copy_values(dbias_hh, dbias_ih, panels.slabs() * H);
     };
@@ -157,7 +157,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
     if (keep_m) {
         std::vector<const T*> m_rows(static_cast<std::size_t>(all));
         for (long r = 0; r < all; r++) m_rows[static_cast<std::size_t>(r)] = m.data() + r * H;
-        weight_gradients<Entry>(dh_rows, {{m_rows.data(), H, out.dweight_hr}}, nullptr);
+        weight_gradients<Element>(dh_rows, {{m_rows.data(), H, out.dweight_hr}}, nullptr);
     }
 }
 
@@ -165,8 +165,10 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
 template <class T, class Cell>
 void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
                   const T* dh_n, const T* dc_n, const Gradients<T>& out) {
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(
-        [&]<class Entry>() { run_backward_in<Entry>(in, sequences, cell, dy, dh_n, dc_n, out); });
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
+        [&]<class Element>() {
+            run_backward_in<Element>(in, sequences, cell, dy, dh_n, dc_n, out);
+        });
 }
 
 }  // namespace handgrad::recurrence

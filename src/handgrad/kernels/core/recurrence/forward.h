@@ -12,14 +12,14 @@ namespace handgrad::recurrence {
 
 // y and the final h. A cell says which slabs of W_ih and W_hh its sums are made of (−1 for none),
 // and step(lanes, row, sums) keeps what it needs and gives the new h.
-template <class Entry, class T, class Cell>
+template <class Element, class T, class Cell>
 void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, T* h_n) {
     constexpr int S = Cell::kSums;
     constexpr bool kRecurrent = Cell::kFromH[0] >= 0;
     const long H = in.hidden, P = in.size, D = in.features;
     constexpr long kSlabs = Cell::kSlabs;
-    const PackedWeights<Entry> from_x(in.weight_ih, kSlabs, H * D, H, D, D, 1);
-    std::optional<PackedWeights<Entry>> from_h, projection;
+    const PackedWeights<Element> from_x(in.weight_ih, kSlabs, H * D, H, D, D, 1);
+    std::optional<PackedWeights<Element>> from_h, projection;
     if constexpr (kRecurrent) from_h.emplace(in.weight_hh, kSlabs, H * P, H, P, P, 1);
     if (in.weight_hr != nullptr) projection.emplace(in.weight_hr, 1, 0, P, H, H, 1);
     const Temporary<T> bias(S * padded<T>(H));
@@ -34,13 +34,13 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
         }
 
     for_shares(sequences, S * H * (D + P), [&](Share share) {
-        const Registers<Entry> registers;
+        const Registers<Element> registers;
         const long most = share.count(sequences.batch());
-        const StepMatrix<Entry> x_t(most, D), m_t(projection ? most : 0, H);
-        const StepMatrix<Entry> first(most, P), second(most, P);
-        const StepMatrix<Entry>*h = &first, *h_new = &second;
-        Tiles<Entry, S> tiles(most);
-        Tiles<Entry, 1> projected(projection ? most : 0);
+        const StepMatrix<Element> x_t(most, D), m_t(projection ? most : 0, H);
+        const StepMatrix<Element> first(most, P), second(most, P);
+        const StepMatrix<Element>*h = &first, *h_new = &second;
+        Tiles<Element, S> tiles(most);
+        Tiles<Element, 1> projected(projection ? most : 0);
         std::vector<StepRow> rows(static_cast<std::size_t>(most));
         for (long i = 0; i < most; i++) {
             const T* initial =
@@ -104,8 +104,8 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
 // The same at the precision in force.
 template <class T, class Cell>
 void run_forward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, T* h_n) {
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(
-        [&]<class Entry>() { run_forward_in<Entry>(in, sequences, cell, h_n); });
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
+        [&]<class Element>() { run_forward_in<Element>(in, sequences, cell, h_n); });
 }
 
 }  // namespace handgrad::recurrence

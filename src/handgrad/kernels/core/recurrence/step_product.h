@@ -1,7 +1,7 @@
 // The products of a step: rows that the step before wrote, times weights that were packed once.
 //
-// Entry is what panels hold: a number or, in bf16, a pair of them (core/bf16.h). Sums are numbers,
-// float32 for pairs.
+// Element is what panels hold: a number or, in bf16, a pair of them (core/bf16.h). Sums are
+// numbers, float32 for pairs.
 #pragma once
 
 #include <algorithm>
@@ -13,56 +13,56 @@
 
 namespace handgrad::recurrence {
 
-template <class Entry>
-using Number = typename SumOf<Entry>::type;
+template <class Element>
+using Number = typename SumOf<Element>::type;
 
 // The most rows of a register tile.
-template <class Entry>
+template <class Element>
 int tile_rows() {
-    return on_amx<Entry>() ? kAmxSide : kTileRows;
+    return on_amx<Element>() ? kAmxSide : kTileRows;
 }
 
-// Numbers side by side become entries side by side: copied, or rounded to pairs.
+// Numbers side by side become elements side by side: copied, or rounded to pairs.
 template <class T>
-void write_entries(T* row, const T* values, long count) {
+void write_elements(T* row, const T* values, long count) {
     copy_values(row, values, count);
 }
-inline void write_entries(Pair* row, const float* values, long count) {
+inline void write_elements(Bf16x2* row, const float* values, long count) {
     round_row(row, values, count);
 }
 template <class T, class Lanes>
 void write_lanes(T* row, Lanes lanes, Vec<T> values) {
     lanes.store(row, values);
 }
-inline void write_lanes(Pair* row, AllLanes<float> lanes, Vec<float> values) {
+inline void write_lanes(Bf16x2* row, AllLanes<float> lanes, Vec<float> values) {
     round_lanes(row + lanes.at / 2, values, kLanes<float>);
 }
-inline void write_lanes(Pair* row, SomeLanes<float> lanes, Vec<float> values) {
+inline void write_lanes(Bf16x2* row, SomeLanes<float> lanes, Vec<float> values) {
     round_lanes(row + lanes.at / 2, values, lanes.count);
 }
 
-// The terms of a sum, in steps of kRowDepth entries, so that a panel of weights stays in the
+// The terms of a sum, in steps of kRowDepth elements, so that a panel of weights stays in the
 // first-level cache while all rows of a step meet it.
-template <class Entry>
+template <class Element>
 class Depth {
   public:
-    explicit Depth(long terms) : entries_(entries_of<Entry>(terms)), terms_(terms) {}
+    explicit Depth(long terms) : elements_(elements_of<Element>(terms)), terms_(terms) {}
 
-    long blocks() const { return std::max((entries_ + kRowDepth - 1) / kRowDepth, 1L); }
+    long blocks() const { return std::max((elements_ + kRowDepth - 1) / kRowDepth, 1L); }
     static long first(long block) { return block * kRowDepth; }
-    long entries(long block) const { return std::min(entries_ - first(block), kRowDepth); }
+    long elements(long block) const { return std::min(elements_ - first(block), kRowDepth); }
     // With what AMX reads beyond them.
-    long whole_entries(long block) const {
-        return (entries(block) + kAmxPairs - 1) / kAmxPairs * kAmxPairs;
+    long whole_elements(long block) const {
+        return (elements(block) + kAmxElements - 1) / kAmxElements * kAmxElements;
     }
-    static long first_term(long block) { return first(block) * kTermsEach<Entry>; }
+    static long first_term(long block) { return first(block) * kTermsPerElement<Element>; }
     long terms(long block) const {
-        return std::min(terms_ - first_term(block), kRowDepth * kTermsEach<Entry>);
+        return std::min(terms_ - first_term(block), kRowDepth * kTermsPerElement<Element>);
     }
-    static long block_of(long term) { return term / (kRowDepth * kTermsEach<Entry>); }
+    static long block_of(long term) { return term / (kRowDepth * kTermsPerElement<Element>); }
 
   private:
-    long entries_, terms_;
+    long elements_, terms_;
 };
 
 template <class T>
@@ -72,17 +72,17 @@ long padded(long columns) {
 
 // Left operands: (rows, depth), block by block. AMX reads whole squares of them: what lies beyond a
 // row's last pair is 0, as in the panel it meets.
-template <class Entry>
+template <class Element>
 class StepMatrix {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
     StepMatrix(long rows, long depth) : rows_(rows), depth_(depth), memory_(size()) {
-        if (on_amx<Entry>()) std::fill_n(memory_.data(), size(), Entry{});
+        if (on_amx<Element>()) std::fill_n(memory_.data(), size(), Element{});
     }
 
-    const Depth<Entry>& depth() const { return depth_; }
-    Entry* at(long block, long row) const {
+    const Depth<Element>& depth() const { return depth_; }
+    Element* at(long block, long row) const {
         return memory_.data() + (block * rows_ + row) * kRowPitch;
     }
     // The lanes' columns of a row; a vector lies in one block.
@@ -95,28 +95,28 @@ class StepMatrix {
     void set(long row, const T* values) const {
         for (long b = 0; b < depth_.blocks(); b++) {
             if (values == nullptr)
-                std::fill_n(at(b, row), depth_.entries(b), Entry{});
+                std::fill_n(at(b, row), depth_.elements(b), Element{});
             else
-                write_entries(at(b, row), values + depth_.first_term(b), depth_.terms(b));
+                write_elements(at(b, row), values + depth_.first_term(b), depth_.terms(b));
         }
     }
 
   private:
     long size() const {
-        return (depth_.blocks() * rows_ + (on_amx<Entry>() ? kAmxSide : 0)) * kRowPitch;
+        return (depth_.blocks() * rows_ + (on_amx<Element>() ? kAmxSide : 0)) * kRowPitch;
     }
 
     long rows_;
-    Depth<Entry> depth_;
-    Temporary<Entry> memory_;
+    Depth<Element> depth_;
+    Temporary<Element> memory_;
 };
 
 // Right operands: `slabs` matrices of (depth, columns), packed; value (term, column) of a slab is
 // at data[slab · slab_stride + column · column_stride + term · term_stride].
-template <class Entry>
+template <class Element>
 class PackedWeights {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
     PackedWeights(const T* data, long slabs, long slab_stride, long columns, long column_stride,
                   long depth, long term_stride)
@@ -128,13 +128,13 @@ class PackedWeights {
             for (long k = begin; k < end; k++) {
                 const long panel = k / slabs, slab = k % slabs;
                 const StridedPack<T> slab_at{data + slab * slab_stride, column_stride, term_stride};
-                const auto pack = entry_pack<Entry>(slab_at, depth);
+                const auto pack = panel_pack<Element>(slab_at, depth);
                 for (long b = 0; b < depth_.blocks(); b++) {
-                    Entry* packed = at(panel, slab, b);
+                    Element* packed = at(panel, slab, b);
                     pack(packed, width(panel), first(panel), lanes(panel), depth_.first(b),
-                         depth_.entries(b));
-                    std::fill(packed + depth_.entries(b) * width(panel),
-                              packed + depth_.whole_entries(b) * width(panel), Entry{});
+                         depth_.elements(b));
+                    std::fill(packed + depth_.elements(b) * width(panel),
+                              packed + depth_.whole_elements(b) * width(panel), Element{});
                 }
             }
         });
@@ -146,37 +146,37 @@ class PackedWeights {
         return static_cast<int>(std::min<long>(kTileColumns<T>, columns_ - first(panel)));
     }
     int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
-    Entry* at(long panel, long slab, long block) const {
+    Element* at(long panel, long slab, long block) const {
         return memory_.data() + ((panel * slabs_ + slab) * depth_.blocks() + block) * panel_size();
     }
 
   private:
-    long panel_size() const { return depth_.whole_entries(0) * kTileColumns<T>; }
+    long panel_size() const { return depth_.whole_elements(0) * kTileColumns<T>; }
 
     long columns_, slabs_;
-    Depth<Entry> depth_;
-    Temporary<Entry> memory_;
+    Depth<Element> depth_;
+    Temporary<Element> memory_;
 };
 
 // A tile (+)= rows of a StepMatrix × a panel of weights.
-template <class Entry>
-void multiply_step(int rows, int width, long entries, const Entry* a, const Entry* b,
-                   Number<Entry>* tile, bool accumulate) {
-    if constexpr (std::is_same_v<Entry, Pair>)
-        if (on_amx<Entry>())
-            return multiply_rows(rows, width, entries, {a, kRowPitch, kAmxPairs}, b, width, tile,
-                                 width, accumulate);
-    multiply_tile<kRowPitch>(rows, width, entries, a, b, tile, accumulate);
+template <class Element>
+void multiply_step(int rows, int width, long elements, const Element* a, const Element* b,
+                   Number<Element>* tile, bool accumulate) {
+    if constexpr (std::is_same_v<Element, Bf16x2>)
+        if (on_amx<Element>())
+            return multiply_rows(rows, width, elements, {a, kRowPitch, kAmxElements}, b, width,
+                                 tile, width, accumulate);
+    multiply_tile<kRowPitch>(rows, width, elements, a, b, tile, accumulate);
 }
 
 // The rows of a step cut into register tiles that differ by one row at most; `Sums` sums for each.
-template <class Entry, int Sums>
+template <class Element, int Sums>
 class Tiles {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
     explicit Tiles(long most_rows)
-        : most_(tile_rows<Entry>()), memory_((most_rows + most_ - 1) / most_ * Sums * size()) {}
+        : most_(tile_rows<Element>()), memory_((most_rows + most_ - 1) / most_ * Sums * size()) {}
 
     void cut(long rows) {
         rows_ = rows;
@@ -188,18 +188,18 @@ class Tiles {
     T* sum(long tile, int which) const { return memory_.data() + (tile * Sums + which) * size(); }
 
     // sum `which` of every tile (+)= its rows of `a` × one panel of weights.
-    void multiply(int which, const StepMatrix<Entry>& a, const PackedWeights<Entry>& weights,
+    void multiply(int which, const StepMatrix<Element>& a, const PackedWeights<Element>& weights,
                   long panel, long slab, bool accumulate) const {
         for (long b = 0; b < a.depth().blocks(); b++)
             for (long t = 0; t < count_; t++)
-                multiply_step(height(t), weights.width(panel), a.depth().entries(b),
+                multiply_step(height(t), weights.width(panel), a.depth().elements(b),
                               a.at(b, first(t)), weights.at(panel, slab, b), sum(t, which),
                               accumulate || b > 0);
     }
 
     // body(row, lanes, vectors of the sums) for every row, a vector at a time.
     template <class Body>
-    void finish(const PackedWeights<Entry>& weights, long panel, const Body& body) const {
+    void finish(const PackedWeights<Element>& weights, long panel, const Body& body) const {
         constexpr int n = kLanes<T>;
         const int lanes = weights.lanes(panel), width = weights.width(panel);
         for (long t = 0; t < count_; t++)

@@ -68,37 +68,39 @@ struct Operand {
 
 // Terms that a product takes at a time, and so many of them that there are `terms`: what is not
 // there is 0.
-template <class Entry>
+template <class Element>
 long terms_at_once() {
-    return on_amx<Entry>() ? kAmxTerms : kTermsEach<Entry>;
+    return on_amx<Element>() ? kAmxTerms : kTermsPerElement<Element>;
 }
-template <class Entry>
+template <class Element>
 long whole_terms(long terms) {
-    return (terms + terms_at_once<Entry>() - 1) / terms_at_once<Entry>() * terms_at_once<Entry>();
+    return (terms + terms_at_once<Element>() - 1) / terms_at_once<Element>() *
+           terms_at_once<Element>();
 }
 
-// Rows of `width` values as the entries of a panel: as they stand, or rounded, pairs of rows, in
+// Rows of `width` values as the elements of a panel: as they stand, or rounded, pairs of rows, in
 // `rounded`.
 template <class T>
-const T* as_entries(T*, const T* rows, long, long) {
+const T* as_elements(T*, const T* rows, long, long) {
     return rows;
 }
-inline const Pair* as_entries(Pair* rounded, const float* rows, long width, long terms) {
+inline const Bf16x2* as_elements(Bf16x2* rounded, const float* rows, long width, long terms) {
     round_panel(rounded, rows, width, terms);
-    std::fill(rounded + entries_of<Pair>(terms) * width,
-              rounded + entries_of<Pair>(whole_terms<Pair>(terms)) * width, Pair{});
+    std::fill(rounded + elements_of<Bf16x2>(terms) * width,
+              rounded + elements_of<Bf16x2>(whole_terms<Bf16x2>(terms)) * width, Bf16x2{});
     return rounded;
 }
 
-// A tile (+)= a packed tile of operands × entries of a panel.
-template <class Entry>
-void multiply_packed(int height, int width, long entries, const Entry* a, const Entry* b,
-                     Number<Entry>* tile, bool accumulate) {
-    if constexpr (std::is_same_v<Entry, Pair>)
-        if (on_amx<Entry>())
-            return multiply_rows(height, width, entries, {a, kAmxPairs, kAmxSide * kAmxPairs}, b,
-                                 width, tile, width, accumulate);
-    multiply_tile(height, width, entries, a, b, tile, accumulate);
+// A tile (+)= a packed tile of operands × elements of a panel.
+template <class Element>
+void multiply_packed(int height, int width, long elements, const Element* a, const Element* b,
+                     Number<Element>* tile, bool accumulate) {
+    if constexpr (std::is_same_v<Element, Bf16x2>)
+        if (on_amx<Element>())
+            return multiply_rows(height, width, elements,
+                                 {a, kAmxElements, kAmxSide * kAmxElements}, b, width, tile, width,
+                                 accumulate);
+    multiply_tile(height, width, elements, a, b, tile, accumulate);
 }
 
 // sums (+)= the sum of the rows of a panel.
@@ -113,8 +115,8 @@ void add_rows(T* sums, const T* rows, int width, long terms, bool accumulate) {
 
 // Whether what is read next is sent for. In bf16 a product is over before it could come: there it
 // took 5 % longer.
-template <class Entry>
-constexpr bool kSendsAhead = kTermsEach<Entry> == 1;
+template <class Element>
+constexpr bool kSendsAhead = kTermsPerElement<Element> == 1;
 
 // Sends for one of so many parts of what is read next, into the second-level cache.
 template <class T>
@@ -126,10 +128,10 @@ void send_for_part(const T* values, long count, long part, long parts) {
 }
 
 // The operands side by side, cut into register tiles.
-template <class Entry>
+template <class Element>
 class OperandTiles {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
     explicit OperandTiles(const std::vector<Operand<T>>& operands) : operands_(operands) {
         for (const Operand<T>& operand : operands) width_ += operand.width;
@@ -141,26 +143,26 @@ class OperandTiles {
     }
 
     // From one packed tile to the next: whole vectors are stored, so there is room for more.
-    long stride(long entries) const { return most_ * entries + most_ + kLanes<T>; }
+    long stride(long elements) const { return most_ * elements + most_ + kLanes<T>; }
 
     // All tiles of `terms` rows, from `term` on. The operands of a few rows are first put side by
     // side, as vectors cannot be read at once from where others are just being written; a store
     // beyond the lanes of a tile is put right by that of the next entry.
-    void pack(Entry* packed, long term, long terms) const {
+    void pack(Element* packed, long term, long terms) const {
         const Temporary<T> rows(kRowsAtOnce * pitch());
-        const Temporary<Entry> rounded(kTermsEach<Entry> > 1 ? kRowsAtOnce * pitch() : 0);
-        const long tile = stride(entries_of<Entry>(whole_terms<Entry>(terms)));
+        const Temporary<Element> rounded(kTermsPerElement<Element> > 1 ? kRowsAtOnce * pitch() : 0);
+        const long tile = stride(elements_of<Element>(whole_terms<Element>(terms)));
         for (long p = 0; p < terms; p += kRowsAtOnce) {
             const long some = std::min(kRowsAtOnce, terms - p);
             for (long r = 0; r < some; r++) {
                 gather(rows.data() + r * pitch(), term + p + r);
-                if (kSendsAhead<Entry> && p + r + kRowsAtOnce < terms)
+                if (kSendsAhead<Element> && p + r + kRowsAtOnce < terms)
                     send_for(term + p + r + kRowsAtOnce);
             }
-            const Entry* values = as_entries(rounded.data(), rows.data(), pitch(), some);
+            const Element* values = as_elements(rounded.data(), rows.data(), pitch(), some);
             for (long t = 0; t < count(); t++)
-                write_tile(packed + t * tile, entries_of<Entry>(p), height(t), values + t * most_,
-                           entries_of<Entry>(some));
+                write_tile(packed + t * tile, elements_of<Element>(p), height(t),
+                           values + t * most_, elements_of<Element>(some));
         }
     }
 
@@ -179,23 +181,24 @@ class OperandTiles {
     }
 
   private:
-    static constexpr long kRowsAtOnce = std::is_same_v<Entry, Pair> ? kAmxTerms : 8;
+    static constexpr long kRowsAtOnce = std::is_same_v<Element, Bf16x2> ? kAmxTerms : 8;
 
     long pitch() const { return count() * most_ + most_ + kLanes<T>; }
 
-    // These entries of a tile, from the first on. AMX wants those of a column side by side.
-    void write_tile(Entry* tile, long first, int height, const Entry* values, long entries) const {
-        if constexpr (std::is_same_v<Entry, Pair>)
-            if (on_amx<Entry>()) {
-                for (long l = 0; l < kAmxSide; l += kAmxPairs)
+    // These elements of a tile, from the first on. AMX wants those of a column side by side.
+    void write_tile(Element* tile, long first, int height, const Element* values,
+                    long elements) const {
+        if constexpr (std::is_same_v<Element, Bf16x2>)
+            if (on_amx<Element>()) {
+                for (long l = 0; l < kAmxSide; l += kAmxElements)
                     pack_transposed_square(
-                        reinterpret_cast<float*>(tile + first * kAmxSide + l * kAmxPairs),
-                        kAmxPairs, kAmxPairs, kAmxPairs, [&](int e) {
+                        reinterpret_cast<float*>(tile + first * kAmxSide + l * kAmxElements),
+                        kAmxElements, kAmxElements, kAmxElements, [&](int e) {
                             return reinterpret_cast<const float*>(values + e * pitch() + l);
                         });
                 return;
             }
-        for (long e = 0; e < entries; e++)
+        for (long e = 0; e < elements; e++)
             for (int l = 0; l < kTileRows; l += kLanes<T>)
                 std::memcpy(tile + (first + e) * height + l, values + e * pitch() + l,
                             kVectorBytes);
@@ -221,22 +224,23 @@ class OperandTiles {
     }
 
     const std::vector<Operand<T>>& operands_;
-    const long most_ = tile_rows<Entry>();
+    const long most_ = tile_rows<Element>();
     long width_ = 0;
 };
 
 // target[column] = Σ da[row, column] operand[row] over all rows, and dbias[column] = Σ da[row,
 // column]. The operands take the place of the left matrix, which is packed, some rows at a time, so
 // that they stay in the second-level cache.
-template <class Entry>
-void weight_gradients(const RowPanels<Number<Entry>>& da,
-                      std::vector<Operand<Number<Entry>>> operands, Number<Entry>* dbias) {
-    using T = Number<Entry>;
+template <class Element>
+void weight_gradients(const RowPanels<Number<Element>>& da,
+                      std::vector<Operand<Number<Element>>> operands, Number<Element>* dbias) {
+    using T = Number<Element>;
     std::erase_if(operands, [](const Operand<T>& o) { return o.target == nullptr; });
     if (operands.empty() && dbias == nullptr) return;
-    const OperandTiles<Entry> tiles(operands);
-    const Steps steps(da.rows(), kRowDepth * kTermsEach<Entry>, terms_at_once<Entry>());
-    const long most = entries_of<Entry>(steps.size), size = tile_rows<Entry>() * kTileColumns<T>;
+    const OperandTiles<Element> tiles(operands);
+    const Steps steps(da.rows(), kRowDepth * kTermsPerElement<Element>, terms_at_once<Element>());
+    const long most = elements_of<Element>(steps.size),
+               size = tile_rows<Element>() * kTileColumns<T>;
     const bool small = double(da.panels() * tiles.count() * size) * double(da.rows()) < 2e5;
     // Of few enough panels for their sums to stay in the second-level cache too.
     constexpr long kMostPanels = 16;
@@ -244,28 +248,30 @@ void weight_gradients(const RowPanels<Number<Entry>>& da,
         small ? da.panels()
               : std::min((da.panels() + get_threads() - 1) / get_threads(), kMostPanels);
     parallel_for(da.panels(), chunk, [&](long begin, long end) {
-        const Temporary<Entry> packed(tiles.count() * tiles.stride(most));
-        const Temporary<Entry> rounded(kTermsEach<Entry> > 1 ? most * kTileColumns<T> : 0);
+        const Temporary<Element> packed(tiles.count() * tiles.stride(most));
+        const Temporary<Element> rounded(kTermsPerElement<Element> > 1 ? most * kTileColumns<T>
+                                                                       : 0);
         const Temporary<T> sums((end - begin) * tiles.count() * size);
         const Temporary<T> totals((end - begin) * kTileColumns<T>);
-        const Registers<Entry> registers;
+        const Registers<Element> registers;
         for (long s = 0; s < steps.count; s++) {
             const long term = std::min(s * steps.size, da.rows());
             const long terms = std::min(steps.size, da.rows() - term);
-            const long entries = entries_of<Entry>(whole_terms<Entry>(terms));
+            const long elements = elements_of<Element>(whole_terms<Element>(terms));
             tiles.pack(packed.data(), term, terms);
             for (long panel = begin; panel < end; panel++) {
                 breathe();
                 const int width = da.width(panel);
                 const T* rows = da.at(panel, term);
-                const Entry* values = as_entries(rounded.data(), rows, width, terms);
+                const Element* values = as_elements(rounded.data(), rows, width, terms);
                 const T* next =
                     panel + 1 < end ? da.at(panel + 1, term) : da.at(begin, term + terms);
                 for (long t = 0; t < tiles.count(); t++) {
-                    if (kSendsAhead<Entry>) send_for_part(next, terms * width, t, tiles.count());
-                    multiply_packed(
-                        tiles.height(t), width, entries, packed.data() + t * tiles.stride(entries),
-                        values, sums.data() + ((panel - begin) * tiles.count() + t) * size, s > 0);
+                    if (kSendsAhead<Element>) send_for_part(next, terms * width, t, tiles.count());
+                    multiply_packed(tiles.height(t), width, elements,
+                                    packed.data() + t * tiles.stride(elements), values,
+                                    sums.data() + ((panel - begin) * tiles.count() + t) * size,
+                                    s > 0);
                 }
                 if (dbias != nullptr)
                     add_rows(totals.data() + (panel - begin) * kTileColumns<T>, rows, width, terms,
