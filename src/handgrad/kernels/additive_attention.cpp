@@ -26,7 +26,7 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
                     std::fill_n(hidden, size, T(0));
                     continue;
                 }
-                weights[i] = sum<T>(0, size, [&](auto lanes) {
+                weights[i] = reduce_sum<T>(0, size, [&](auto lanes) {
                     const Vec<T> value = tanh(Vec<T>(lanes.load(own) + lanes.load(other)));
                     lanes.store(hidden, value);
                     return Vec<T>(value * lanes.load(v.data()));
@@ -68,7 +68,7 @@ void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> 
                     const T* hidden = u.data() + (row * steps + i) * size;
                     T* other = all_da_h + i * size;
                     const T dscore = dscores[i];
-                    for_lanes<T>(0, size, [&](auto lanes) {
+                    transform<T>(0, size, [&](auto lanes) {
                         const Vec<T> value = lanes.load(hidden);
                         const Vec<T> da = dscore * lanes.load(v.data()) * (T(1) - value * value);
                         lanes.store(dv, lanes.load(dv) + dscore * value);

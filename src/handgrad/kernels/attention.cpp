@@ -128,7 +128,7 @@ class Shares {
     void add(const Heads<T>& to, long head, long key, const T* first, long width) const {
         if (to.data == nullptr) return;
         T* target = to.at(head / call_.groups, head % call_.groups, key);
-        for_lanes<T>(0, width, [&](auto lanes) {
+        transform<T>(0, width, [&](auto lanes) {
             Vec<T> sum{};
             for (long p = 0; p < pieces_.per_head; p++)
                 sum += lanes.load(first + p * (k_size_ + v_size_) + key * width);

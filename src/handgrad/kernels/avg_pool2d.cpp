@@ -15,7 +15,7 @@ T sum_of(const T* values, long count) {
     Vec<T> sum{};
     long i = 0;
     for (; i + kLanes<T> <= count; i += kLanes<T>) sum += load(values + i);
-    return lane_sum(sum + load_some(values + i, count - i));
+    return lane_sum(sum + masked_load(values + i, count - i));
 }
 
 template <class T>

@@ -40,7 +40,7 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
     };
     double sum_da = 0, sum_da_x_hat = 0;
     planes.each_block([&](long begin, long end) {
-        const auto [block_da, block_da_x_hat] = sums<T, 2>(begin, end, [=](auto lanes) {
+        const auto [block_da, block_da_x_hat] = reduce_sums<T, 2>(begin, end, [=](auto lanes) {
             const Vec<T> x_hat = c.x_hat(lanes.load(x)), da = gradient(lanes, x_hat);
             return std::array<Vec<T>, 2>{da, Vec<T>(da * x_hat)};
         });

@@ -26,8 +26,8 @@ struct ActivateLanes {
             row.for_each_lane([&](int l, long p, long count, Vec<T> v) {
                 const long filter = lane + l, at = filter * positions + j * out_w + p;
                 const Vec<T> a = bias == nullptr ? v : v + bias[filter];
-                store_some(y + at, f.value(a), count);
-                if (saved != nullptr) store_some(saved + at, a, count);
+                masked_store(y + at, f.value(a), count);
+                if (saved != nullptr) masked_store(saved + at, a, count);
             });
         });
     }
@@ -68,7 +68,7 @@ void activation_gradient_image(int activation, double slope, const T* dy, const 
             breathe();
             Vec<T> sum{};
             // Beyond the last position dy is loaded as 0, and so is its gradient.
-            for_lanes<T>(i * positions, (i + 1) * positions, [&](auto lanes) {
+            transform<T>(i * positions, (i + 1) * positions, [&](auto lanes) {
                 const Vec<T> g = f.gradient(lanes.load(dy), lanes.load(saved));
                 if (dz != nullptr) lanes.store(dz, g);
                 sum += g;

@@ -14,7 +14,7 @@ void to_length_1(In<T> x, Out<T> x_hat, Out<T> inverse, T eps) {
             T* target = x_hat.data() + row * width;
             const T factor = T(1) / std::sqrt(dot(source, source, width) + eps);
             inverse.data()[row] = factor;
-            for_lanes<T>(0, width,
+            transform<T>(0, width,
                          [&](auto lanes) { lanes.store(target, lanes.load(source) * factor); });
         }
     });
@@ -50,7 +50,7 @@ void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
 template <class T>
 void add_through_length(const T* dx_hat, const T* x_hat, T inverse, long width, T* dx) {
     const T along = dot(dx_hat, x_hat, width);
-    for_lanes<T>(0, width, [&](auto lanes) {
+    transform<T>(0, width, [&](auto lanes) {
         lanes.store(dx,
                     lanes.load(dx) + (lanes.load(dx_hat) - lanes.load(x_hat) * along) * inverse);
     });

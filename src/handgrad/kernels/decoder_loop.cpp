@@ -24,15 +24,15 @@ namespace {
 // scores become weights; a row of nothing gives 0.
 template <class T>
 void softmax(T* scores, long count) {
-    const T best = largest(scores, count);
+    const T best = reduce_max(scores, count);
     const T highest = best == -std::numeric_limits<T>::infinity() ? T(0) : best;
-    const T all = sum<T>(0, count, [=](auto lanes) {
+    const T all = reduce_sum<T>(0, count, [=](auto lanes) {
         const Vec<T> power = exp(Vec<T>(lanes.load(scores) - highest));
         lanes.store(scores, power);
         return power;
     });
     const T scale = all == T(0) ? T(1) : T(1) / all;
-    for_lanes<T>(0, count, [=](auto lanes) { lanes.store(scores, lanes.load(scores) * scale); });
+    transform<T>(0, count, [=](auto lanes) { lanes.store(scores, lanes.load(scores) * scale); });
 }
 
 // body(first sequence, number of them), in parallel.
@@ -150,7 +150,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
 // y += x.
 template <class T>
 void add_to(T* y, const T* x, long count) {
-    for_lanes<T>(0, count, [=](auto lanes) { lanes.store(y, lanes.load(y) + lanes.load(x)); });
+    transform<T>(0, count, [=](auto lanes) { lanes.store(y, lanes.load(y) + lanes.load(x)); });
 }
 
 // A finish that adds the tile to a row-major matrix.
@@ -168,7 +168,7 @@ struct AddTile {
 // target = factor · the sum of `count` rows.
 template <class T>
 void sum_rows(const T* rows, long count, long width, T factor, T* target) {
-    map<T>(width, [=](auto lanes) {
+    parallel_transform<T>(width, [=](auto lanes) {
         Vec<T> sum{};
         for (long n = 0; n < count; n++) sum += lanes.load(rows + n * width);
         lanes.store(target, factor * sum);
@@ -232,10 +232,10 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                     add_to(dbias_n, dinputs, gates);
                     add_to(dbias_n + gates, dgates, gates);
                     row_products(seen.values(n - first), dinputs, have, gates, T(1), dscore);
-                    const T expected = sum<T>(0, have, [=](auto lanes) {
+                    const T expected = reduce_sum<T>(0, have, [=](auto lanes) {
                         return Vec<T>(lanes.load(weights) * lanes.load(dscore));
                     });
-                    for_lanes<T>(0, have, [=](auto lanes) {
+                    transform<T>(0, have, [=](auto lanes) {
                         lanes.store(dscore, lanes.load(weights) * (lanes.load(dscore) - expected));
                     });
                     std::fill(dscore + have, dscore + count, T(0));
@@ -261,7 +261,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                               {states.data() + n * hidden, 1, batch * hidden}, hidden, dmemory_n);
                 else
                     for (long i = 0; i < count; i++)
-                        for_lanes<T>(0, compared, [=, row = dkeys_of(n)[i]](auto lanes) {
+                        transform<T>(0, compared, [=, row = dkeys_of(n)[i]](auto lanes) {
                             lanes.store(dmemory_n + i * pitch,
                                         T(4) * lanes.load(row) * lanes.load(score.v));
                         });

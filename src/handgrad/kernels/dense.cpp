@@ -42,7 +42,7 @@ void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T*
         const RowSums<T> parts(rows, outputs, db != nullptr ? outputs : 0);
         parts.run([=](long row, T* sums) {
             const long at = row * outputs;
-            for_lanes<T>(0, outputs, [=](auto lanes) {
+            transform<T>(0, outputs, [=](auto lanes) {
                 const Vec<T> g = f.gradient(lanes.load(dh + at), lanes.load(saved + at));
                 if (da != nullptr) lanes.store(da + at, g);
                 if (db != nullptr) lanes.store(sums, lanes.load(sums) + g);
@@ -56,11 +56,11 @@ void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T*
         Vec<T> sum{};
         for (long row = 0; row < rows; row++) {
             const long at = row * outputs + column;
-            const Vec<T> g = f.gradient(load_some(dh + at, have), load_some(saved + at, have));
-            if (da != nullptr) store_some(da + at, g, have);
+            const Vec<T> g = f.gradient(masked_load(dh + at, have), masked_load(saved + at, have));
+            if (da != nullptr) masked_store(da + at, g, have);
             sum += g;
         }
-        if (db != nullptr) store_some(db + column, sum, have);
+        if (db != nullptr) masked_store(db + column, sum, have);
     }
 }
 

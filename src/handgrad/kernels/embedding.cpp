@@ -36,7 +36,7 @@ void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding, 
             if (row < begin || row >= end || row == padding) continue;
             T* target = dweight.data() + row * width;
             const T* source = dy.data() + n * width;
-            for_lanes<T>(0, width, [=](auto lanes) {
+            transform<T>(0, width, [=](auto lanes) {
                 lanes.store(target, lanes.load(target) + lanes.load(source));
             });
         }

@@ -44,8 +44,8 @@ void pool_row(const Pooling& pool, long j, const T* image, T* best, Place<T>* wi
             so_far.take(load_strided(image + at, pool.stride_w, count),
                         static_cast<Place<T>>(at) + steps);
         });
-        store_some(best + k, so_far.value, count);
-        store_some(winner + k, so_far.place, count);
+        masked_store(best + k, so_far.value, count);
+        masked_store(winner + k, so_far.place, count);
     }
 }
 
@@ -58,7 +58,7 @@ void pool_row_in_twos(const Pooling& pool, long j, const T* image, T* best, Plac
         Best<T> so_far;
         for (long m = 0; m < pool.kernel_h; m++) {
             const long at = (j * pool.stride_h + m) * pool.width + 2 * k;
-            const auto [left, right] = load_in_turns(image + at, count);
+            const auto [left, right] = load_interleaved(image + at, count);
             const Vec<Place<T>> here = static_cast<Place<T>>(at) + Place<T>(2) * numbers;
             if (m == 0)
                 so_far = {left, here};
@@ -66,8 +66,8 @@ void pool_row_in_twos(const Pooling& pool, long j, const T* image, T* best, Plac
                 so_far.take(left, here);
             so_far.take(right, here + Place<T>(1));
         }
-        store_some(best + k, so_far.value, count);
-        store_some(winner + k, so_far.place, count);
+        masked_store(best + k, so_far.value, count);
+        masked_store(winner + k, so_far.place, count);
     }
 }
 
@@ -83,11 +83,11 @@ void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Place
         for (long k = pool.first_inside(shift); k < last; k += kLanes<T>) {
             const long count = std::min<long>(kLanes<T>, last - k);
             const long at = y * pool.width + shift + k * pool.stride_w;
-            Best<T> so_far{load_some(best + k, count), load_some(winner + k, count)};
+            Best<T> so_far{masked_load(best + k, count), masked_load(winner + k, count)};
             so_far.take(load_strided(image + at, pool.stride_w, count),
                         static_cast<Place<T>>(at) + steps);
-            store_some(best + k, so_far.value, count);
-            store_some(winner + k, so_far.place, count);
+            masked_store(best + k, so_far.value, count);
+            masked_store(winner + k, so_far.place, count);
         }
     });
 }
@@ -121,14 +121,14 @@ void spread_in_twos(const Pooling& pool, const T* gradient, const Place<T>* winn
     for (long j = 0; j < pool.out_h; j++, gradient += pool.out_w, winner += pool.out_w)
         for (long k = 0; k < pool.out_w; k += kLanes<T>) {
             const long count = std::min<long>(kLanes<T>, pool.out_w - k);
-            const Vec<T> g = load_some(gradient + k, count);
-            const Vec<Place<T>> places = load_some(winner + k, count) - Place<T>(2) * numbers;
+            const Vec<T> g = masked_load(gradient + k, count);
+            const Vec<Place<T>> places = masked_load(winner + k, count) - Place<T>(2) * numbers;
             const auto won_at = [&](long at) {
                 return places == static_cast<Place<T>>(at) ? g : Vec<T>{};
             };
             for (long m = 0; m < pool.kernel_h; m++) {
                 const long at = (j * pool.stride_h + m) * pool.width + 2 * k;
-                store_in_turns(image + at, won_at(at), won_at(at + 1), count);
+                store_interleaved(image + at, won_at(at), won_at(at + 1), count);
             }
         }
 }

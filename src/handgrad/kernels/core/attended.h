@@ -37,21 +37,21 @@ struct Sight {
 template <class T>
 void softmax_in_place(T* scores, long count) {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
-    const T best = largest(scores, count);
+    const T best = reduce_max(scores, count);
     const T shift = best == kNone ? T(0) : best;
-    const T all = sum<T>(0, count, [&](auto lanes) {
+    const T all = reduce_sum<T>(0, count, [&](auto lanes) {
         const Vec<T> weight = exp(Vec<T>(lanes.load(scores) - shift));
         lanes.store(scores, weight);
         return weight;
     });
     const T factor = all == T(0) ? T(1) : T(1) / all;
-    for_lanes<T>(0, count, [&](auto lanes) { lanes.store(scores, lanes.load(scores) * factor); });
+    transform<T>(0, count, [&](auto lanes) { lanes.store(scores, lanes.load(scores) * factor); });
 }
 
 // c = Σ_i weights_i h_i over the rows of h.
 template <class T>
 void weighted_sum(const T* weights, const T* h, long count, long width, T* c) {
-    for_lanes<T>(0, width, [&](auto lanes) {
+    transform<T>(0, width, [&](auto lanes) {
         Vec<T> sum{};
         for (long i = 0; i < count; i++) sum += weights[i] * lanes.load(h + i * width);
         lanes.store(c, sum);
@@ -61,14 +61,15 @@ void weighted_sum(const T* weights, const T* h, long count, long width, T* c) {
 // target += factor · source.
 template <class T>
 void add_scaled(T factor, const T* source, long width, T* target) {
-    for_lanes<T>(0, width, [&](auto lanes) {
+    transform<T>(0, width, [&](auto lanes) {
         lanes.store(target, lanes.load(target) + factor * lanes.load(source));
     });
 }
 
 template <class T>
 T dot(const T* a, const T* b, long width) {
-    return sum<T>(0, width, [&](auto lanes) { return Vec<T>(lanes.load(a) * lanes.load(b)); });
+    return reduce_sum<T>(0, width,
+                         [&](auto lanes) { return Vec<T>(lanes.load(a) * lanes.load(b)); });
 }
 
 // dscore = α (dα − Σ α dα) with dα_i = dc·h_i, for the steps that one state looks at.

@@ -40,7 +40,7 @@ Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long term, lo
     if (whole && by_lane) return {source, m.lane_stride, true};
     if (whole && m.lane_stride == 1) return {source, m.term_stride, false};
     const auto row = [](const float* from, long stride, long count) {
-        if (stride == 1) return load_some(from, std::clamp(count, 0L, 16L));
+        if (stride == 1) return masked_load(from, std::clamp(count, 0L, 16L));
         return load_strided(from, stride, std::clamp(count, 0L, 16L));
     };
     if (by_lane) {
@@ -161,7 +161,7 @@ template void multiply_tile<0>(int, int, long, const Bf16x2*, const Bf16x2*, flo
 template void multiply_tile<kRowPitch>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
 
 void round_row(Bf16x2* row, const float* values, long count) {
-    for_lanes<float>(0, count, [&](auto lanes) {
+    transform<float>(0, count, [&](auto lanes) {
         round_lanes(row + lanes.at / 2, lanes.load(values), std::min<long>(16, count - lanes.at));
     });
 }
@@ -190,7 +190,7 @@ __attribute__((target("avx512bf16"))) void pack_bf16x2(Bf16x2* panel, int width,
             const long elements = std::min<long>(kBf16Lanes, (terms - t + 1) / 2);
             const int fits = std::min(kBf16Lanes, width - l);
             for (long r = 0; r < elements; r++)
-                store_some(reinterpret_cast<float*>(panel + r * width + l), rows[r], fits);
+                masked_store(reinterpret_cast<float*>(panel + r * width + l), rows[r], fits);
         }
 }
 

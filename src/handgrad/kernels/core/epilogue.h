@@ -42,7 +42,7 @@ struct ActivateTile {
             for (int c = 0; c < columns; c += kLanes<T>) {
                 const int have = std::min(kLanes<T>, columns - c);
                 Vec<T> b{};
-                if (bias != nullptr) b = load_some(bias + column + c, have);
+                if (bias != nullptr) b = masked_load(bias + column + c, have);
                 for (int i = 0; i < rows; i++) {
                     const long place = i * width + c;
                     const Vec<T> a = load(tile + place) + b;
@@ -58,7 +58,7 @@ struct ActivateTile {
     }
 
     static Vec<T> get(const T* source, int have) {
-        return have == kLanes<T> ? load(source) : load_some(source, have);
+        return have == kLanes<T> ? load(source) : masked_load(source, have);
     }
 };
 

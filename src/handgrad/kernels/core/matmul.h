@@ -381,7 +381,7 @@ constexpr bool outgrows_caches(long count) {
 template <class T>
 void put(T* target, Vec<T> v, int have, bool large) {
     if (have < kLanes<T>)
-        store_some(target, v, have);
+        masked_store(target, v, have);
     else if (large)
         stream(target, v);
     else

@@ -26,7 +26,7 @@ struct Planes {
     // Last piece first, as a sweep has just left it in the cache.
     template <class T, class Body>
     void each_lanes_again(const Body& body) const {
-        for (long p = count - 1; p >= 0; p--) for_lanes<T>(p * stride, p * stride + size, body);
+        for (long p = count - 1; p >= 0; p--) transform<T>(p * stride, p * stride + size, body);
     }
 };
 
@@ -43,8 +43,8 @@ Moments moments(const T* x, const Planes& planes) {
     planes.each_block([&](long begin, long end) {
         const double size = static_cast<double>(end - begin);
         const T block_mean =
-            sum<T>(begin, end, [=](auto lanes) { return lanes.load(x); }) / T(size);
-        const auto [rest, block_squares] = sums<T, 2>(begin, end, [=](auto lanes) {
+            reduce_sum<T>(begin, end, [=](auto lanes) { return lanes.load(x); }) / T(size);
+        const auto [rest, block_squares] = reduce_sums<T, 2>(begin, end, [=](auto lanes) {
             const Vec<T> centred = lanes.load(x) - block_mean;
             return std::array<Vec<T>, 2>{centred, Vec<T>(centred * centred)};
         });

@@ -16,14 +16,14 @@ void pack_transposed_square(T* panel, int width, int fits, int terms, const Lane
 #pragma GCC unroll 16
     for (int l = 0; l < n; l++) {
         const T* row = lane(l);
-        rows[l] = row == nullptr ? Vec<T>{} : terms == n ? load(row) : load_some(row, terms);
+        rows[l] = row == nullptr ? Vec<T>{} : terms == n ? load(row) : masked_load(row, terms);
     }
     transpose<T>(rows);
     if (terms == n && fits == n) {
 #pragma GCC unroll 16
         for (int p = 0; p < n; p++) store(panel + p * width, rows[p]);
     } else {
-        for (int p = 0; p < terms; p++) store_some(panel + p * width, rows[p], fits);
+        for (int p = 0; p < terms; p++) masked_store(panel + p * width, rows[p], fits);
     }
 }
 
@@ -67,7 +67,7 @@ struct StridedPack {
                 if (have == n && fits == n)
                     store(to, load(from));
                 else
-                    store_some(to, load_some(from, have), fits);
+                    masked_store(to, masked_load(from, have), fits);
             }
         }
     }

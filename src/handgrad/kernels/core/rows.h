@@ -100,7 +100,7 @@ class RowSums {
 
     // target = the sums [offset, offset + count).
     void write(T* target, long offset, long count) const {
-        map<T>(count, [=, this](auto lanes) {
+        parallel_transform<T>(count, [=, this](auto lanes) {
             Vec<T> sum{};
             for (long part = 0; part < parts_; part++)
                 sum += lanes.load(sums_.data() + part * width_ + offset);

@@ -36,7 +36,7 @@ struct VectorProduct {
                     sums[v] += x[p] * load(data + p * term_stride + lane + v * kLanes<T>);
             for (int v = 0; v < 8; v++) store(y + lane + v * kLanes<T>, sums[v]);
         }
-        for_lanes<T>(lane, end, [&](auto lanes) {
+        transform<T>(lane, end, [&](auto lanes) {
             Vec<T> sum{};
             for (long p = 0; p < terms; p++) sum += x[p] * lanes.load(data + p * term_stride);
             lanes.store(y, sum);
@@ -51,7 +51,7 @@ struct VectorProduct {
         for (int l = 0; l < n; l++)
             rows[l] = data + (lane + std::min<long>(l, have - 1)) * lane_stride;
         Vec<T> sums[n] = {};
-        for_lanes<T>(0, terms, [&](auto lanes) {
+        transform<T>(0, terms, [&](auto lanes) {
             const Vec<T> factor = lanes.load(x);
             for (int l = 0; l < n; l++) sums[l] += factor * lanes.load(rows[l]);
         });
@@ -61,7 +61,7 @@ struct VectorProduct {
         if (have == n)
             store(y, sums[0]);
         else
-            store_some(y, sums[0], have);
+            masked_store(y, sums[0], have);
     }
 };
 

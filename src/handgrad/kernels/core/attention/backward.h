@@ -109,7 +109,7 @@ class BackwardPiece {
             const T* y_row = to_.y.at(b.n, b.h, b.first + i);
             const T* dy_row = dy + i * dy_rows_.pitch();
             Vec<T> dot{};
-            for_lanes<T>(0, call_.values,
+            transform<T>(0, call_.values,
                          [&](auto lanes) { dot += lanes.load(y_row) * lanes.load(dy_row); });
             expected[i] = lane_sum(dot);
         }

@@ -46,8 +46,8 @@ class ForwardPiece {
             write_columns(y.at(b.n, b.h, b.first), y.place, sums_, b.count, call_.values,
                           [&](long at) { return softmax.factor(at); });
             for (long at = 0; at < b.count; at += kLanes<T>)
-                store_some(log_sums + call_.place(b) + at, softmax.log_sum(at),
-                           std::min<long>(kLanes<T>, b.count - at));
+                masked_store(log_sums + call_.place(b) + at, softmax.log_sum(at),
+                             std::min<long>(kLanes<T>, b.count - at));
         }
     }
 

@@ -13,7 +13,7 @@ void load_queries(T* rows, long pitch, const T* source, long stride, long count,
     for (long i = 0; i < count; i++, rows += pitch, source += stride) {
         long k = 0;
         for (; k + n <= terms; k += n) store(rows + k, factor * load(source + k));
-        if (k < terms) store(rows + k, factor * load_some(source + k, terms - k));
+        if (k < terms) store(rows + k, factor * masked_load(source + k, terms - k));
         for (k = round_up(terms, n); k < pitch; k++) rows[k] = T(0);
     }
     std::fill_n(rows, (kWide<T> - count) * pitch, T(0));
@@ -38,7 +38,7 @@ void write_columns(T* target, long stride, const T* sums, long count, long terms
                 if (fits == n)
                     store(place, square[j]);
                 else
-                    store_some(place, square[j], fits);
+                    masked_store(place, square[j], fits);
             }
         }
     }

@@ -25,7 +25,7 @@ class RunningSoftmax {
         sums += panel * kTileColumns<T>;
         Vec<T> highest[kTileVectors], shift[kTileVectors], sum[kTileVectors] = {};
         for (int i = 0; i < kTileVectors; i++)
-            highest[i] = maximum(largest(scores + i * n, keys), best_[panel][i]);
+            highest[i] = maximum(reduce_max(scores + i * n, keys), best_[panel][i]);
         for (int i = 0; i < kTileVectors; i++)
             shift[i] = highest[i] == -kInfinity<T> ? Vec<T>{} : highest[i];
         for (long j = 0; j < keys; j++)
@@ -59,7 +59,7 @@ class RunningSoftmax {
 
   private:
     // Of every lane over some rows. Several chains, as each maximum waits for the one before it.
-    static Vec<T> largest(const T* scores, long rows) {
+    static Vec<T> reduce_max(const T* scores, long rows) {
         constexpr int kChains = 4;
         Vec<T> highest[kChains];
         for (auto& one : highest) one = splat(-kInfinity<T>);

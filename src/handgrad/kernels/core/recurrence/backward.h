@@ -64,7 +64,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                 const StepRow row = sequences.step(share.rank(i), t);
                 rows[static_cast<std::size_t>(i)] = row;
                 T* dh_row = dh.data() + i * pitch_h;
-                for_lanes<T>(0, P, [&](auto lanes) {
+                transform<T>(0, P, [&](auto lanes) {
                     lanes.store(dh_row, lanes.load(dh_row) + lanes.load(dy + row.place * P));
                 });
                 if (unprojected) dh_t.set(i, dh_row);
@@ -85,7 +85,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                 T* dh_row = dh.data() + i * pitch_h;
                 const T* dm_row = unprojected ? dm.data() + i * pitch : dh_row;
                 T* m_row = keep_m ? m.data() + row.row * H : nullptr;
-                for_lanes<T>(0, H, [&](auto lanes) {
+                transform<T>(0, H, [&](auto lanes) {
                     Vec<T> dc_here = lanes.load(dc.data() + i * pitch);
                     std::array<Vec<T>, kSlopes> slopes;
                     const Vec<T> direct =

@@ -34,10 +34,10 @@ template <class T, class Lanes>
 void write_lanes(T* row, Lanes lanes, Vec<T> values) {
     lanes.store(row, values);
 }
-inline void write_lanes(Bf16x2* row, AllLanes<float> lanes, Vec<float> values) {
+inline void write_lanes(Bf16x2* row, FullVector<float> lanes, Vec<float> values) {
     round_lanes(row + lanes.at / 2, values, kLanes<float>);
 }
-inline void write_lanes(Bf16x2* row, SomeLanes<float> lanes, Vec<float> values) {
+inline void write_lanes(Bf16x2* row, Tail<float> lanes, Vec<float> values) {
     round_lanes(row + lanes.at / 2, values, lanes.count);
 }
 
@@ -209,9 +209,9 @@ class Tiles {
                     for (int s = 0; s < Sums; s++) sums[s] = load(sum(t, s) + i * width + c);
                     const long column = weights.first(panel) + c;
                     if (lanes - c >= n)
-                        body(first(t) + i, AllLanes<T>{column}, sums);
+                        body(first(t) + i, FullVector<T>{column}, sums);
                     else
-                        body(first(t) + i, SomeLanes<T>{column, lanes - c}, sums);
+                        body(first(t) + i, Tail<T>{column, lanes - c}, sums);
                 }
     }
 
