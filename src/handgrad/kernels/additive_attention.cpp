@@ -47,7 +47,7 @@ void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> 
     const long size = v.size(), width = h.shape(2);
     const KernelScope scope(u.size());
     parallel_for(alpha.shape(0), rows_per_chunk(states * steps * size), [&](long begin, long end) {
-        T* dscores = scratch<T>(Scratch::kRow, steps);
+        T* dscores = thread_workspace<T>(WorkspaceSlot::kRow, steps);
         for (long n = begin; n < end; n++) {
             T* all_da_h = da_h.data() + n * steps * size;
             T* all_dh = dh.data() + n * steps * width;

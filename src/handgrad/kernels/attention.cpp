@@ -75,7 +75,7 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
     if (call.queries <= kFewQueries) return forward_few(call, rows, log_sums.data());
     at_precision_of(call, [&]<class Element>() {
         Pieces(call).run([&](const Piece& piece, long) {
-            in_scratch<ForwardPiece<Element>>(call, piece).run(rows, log_sums.data());
+            in_workspace<ForwardPiece<Element>>(call, piece).run(rows, log_sums.data());
         });
     });
 }
@@ -140,7 +140,7 @@ class Shares {
     const Gradients<T>& to_;
     const Pieces& pieces_;
     long k_size_, v_size_;
-    Temporary<T> memory_;
+    Workspace<T> memory_;
 };
 
 template <class T>
@@ -160,7 +160,7 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
     const Shares<T> shares(call, to, pieces);
     at_precision_of(call, [&]<class Element>() {
         pieces.run([&](const Piece& piece, long number) {
-            in_scratch<BackwardPiece<Element>>(call, to, piece)
+            in_workspace<BackwardPiece<Element>>(call, to, piece)
                 .run(shares.k(piece, number), shares.v(piece, number));
         });
     });

@@ -97,7 +97,8 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
         const T* total = sums.run([&](long item, T* part) {
             const long group = item % conv.groups, out = item * conv.output_values();
             const long image = item * conv.image_values();
-            T* own = identity ? nullptr : scratch<T>(Scratch::kRow, conv.output_values());
+            T* own =
+                identity ? nullptr : thread_workspace<T>(WorkspaceSlot::kRow, conv.output_values());
             const T* dz = identity ? dy.data() + out : own;
             if (!identity || dbias)
                 activation_gradient_image(activation, slope, dy.data() + out, kept + out, own,

@@ -63,7 +63,7 @@ void cosine_backward(In<T> dc, In<T> h, In<T> s_hat, In<T> h_hat, In<T> inv_s, I
     const KernelScope scope(alpha.size() * width);
     const long work = (states + 1) * steps * width;
     parallel_for(alpha.shape(0), rows_per_chunk(work), [&](long begin, long end) {
-        T* dscores = scratch<T>(Scratch::kRow, steps + (steps + 1) * width);
+        T* dscores = thread_workspace<T>(WorkspaceSlot::kRow, steps + (steps + 1) * width);
         T* dh_hat = dscores + steps;
         T* ds_hat = dh_hat + steps * width;
         for (long n = begin; n < end; n++) {

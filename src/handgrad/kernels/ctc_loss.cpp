@@ -102,7 +102,7 @@ struct Batch {
     template <class Body>
     void each(long rows, const Body& body) const {
         const long size = rows * width();
-        const Temporary<double> workspace(examples * size);
+        const Workspace<double> workspace(examples * size);
         parallel_for(examples, 1, [&](long begin, long end) {
             for (long n = begin; n < end; n++) body(n, workspace.data() + n * size);
         });

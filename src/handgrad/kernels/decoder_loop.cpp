@@ -79,7 +79,7 @@ class Seen {
   private:
     std::array<Keys<T>, kTileRows> keys_;
     long count_, pitch_;
-    Temporary<T> values_, powers_;
+    Workspace<T> values_, powers_;
 };
 
 // Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them. The
@@ -190,15 +190,15 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&keys, &values});
     const KernelScope scope;
-    const Temporary<T> dscores(steps * batch * count);
-    const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
+    const Workspace<T> dscores(steps * batch * count);
+    const Workspace<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
     auto run = [&]<class Element>(auto score, auto cell) {
         const PackedMatrix<Element> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
         for_groups(batch, [&](long first, int rows) {
             const Registers<Element> registers;
             const long end = first + rows, of_keys = apart<T>(compared);
             const Seen<T> seen(score, keys, values, checked, first, rows);
-            const Temporary<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
+            const Workspace<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
             const auto dkeys_of = [&](long n) {
                 return Rows<T>{dkeys.data() + (n - first) * count * of_keys, of_keys};
             };

@@ -75,7 +75,7 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
     constexpr int kIdentity = static_cast<int>(Activation::kIdentity);
     const bool identity = activation == kIdentity;
     const KernelScope scope;
-    const Temporary<T> own(identity ? 0 : rows * outputs);
+    const Workspace<T> own(identity ? 0 : rows * outputs);
     const T* da = identity ? dh.data() : own.data();
     if (!identity || dbias)
         with_activation<T>(activation, slope, [&](auto f) {

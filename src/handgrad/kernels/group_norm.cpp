@@ -95,7 +95,7 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
     const KernelScope scope(x.size());
     const bool parameters = dgamma || dbeta;
     // Of every example and channel Σ dy x̂ and Σ dy over its positions.
-    const Temporary<T> parts(parameters ? 2 * in.batch * in.channels : 0);
+    const Workspace<T> parts(parameters ? 2 * in.batch * in.channels : 0);
     T* products = parts.data();
     T* totals = products + in.batch * in.channels;
     in.each([&](long row) {

@@ -84,18 +84,20 @@ void multiply_amx(long rows, long columns, long depth, const StridedPack<float>&
     const long even = own.count() / (2 * get_threads());
     const long block = std::clamp(std::min(fits, even), 1L, kMostStrips);
 
-    const Temporary<Bf16x2> packed(shared.count() * pitch);
+    const Workspace<Bf16x2> packed(shared.count() * pitch);
     // Sums wait here for the next round.
     const bool waits = round < squares;
-    const Temporary<float> sums(waits ? own.count() * shared.count() * kSumsSize : 0);
+    const Workspace<float> sums(waits ? own.count() * shared.count() * kSumsSize : 0);
 
     for (long first = 0; first < squares; first += round) {
         const Range some{first, std::min(first + round, squares)};
         pack_for_all(shared, some, packed.data(), alone);
         const long chunk = alone ? own.count() : block;
         parallel_for(own.count(), chunk, [&, step = step](long begin, long end) {
-            Bf16x2* panels = scratch<Bf16x2>(Scratch::kPanelA, (end - begin) * pitch);
-            float* own_sums = scratch<float>(Scratch::kSums, (end - begin) * kSumsSize);
+            Bf16x2* panels =
+                thread_workspace<Bf16x2>(WorkspaceSlot::kPanelA, (end - begin) * pitch);
+            float* own_sums =
+                thread_workspace<float>(WorkspaceSlot::kSums, (end - begin) * kSumsSize);
             own({begin, end}, some, panels, some.count() * kSquareElements);
             const AmxTiles registers;
             for (long q = 0; q < shared.count(); q++) {

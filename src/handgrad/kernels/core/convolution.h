@@ -198,7 +198,7 @@ class BatchSums {
     }
 
     long items_, values_, share_, parts_;
-    Temporary<T> sums_;
+    Workspace<T> sums_;
 };
 
 }  // namespace handgrad

@@ -51,7 +51,8 @@ __attribute__((target("avx512bf16"))) const Bf16x2* Operand<AmxBf16x2>::for_taps
     const long channel_pairs = Operand<AmxBf16x2>::channel_pairs(frame.channels).padded();
     const long run = frame.run(), width = frame.framed_width();
     // A tile may read up to 15 places beyond the last.
-    Bf16x2* target = scratch<Bf16x2>(Scratch::kPanelA, frame.rows * channel_pairs * width + 16);
+    Bf16x2* target =
+        thread_workspace<Bf16x2>(WorkspaceSlot::kPanelA, frame.rows * channel_pairs * width + 16);
     for (long p = 0; p < channel_pairs; p++)
         for (long first = 0; first < frame.step; first++)
             for (long k = 0; k < run; k += 16) {
@@ -216,7 +217,7 @@ KernelGradient<AmxBf16x2>::KernelGradient(const Convolution& conv)
 __attribute__((target("avx512bf16"))) const Bf16* KernelGradient<AmxBf16x2>::columns_of(
     const float* image, long n) const {
     const long s = conv_.stride_h, plane = s * run_ * columns_;
-    Bf16* target = scratch<Bf16>(Scratch::kPanelA, channels_.padded() * plane);
+    Bf16* target = thread_workspace<Bf16>(WorkspaceSlot::kPanelA, channels_.padded() * plane);
     for (long c = 0; c < conv_.group_channels(); c++, target += plane)
         for (long k = 0; k < columns_; k += kAmxTerms) {
             const auto columns = [&](long from) {
@@ -244,7 +245,7 @@ __attribute__((target("avx512bf16"))) const Bf16* KernelGradient<AmxBf16x2>::col
 void KernelGradient<AmxBf16x2>::add(const float* image, const float* dz, float* sums) const {
     const long terms = conv_.out_h * columns_, tiles = terms / kAmxTerms, left = terms % kAmxTerms;
     const long panel = (tiles + (left > 0)) * kAmxElements * kAmxSide;
-    Bf16x2* packed = scratch<Bf16x2>(Scratch::kPanelB, panels_ * panel);
+    Bf16x2* packed = thread_workspace<Bf16x2>(WorkspaceSlot::kPanelB, panels_ * panel);
     for (long q = 0; q < panels_; q++) {
         Bf16x2* target = packed + q * panel;
         Operand<Bf16x2>::pack_places(

@@ -64,7 +64,7 @@ class TapSum<AmxBf16x2> {
              const Finish& finish) const {
         const long pieces = (columns + 15) / 16, together = 1 + pieces % 2;
         const long lane_step = together * pieces * 16;
-        float* values = scratch<float>(Scratch::kSums, kAmxSide * lane_step);
+        float* values = thread_workspace<float>(WorkspaceSlot::kSums, kAmxSide * lane_step);
         for (long q = 0; q < panels_; q++) {
             const int lanes = static_cast<int>(std::min<long>(kAmxSide, lanes_ - q * kAmxSide));
             const Bf16x2* kernel = packed_.data() + (group * panels_ + q) * panel_size();
@@ -97,7 +97,7 @@ class TapSum<AmxBf16x2> {
     long width_, row_pitch_;  // of the framed image: a pair's columns, a row's pairs
     long lanes_, panels_;
     std::vector<long> offsets_;  // of each tile of terms, in the framed image
-    Temporary<Bf16x2> packed_;
+    Workspace<Bf16x2> packed_;
 };
 
 template <>

@@ -161,7 +161,7 @@ struct AdditiveScore {
     // Calls use(r) with r(lanes, i), the lanes of r_i.
     template <class Use>
     void with_r(const T* query, const Keys<T>& keys, const Use& use) const {
-        T* power = scratch<T>(Scratch::kRow, size);
+        T* power = thread_workspace<T>(WorkspaceSlot::kRow, size);
         if (keys.powers.data != nullptr && write_powers(query, size, power))
             use([=, powers = keys.powers](auto lanes, long i) {
                 const Vec<T> product = lanes.load(powers[i]) * lanes.load(power);
@@ -199,7 +199,7 @@ struct ProductScore {
             return;
         }
         const T scale = inverse_length(s);
-        T* ds_hat = scratch<T>(Scratch::kRow, size);
+        T* ds_hat = thread_workspace<T>(WorkspaceSlot::kRow, size);
         std::fill_n(ds_hat, size, T(0));
         add_rows(ds_hat, dscores, keys.rows, keys.count, size, ds_hat);
         const T along = scale * scale * reduce_sum<T>(0, size, [=](auto lanes) {

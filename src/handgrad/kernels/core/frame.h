@@ -43,7 +43,7 @@ struct Tap {
 template <class T>
 const T* framed(const Frame& frame, const T* image) {
     if (frame.in_place()) return image;
-    T* target = scratch<T>(Scratch::kImage, frame.values());
+    T* target = thread_workspace<T>(WorkspaceSlot::kImage, frame.values());
     const long above = std::min(frame.top, frame.rows), left = std::min(frame.left, frame.columns);
     const long high = std::clamp(frame.rows - above, 0L, frame.height);
     const long wide = std::clamp(frame.columns - left, 0L, frame.width);
@@ -98,14 +98,14 @@ struct Operand<Bf16x2> {
         const long rows = frame.in_place() ? 1 : frame.rows, channels = frame.channels;
         const long row = planes(channels) * frame.channel_step();
         const float* values = framed(frame, image);
-        Bf16x2* elements = scratch<Bf16x2>(Scratch::kPanelA, rows * row);
+        Bf16x2* elements = thread_workspace<Bf16x2>(WorkspaceSlot::kPanelA, rows * row);
         for (long i = 0; i < rows; i++)
             round_panel(elements + i * row, values + i * channels * frame.channel_step(),
                         frame.channel_step(), channels);
         return elements;
     }
     static const Bf16* for_places(const Frame& frame, const float* image) {
-        Bf16* rounded = scratch<Bf16>(Scratch::kPanelA, frame.values());
+        Bf16* rounded = thread_workspace<Bf16>(WorkspaceSlot::kPanelA, frame.values());
         round_values(rounded, framed(frame, image), frame.values());
         return rounded;
     }
@@ -120,7 +120,7 @@ struct Operand<Bf16x2> {
     }
     template <class Pack>
     static void pack_planes(Bf16x2* packed, long channels, long plane, const Pack& pack) {
-        float* values = scratch<float>(Scratch::kPanelB, channels * plane);
+        float* values = thread_workspace<float>(WorkspaceSlot::kPanelB, channels * plane);
         pack(values);
         round_panel(packed, values, plane, channels);
     }

@@ -34,7 +34,7 @@ class KernelGradient {
         const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * row_step()};
         const long tiles = (conv_.taps() + kTileRows - 1) / kTileRows;
         const long most = (conv_.taps() + tiles - 1) / tiles;
-        V* packed = scratch<V>(Scratch::kPanelB, conv_.positions() * sums_.kWidth);
+        V* packed = thread_workspace<V>(WorkspaceSlot::kPanelB, conv_.positions() * sums_.kWidth);
         for (long q = 0; q < sums_.count(); q++) {
             const int width = sums_.width_of(q);
             Operand<V>::pack_places(packed, places, width, {dz, conv_.positions(), 1},

@@ -177,13 +177,14 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
     const long strip_a = steps.count() * cut.size_a;
     const long strip_b = (shared.b == nullptr ? 1 : steps.count()) * cut.size_b;
     const long group = cut.group_of(panels.count());
-    T* own_b = shared.b == nullptr ? scratch<T>(Scratch::kPanelB, group * cut.size_b) : nullptr;
+    T* own_b = shared.b == nullptr ? thread_workspace<T>(WorkspaceSlot::kPanelB, group * cut.size_b)
+                                   : nullptr;
     const bool in_place = lies_in_place<T>(pack_a);
     const T* panels_a = shared.a;
     if (shared.a != nullptr) {
         panels_a += tiles.begin * strip_a;
     } else if (!in_place) {
-        T* own_a = scratch<T>(Scratch::kPanelA, tiles.count() * strip_a);
+        T* own_a = thread_workspace<T>(WorkspaceSlot::kPanelA, tiles.count() * strip_a);
         pack_strips(cut, cut.tiles, tiles, steps, pack_a, own_a, cut.size_a);
         panels_a = own_a;
     }
@@ -194,7 +195,8 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
     using Sum = typename SumOf<T>::type;
     Sum* own_sums = shared.sums != nullptr
                         ? nullptr
-                        : scratch<Sum>(Scratch::kSums, (once ? 2 : tiles.count() * group) * size_c);
+                        : thread_workspace<Sum>(WorkspaceSlot::kSums,
+                                                (once ? 2 : tiles.count() * group) * size_c);
     Writer<Sum> writer;
     int turn = 0;
     for (long first = panels.begin; first < panels.end; first += group) {
@@ -357,9 +359,9 @@ void multiply(long rows, long columns, long depth, const PackA& pack_a, const Pa
     if (!blocks.share_a && !blocks.share_b && !waits)
         return run({0, cut.steps.count}, {nullptr, nullptr, nullptr});
     using Sum = typename SumOf<T>::type;
-    const Temporary<T> a(blocks.share_a ? cut.tiles.count * blocks.steps * cut.size_a : 0);
-    const Temporary<T> b(blocks.share_b ? cut.panels.count * blocks.steps * cut.size_b : 0);
-    const Temporary<Sum> sums(
+    const Workspace<T> a(blocks.share_a ? cut.tiles.count * blocks.steps * cut.size_a : 0);
+    const Workspace<T> b(blocks.share_b ? cut.panels.count * blocks.steps * cut.size_b : 0);
+    const Workspace<Sum> sums(
         waits ? cut.tiles.count * cut.panels.count * kTileRows * kTileColumns<T> : 0);
     for (long s = 0; s < cut.steps.count; s += blocks.steps) {
         const Range steps{s, std::min(s + blocks.steps, cut.steps.count)};

@@ -35,8 +35,8 @@ class PackedMatrix {
     template <class Finish>
     void multiply_rows(long row, int rows, const StridedPack<T>& matrix,
                        const Finish& finish) const {
-        T* tile = scratch<T>(Scratch::kSums, kAmxSide * kWidth);
-        Element* left = scratch<Element>(Scratch::kPanelA, kAmxSide * whole());
+        T* tile = thread_workspace<T>(WorkspaceSlot::kSums, kAmxSide * kWidth);
+        Element* left = thread_workspace<Element>(WorkspaceSlot::kPanelA, kAmxSide * whole());
         pack_left(left, row, rows, matrix);
         for (long q = 0; q < panels_; q++) {
             multiply(rows, width(q), left, packed_.data() + q * whole() * kWidth, tile);
@@ -77,7 +77,7 @@ class PackedMatrix {
     }
 
     long depth_, columns_, panels_;
-    Temporary<Element> packed_;
+    Workspace<Element> packed_;
 };
 
 }  // namespace handgrad

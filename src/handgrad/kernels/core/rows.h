@@ -53,7 +53,7 @@ void for_rows(Axis axis, std::array<const T*, Inputs> in, T* out, const Body& bo
     const long runs = (axis.inner + kRun - 1) / kRun;
     parallel_for(axis.outer * runs, rows_per_chunk(width * kRun), [&](long begin, long end) {
         const long block = kRun * width;
-        T* copies = scratch<T>(Scratch::kRow, block * static_cast<long>(Inputs + 1));
+        T* copies = thread_workspace<T>(WorkspaceSlot::kRow, block * static_cast<long>(Inputs + 1));
         T* results = copies + block * static_cast<long>(Inputs);
         for (long run = begin; run < end; run++) {
             const long first = run % runs * kRun;
@@ -111,7 +111,7 @@ class RowSums {
   private:
     static constexpr long kMostParts = 64;
     long rows_, width_, share_, parts_;
-    Temporary<T> sums_;
+    Workspace<T> sums_;
 };
 
 }  // namespace handgrad

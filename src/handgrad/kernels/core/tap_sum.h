@@ -93,7 +93,7 @@ class TapSum {
         const V* kernel = packed_.data() + group * panels_.size();
         const long pieces = std::max((columns + kTileRows - 1) / kTileRows, 1L);
         const long together = joined && columns <= kJoinedColumns ? kJoinedRows : 1;
-        T* values = scratch<T>(Scratch::kSums, together * columns * kTileColumns<T>);
+        T* values = thread_workspace<T>(WorkspaceSlot::kSums, together * columns * kTileColumns<T>);
         for (long q = 0; q < panels_.count(); q++) {
             const int width = panels_.width_of(q);
             for (long first = 0; first < rows; first += together) {
@@ -136,7 +136,7 @@ class TapSum {
         const bool all = count == kernels.size;
         // Planes that follow each other are one long row.
         const long together = all && kernels.channel_stride == count ? kernels.channels : 1;
-        T* planes = scratch<T>(Scratch::kPanelA, kernels.channels * count * width);
+        T* planes = thread_workspace<T>(WorkspaceSlot::kPanelA, kernels.channels * count * width);
         for (long c = 0; c < kernels.channels; c += together) {
             const T* plane =
                 kernels.data + group * kernels.group_stride + c * kernels.channel_stride;
@@ -164,7 +164,7 @@ class TapSum {
     Frame frame_;
     long planes_;  // of the image
     Panels<V> panels_;
-    Temporary<V> packed_;
+    Workspace<V> packed_;
     std::vector<long> rows_;     // of taps, in the framed image
     long row_terms_;             // of each of them
     std::vector<long> offsets_;  // of each term, in the framed image

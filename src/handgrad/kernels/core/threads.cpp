@@ -40,15 +40,15 @@ constexpr long kRefresh = 1'000'000'000;
 
 class Pool;
 
-struct ThreadScratch {
-    MemoryBlock slots[static_cast<int>(Scratch::kCount)];
+struct ThreadWorkspace {
+    MemoryBlock slots[static_cast<int>(WorkspaceSlot::kCount)];
     bool large = false;
 
-    ThreadScratch() = default;
-    ThreadScratch(const ThreadScratch&) = delete;
-    ~ThreadScratch() {
+    ThreadWorkspace() = default;
+    ThreadWorkspace(const ThreadWorkspace&) = delete;
+    ~ThreadWorkspace() {
         for (MemoryBlock& slot : slots)
-            if (slot.data != nullptr) give_back_block(slot);
+            if (slot.data != nullptr) free_block(slot);
     }
 };
 
@@ -58,7 +58,7 @@ struct ThreadState {
     Pool* job = nullptr;  // whose chunks it is taking
     int uninterrupted = 0;
     long next_check = 0;
-    ThreadScratch scratch;
+    ThreadWorkspace workspace;
 };
 
 HANDGRAD_THREAD_LOCAL ThreadState* own_state = nullptr;
@@ -96,7 +96,7 @@ void check_interrupt(ThreadState& state) {
     struct Aside {
         ThreadState& state;
         Pool* job = std::exchange(state.job, nullptr);
-        ThreadScratch others;
+        ThreadWorkspace others;
         const ScopedFloatMode mode{FloatMode::of_this_thread().exact()};
         explicit Aside(ThreadState& state) : state(state) { swap(); }
         ~Aside() {
@@ -104,8 +104,8 @@ void check_interrupt(ThreadState& state) {
             state.job = job;
         }
         void swap() {
-            std::swap(state.scratch.slots, others.slots);
-            std::swap(state.scratch.large, others.large);
+            std::swap(state.workspace.slots, others.slots);
+            std::swap(state.workspace.large, others.large);
         }
     } const aside(state);
     interrupt_check.load(std::memory_order_relaxed)();
@@ -304,7 +304,7 @@ class Pool {
             if (open_.load() && self.index < taking_part_) {
                 const ScopedFloatMode same(mode_);
                 take_chunks(self.state);
-                give_back_large(self.state.scratch);
+                free_large(self.state.workspace);
             }
             self.inside.store(false, std::memory_order_relaxed);
             if (inside_.fetch_sub(1) == 1 && waiting_.load()) {
@@ -364,7 +364,7 @@ class Pool {
         self.asleep.store(false);
     }
 
-    static void give_back_large(ThreadScratch& scratch) noexcept;
+    static void free_large(ThreadWorkspace& workspace) noexcept;
     friend class handgrad::CallScope;
 
     void (*run_)(void*, long, long) = nullptr;
@@ -448,7 +448,7 @@ CallScope::CallScope(CallSettings settings)
 CallScope::~CallScope() {
     ThreadState& state = *own_state;
     state.settings = before_;
-    if (state.job == nullptr) Pool::give_back_large(state.scratch);
+    if (state.job == nullptr) Pool::free_large(state.workspace);
 }
 
 Uninterrupted::Uninterrupted() { this_thread().uninterrupted++; }
@@ -488,30 +488,30 @@ void run_parallel(long count, long chunk, void (*run)(void*, long, long), void* 
 
 namespace {
 
-constexpr std::size_t kLargeScratch = 2 << 20;
+constexpr std::size_t kLargeWorkspace = 2 << 20;
 
 }  // namespace
 
-void Pool::give_back_large(ThreadScratch& scratch) noexcept {
-    if (!scratch.large) return;
-    scratch.large = false;
-    for (MemoryBlock& slot : scratch.slots)
-        if (slot.capacity > kLargeScratch) give_back_block(std::exchange(slot, {}));
+void Pool::free_large(ThreadWorkspace& workspace) noexcept {
+    if (!workspace.large) return;
+    workspace.large = false;
+    for (MemoryBlock& slot : workspace.slots)
+        if (slot.capacity > kLargeWorkspace) free_block(std::exchange(slot, {}));
 }
 
-void* scratch_bytes(Scratch slot, long count, long size) {
-    ThreadScratch& scratch = this_thread().scratch;
-    MemoryBlock& block = scratch.slots[static_cast<int>(slot)];
+void* thread_workspace_bytes(WorkspaceSlot slot, long count, long size) {
+    ThreadWorkspace& workspace = this_thread().workspace;
+    MemoryBlock& block = workspace.slots[static_cast<int>(slot)];
     if (!kExactBlocks && count >= 0 &&
         static_cast<std::size_t>(count) <= block.capacity / static_cast<std::size_t>(size) &&
         block.data != nullptr)
         return block.data;
-    if (block.data != nullptr) give_back_block(std::exchange(block, {}));
+    if (block.data != nullptr) free_block(std::exchange(block, {}));
     // Packed panels are read over and over: huge pages spare the look-up of many small ones.
-    const long huge = static_cast<long>(kLargeScratch) / size;
+    const long huge = static_cast<long>(kLargeWorkspace) / size;
     const bool round = !kExactBlocks && count > huge / 16 && count < huge;
-    block = take_block(round ? huge : count, size);
-    scratch.large |= block.capacity > kLargeScratch;
+    block = allocate_block(round ? huge : count, size);
+    workspace.large |= block.capacity > kLargeWorkspace;
     return block.data;
 }
 

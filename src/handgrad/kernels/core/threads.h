@@ -97,12 +97,12 @@ class Uninterrupted {
 // Memory of this thread that keeps its contents only until the next call with the same slot:
 // packed panels and partial sums live here, and no step allocates fresh pages. A slot that has
 // grown large is given back to the store (memory.h) at the end of the call.
-enum class Scratch { kPanelA, kPanelB, kSums, kImage, kRow, kCount };
-void* scratch_bytes(Scratch slot, long count, long size);
+enum class WorkspaceSlot { kPanelA, kPanelB, kSums, kImage, kRow, kCount };
+void* thread_workspace_bytes(WorkspaceSlot slot, long count, long size);
 
 template <class T>
-T* scratch(Scratch slot, long count) {
-    return static_cast<T*>(scratch_bytes(slot, count, static_cast<long>(sizeof(T))));
+T* thread_workspace(WorkspaceSlot slot, long count) {
+    return static_cast<T*>(thread_workspace_bytes(slot, count, static_cast<long>(sizeof(T))));
 }
 
 }  // namespace handgrad

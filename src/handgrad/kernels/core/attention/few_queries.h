@@ -17,7 +17,7 @@ template <class T>
 void forward_query(const Call<T>& call, long n, long h, long t, T* y, T* log_sum) {
     const long group = h / call.repeats(), keys = call.keys_until(n, t);
     const T* q = call.q.at(n, h, t);
-    T* scores = scratch<T>(Scratch::kRow, keys);
+    T* scores = thread_workspace<T>(WorkspaceSlot::kRow, keys);
     const auto forbidden = [&](long j) {
         return call.mask.data != nullptr && !call.mask.at(n, h, t)[j * call.mask.step];
     };

@@ -32,13 +32,13 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
     da.push_back(std::make_unique<RowPanels<T>>(all, Cell::kShared, H));
     for (int k = Cell::kShared; k < kSlopes; k++)
         da.push_back(std::make_unique<RowPanels<T>>(all, 1, H));
-    const Temporary<T> m(keep_m ? all * H : 0);
+    const Workspace<T> m(keep_m ? all * H : 0);
     const RowPanels<T> dh_rows(keep_m ? all : 0, 1, P);
 
     for_shares(sequences, kSlopes * H * (D + P), [&](Share share) {
         const Registers<Element> registers;
         const long most = share.count(sequences.batch());
-        const Temporary<T> dh(most * pitch_h), dc(most * pitch), dm(unprojected ? most * pitch : 0);
+        const Workspace<T> dh(most * pitch_h), dc(most * pitch), dm(unprojected ? most * pitch : 0);
         const StepMatrix<Element> dh_t(unprojected ? most : 0, P);
         std::array<std::optional<StepMatrix<Element>>, kSlopes> da_t;
         for (auto& slab : da_t) slab.emplace(most, H);

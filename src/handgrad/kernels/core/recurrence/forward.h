@@ -22,7 +22,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
     std::optional<PackedWeights<Element>> from_h, projection;
     if constexpr (kRecurrent) from_h.emplace(in.weight_hh, kSlabs, H * P, H, P, P, 1);
     if (in.weight_hr != nullptr) projection.emplace(in.weight_hr, 1, 0, P, H, H, 1);
-    const Temporary<T> bias(S * padded<T>(H));
+    const Workspace<T> bias(S * padded<T>(H));
     for (int s = 0; s < S; s++)
         for (long u = 0; u < H; u++) {
             T value = 0;

@@ -108,7 +108,7 @@ class StepMatrix {
 
     long rows_;
     Depth<Element> depth_;
-    Temporary<Element> memory_;
+    Workspace<Element> memory_;
 };
 
 // Right operands: `slabs` matrices of (depth, columns), packed; value (term, column) of a slab is
@@ -155,7 +155,7 @@ class PackedWeights {
 
     long columns_, slabs_;
     Depth<Element> depth_;
-    Temporary<Element> memory_;
+    Workspace<Element> memory_;
 };
 
 // A tile (+)= rows of a StepMatrix × a panel of weights.
@@ -219,7 +219,7 @@ class Tiles {
     long size() const { return most_ * kTileColumns<T>; }
 
     long most_, rows_ = 0, count_ = 0;
-    Temporary<T> memory_;
+    Workspace<T> memory_;
 };
 
 }  // namespace handgrad::recurrence

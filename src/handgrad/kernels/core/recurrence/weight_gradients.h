@@ -54,7 +54,7 @@ class RowPanels {
 
     long rows_, slabs_, columns_, each_, pitch_;
     bool large_;
-    Temporary<T> memory_;
+    Workspace<T> memory_;
 };
 
 // What the rows of a RowPanels are multiplied with: a row of `width` values for each of them, null
@@ -149,8 +149,8 @@ class OperandTiles {
     // side, as vectors cannot be read at once from where others are just being written; a store
     // beyond the lanes of a tile is put right by that of the next entry.
     void pack(Element* packed, long term, long terms) const {
-        const Temporary<T> rows(kRowsAtOnce * pitch());
-        const Temporary<Element> rounded(kTermsPerElement<Element> > 1 ? kRowsAtOnce * pitch() : 0);
+        const Workspace<T> rows(kRowsAtOnce * pitch());
+        const Workspace<Element> rounded(kTermsPerElement<Element> > 1 ? kRowsAtOnce * pitch() : 0);
         const long tile = stride(elements_of<Element>(whole_terms<Element>(terms)));
         for (long p = 0; p < terms; p += kRowsAtOnce) {
             const long some = std::min(kRowsAtOnce, terms - p);
@@ -248,11 +248,11 @@ void weight_gradients(const RowPanels<Number<Element>>& da,
         small ? da.panels()
               : std::min((da.panels() + get_threads() - 1) / get_threads(), kMostPanels);
     parallel_for(da.panels(), chunk, [&](long begin, long end) {
-        const Temporary<Element> packed(tiles.count() * tiles.stride(most));
-        const Temporary<Element> rounded(kTermsPerElement<Element> > 1 ? most * kTileColumns<T>
+        const Workspace<Element> packed(tiles.count() * tiles.stride(most));
+        const Workspace<Element> rounded(kTermsPerElement<Element> > 1 ? most * kTileColumns<T>
                                                                        : 0);
-        const Temporary<T> sums((end - begin) * tiles.count() * size);
-        const Temporary<T> totals((end - begin) * kTileColumns<T>);
+        const Workspace<T> sums((end - begin) * tiles.count() * size);
+        const Workspace<T> totals((end - begin) * kTileColumns<T>);
         const Registers<Element> registers;
         for (long s = 0; s < steps.count; s++) {
             const long term = std::min(s * steps.size, da.rows());
