@@ -12,7 +12,7 @@ namespace {
 
 // The finish of the forward pass: lanes are filters.
 template <class T>
-struct ActivateLanes {
+struct ConvolutionEpilogue {
     int activation;
     double slope;
     T* y;
@@ -44,7 +44,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
                 const long group = item % conv.groups, out = item * conv.output_values();
-                const ActivateLanes<T> finish{
+                const ConvolutionEpilogue<T> epilogue{
                     activation,
                     slope,
                     y.data() + out,
@@ -52,7 +52,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     bias ? bias->data() + group * conv.group_filters() : nullptr,
                     conv.out_w,
                     conv.positions()};
-                forward.run(x.data() + item * conv.image_values(), group, finish);
+                forward.run(x.data() + item * conv.image_values(), group, epilogue);
             }
         });
     });
@@ -107,7 +107,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
             if (dweight) kernel_gradient.add(x.data() + image, dz, part + group * group_values);
             if (input_gradient)
                 input_gradient->run(
-                    dz, group, WriteLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
+                    dz, group, StoreLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
         });
         if (dweight) write_kernel_gradient(conv, kernel_gradient, total, dweight->data());
         if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());

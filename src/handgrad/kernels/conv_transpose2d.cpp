@@ -21,7 +21,7 @@ void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, 
                 const long group = item % conv.groups;
                 const T* b = bias ? bias->data() + group * conv.group_channels() : nullptr;
                 input_gradient.run(x.data() + item * conv.output_values(), group,
-                                   WriteLanes<T>{y.data() + item * conv.image_values(), conv.height,
+                                   StoreLanes<T>{y.data() + item * conv.image_values(), conv.height,
                                                  conv.width, b});
             }
         });
@@ -45,7 +45,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
             const long group = item % conv.groups, in = item * conv.output_values();
             const T* image = dy.data() + item * conv.image_values();
             if (dx) {
-                const WriteLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
+                const StoreLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
                 forward.run(image, group,
                             [&](long j, long lane, const auto& row) { write(j, 0, 1, lane, row); });
             }

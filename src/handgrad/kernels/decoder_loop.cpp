@@ -116,7 +116,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                 T* products = step.data() + j * batch * width;
                 packed.multiply_rows(
                     first, rows, StridedPack<T>{before, hidden, 1},
-                    ActivateTile<T>{0, 0, products, nullptr, width, bias.data(), nullptr});
+                    ActivationEpilogue<T>{0, 0, products, nullptr, width, bias.data(), nullptr});
                 for (long n = first; n < first + rows; n++) {
                     breathe();
                     const long at = j * batch + n;
@@ -155,7 +155,7 @@ void add_to(T* y, const T* x, long count) {
 
 // A finish that adds the tile to a row-major matrix.
 template <class T>
-struct AddTile {
+struct AddEpilogue {
     T* data;
     long stride;
 
@@ -244,7 +244,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                 }
                 packed.multiply_rows(first, rows,
                                      StridedPack<T>{dstep.data() + j * batch * width, width, 1},
-                                     AddTile<T>{ds0.data(), hidden});
+                                     AddEpilogue<T>{ds0.data(), hidden});
             }
             // What only sums over time is a product of its own for every sequence.
             for (long n = first; n < end; n++) {
@@ -252,7 +252,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                 const auto over_time = [=](const T* a, const StridedPack<T>& b, long columns,
                                            T* c) {
                     multiply_here<T>(count, columns, steps, StridedPack<T>{a, 1, batch * count}, b,
-                                     WriteTile<T>{c, pitch});
+                                     StoreEpilogue<T>{c, pitch});
                 };
                 over_time(alpha.data() + n * count, {da.data() + n * steps * gates, 1, gates},
                           gates, dmemory_n + compared);

@@ -24,11 +24,12 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::option
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = rows_of(x);
     const KernelScope scope;
-    multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
-                             StridedPack<T>{weight.data(), inputs, 1},
-                             ActivateTile<T>{activation, slope, y.data(), data_or_null(saved),
-                                             outputs, data_or_null(bias), data_or_null(residual),
-                                             outgrows_caches<T>(rows * outputs)});
+    multiply_at_precision<T>(
+        rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
+        StridedPack<T>{weight.data(), inputs, 1},
+        ActivationEpilogue<T>{activation, slope, y.data(), data_or_null(saved), outputs,
+                              data_or_null(bias), data_or_null(residual),
+                              outgrows_caches<T>(rows * outputs)});
 }
 
 // da = dh · f′ and db = Σ da over the rows, in one sweep. A large one goes row by row, as rows lie
@@ -88,13 +89,13 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
         multiply_at_precision<T>(
             rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
             StridedPack<T>{weight.data(), 1, inputs},
-            ActivateTile<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr,
-                            data_or_null(residual), outgrows_caches<T>(rows * inputs)});
+            ActivationEpilogue<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr,
+                                  data_or_null(residual), outgrows_caches<T>(rows * inputs)});
     if (dweight)
         multiply_at_precision<T>(
             outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
             StridedPack<T>{x.data(), 1, inputs},
-            WriteTile<T>{dweight->data(), inputs, outgrows_caches<T>(outputs * inputs)});
+            StoreEpilogue<T>{dweight->data(), inputs, outgrows_caches<T>(outputs * inputs)});
 }
 
 template <class T>

@@ -67,7 +67,7 @@ void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
             StridedPack<T>{left.data + n * left.batch_stride, left.row_stride, left.column_stride},
             StridedPack<T>{right.data + n * right.batch_stride, right.column_stride,
                            right.row_stride},
-            WriteTile<T>{c_data + n * rows * columns, columns, outgrows_caches<T>(c.size())});
+            StoreEpilogue<T>{c_data + n * rows * columns, columns, outgrows_caches<T>(c.size())});
     };
     const KernelScope scope;
     if (is_vector_product(rows, depth, left, right)) {

@@ -70,7 +70,7 @@ void pack_for_all(const Strips& operand, Range squares, Bf16x2* packed, bool alo
 }  // namespace
 
 void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& pack_a,
-                  const StridedPack<float>& pack_b, const AnyFinish& finish) {
+                  const StridedPack<float>& pack_b, const AnyEpilogue& epilogue) {
     if (rows == 0 || columns == 0) return;
     const Strips a{pack_a, Side::kLeft, rows, depth}, b{pack_b, Side::kRight, columns, depth};
     const bool down = rows >= columns;
@@ -115,7 +115,7 @@ void multiply_amx(long rows, long columns, long depth, const StridedPack<float>&
                                       kAmxSide, tile, kAmxSide, some.begin + s > 0);
                         if (some.end < squares || s + step < some.count()) continue;
                         const long i = down ? t : q, j = down ? q : t;
-                        finish(a.at(i), a.lanes_of(i), b.at(j), b.lanes_of(j), tile, kAmxSide);
+                        epilogue(a.at(i), a.lanes_of(i), b.at(j), b.lanes_of(j), tile, kAmxSide);
                     }
             }
         });

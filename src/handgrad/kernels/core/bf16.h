@@ -141,22 +141,22 @@ auto panel_pack(const Pack& pack, long depth) {
 }
 
 // Any finish of float32 tiles, as code that is compiled once can call it.
-class AnyFinish {
+class AnyEpilogue {
   public:
-    template <class Finish>
-    explicit AnyFinish(const Finish& finish)
-        : finish_(&finish),
+    template <class Epilogue>
+    explicit AnyEpilogue(const Epilogue& epilogue)
+        : epilogue_(&epilogue),
           run_([](const void* f, long row, int rows, long column, int columns, const float* tile,
                   int width) {
-              (*static_cast<const Finish*>(f))(row, rows, column, columns, tile, width);
+              (*static_cast<const Epilogue*>(f))(row, rows, column, columns, tile, width);
           }) {}
     void operator()(long row, int rows, long column, int columns, const float* tile,
                     int width) const {
-        run_(finish_, row, rows, column, columns, tile, width);
+        run_(epilogue_, row, rows, column, columns, tile, width);
     }
 
   private:
-    const void* finish_;
+    const void* epilogue_;
     void (*run_)(const void*, long, int, long, int, const float*, int);
 };
 
@@ -174,7 +174,7 @@ void pack_square(Side side, Bf16x2* square, const StridedPack<float>& matrix, lo
 
 // C = A B on AMX.
 void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
-                  const StridedPack<float>& b, const AnyFinish& finish);
+                  const StridedPack<float>& b, const AnyEpilogue& epilogue);
 
 // A vector, or little more than one of AMX's squares, is not worth its tiles: what they are filled
 // up with takes longer than dots of pairs.
@@ -183,23 +183,23 @@ inline bool fills_amx(long rows, long columns, long depth) {
 }
 
 // C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
-template <class Finish>
+template <class Epilogue>
 void multiply_bf16(long rows, long columns, long depth, const StridedPack<float>& a,
-                   const StridedPack<float>& b, const Finish& finish) {
+                   const StridedPack<float>& b, const Epilogue& epilogue) {
     if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, depth))
-        return multiply_amx(rows, columns, depth, a, b, AnyFinish(finish));
+        return multiply_amx(rows, columns, depth, a, b, AnyEpilogue(epilogue));
     multiply<Bf16x2>(rows, columns, (depth + 1) / 2, Bf16x2Pack{a, depth}, Bf16x2Pack{b, depth},
-                     finish);
+                     epilogue);
 }
 
 // `multiply` at the precision in force: float32 operands may be rounded to bfloat16, float64 ones
 // never are.
-template <class T, class Finish>
+template <class T, class Epilogue>
 void multiply_at_precision(long rows, long columns, long depth, const StridedPack<T>& a,
-                           const StridedPack<T>& b, const Finish& finish) {
+                           const StridedPack<T>& b, const Epilogue& epilogue) {
     if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16()) return multiply_bf16(rows, columns, depth, a, b, finish);
-    multiply<T>(rows, columns, depth, a, b, finish);
+        if (precision_bf16()) return multiply_bf16(rows, columns, depth, a, b, epilogue);
+    multiply<T>(rows, columns, depth, a, b, epilogue);
 }
 
 // That a kernel has a loop for a unit, and what its panels hold there.

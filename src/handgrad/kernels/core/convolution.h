@@ -26,7 +26,7 @@ namespace handgrad {
 // Writes a row of places to an image whose channels are the lanes: places x, x + step, ... of row
 // y, and of the rows after it where these are joined.
 template <class T>
-struct WriteLanes {
+struct StoreLanes {
     T* image;
     long height, width;
     const T* bias;  // of each channel, or null
@@ -57,10 +57,10 @@ class Forward {
 
     // finish(row, first filter, sums) with the sums of one image and group from this row of places
     // on.
-    template <class Finish>
-    void run(const T* image, long group, const Finish& finish) const {
+    template <class Epilogue>
+    void run(const T* image, long group, const Epilogue& epilogue) const {
         sum_.run(Operand<V>::for_taps(frame_, image), group, conv_.out_h, conv_.out_w,
-                 conv_.stride_h, true, finish);
+                 conv_.stride_h, true, epilogue);
     }
 
   private:
@@ -103,7 +103,7 @@ class InputGradient {
     }
 
     // The gradient of one image and group, written there; every place once.
-    void run(const T* dz, long group, const WriteLanes<T>& write) const {
+    void run(const T* dz, long group, const StoreLanes<T>& write) const {
         const auto* values = Operand<V>::for_taps(frame_, dz);
         for (const Part& part : parts_) {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;

@@ -59,9 +59,9 @@ class TapSum<AmxBf16x2> {
     TapSum(const Frame& frame, const Kernels<float>& kernels, const std::vector<Tap>& taps);
 
     // Tiles are taken in twos, where need be of two rows of places.
-    template <class Finish>
+    template <class Epilogue>
     void run(const Bf16x2* image, long group, long rows, long columns, long step, bool,
-             const Finish& finish) const {
+             const Epilogue& epilogue) const {
         const long pieces = (columns + 15) / 16, together = 1 + pieces % 2;
         const long lane_step = together * pieces * 16;
         float* values = thread_workspace<float>(WorkspaceSlot::kSums, kAmxSide * lane_step);
@@ -79,8 +79,8 @@ class TapSum<AmxBf16x2> {
                     gather(lanes, kernel, place(t), t + 1 < tiles ? place(t + 1) : nullptr,
                            values + t * 16, lane_step);
                 for (long r = 0; r < some; r++)
-                    finish(j + r, q * kAmxSide,
-                           PlacesTogether{values + r * pieces * 16, lanes, lane_step, columns});
+                    epilogue(j + r, q * kAmxSide,
+                             PlacesTogether{values + r * pieces * 16, lanes, lane_step, columns});
             }
         }
     }

@@ -163,17 +163,17 @@ bool lies_in_place(const PackA& pack_a) {
 
 // Whether a finish can leave the writing of a tile to the product of the next one, which the
 // register tile of pairs does not do.
-template <class Finish, class T>
-constexpr bool kWritesLater =
+template <class Epilogue, class T>
+constexpr bool kDefersStore =
     std::is_floating_point_v<T> &&
-    std::is_invocable_v<const Finish&, long, int, long, int, T*, int, Writer<T>&>;
+    std::is_invocable_v<const Epilogue&, long, int, long, int, T*, int, DeferredStore<T>&>;
 
 // These steps of one block of C, on the calling thread. What is not packed already, and has to be,
 // is packed here: all of the block's A; of B a few panels at a time, which then meet every tile of
 // A. T is what panels hold; its register tile is the multiply_tile for pointers to it.
-template <class T, class PackA, class PackB, class Finish>
+template <class T, class PackA, class PackB, class Epilogue>
 void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, const PackA& pack_a,
-                    const PackB& pack_b, const Finish& finish, const Shared<T>& shared) {
+                    const PackB& pack_b, const Epilogue& epilogue, const Shared<T>& shared) {
     const long strip_a = steps.count() * cut.size_a;
     const long strip_b = (shared.b == nullptr ? 1 : steps.count()) * cut.size_b;
     const long group = cut.group_of(panels.count());
@@ -197,7 +197,7 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                         ? nullptr
                         : thread_workspace<Sum>(WorkspaceSlot::kSums,
                                                 (once ? 2 : tiles.count() * group) * size_c);
-    Writer<Sum> writer;
+    DeferredStore<Sum> deferred;
     int turn = 0;
     for (long first = panels.begin; first < panels.end; first += group) {
         const Range some{first, std::min(first + group, panels.end)};
@@ -222,37 +222,37 @@ void multiply_block(const Cut<T>& cut, Range tiles, Range panels, Range steps, c
                             multiply_tile<kAnyPitch>(
                                 rows, width, terms, pack_a.at(cut.tiles.at(t), s * cut.steps.size),
                                 panel_b, sum, s > 0, pack_a.lane_stride,
-                                q == panels.begin ? rows * pack_a.lane_stride : 0, &writer);
+                                q == panels.begin ? rows * pack_a.lane_stride : 0, &deferred);
                     }
                     if (!in_place) {
                         const T* panel_a =
                             panels_a + (t - tiles.begin) * strip_a + (s - steps.begin) * cut.size_a;
                         if constexpr (std::is_floating_point_v<T>)
                             multiply_tile(rows, width, terms, panel_a, panel_b, sum, s > 0, 0, 0,
-                                          &writer);
+                                          &deferred);
                         else
                             multiply_tile(rows, width, terms, panel_a, panel_b, sum, s > 0);
                     }
                     if (s < cut.steps.count - 1) continue;
                     const long row = cut.tiles.at(t), column = cut.panels.at(q);
-                    if constexpr (kWritesLater<Finish, T>)
-                        finish(row, rows, column, cut.panels.lanes(q), sum, width, writer);
+                    if constexpr (kDefersStore<Epilogue, T>)
+                        epilogue(row, rows, column, cut.panels.lanes(q), sum, width, deferred);
                     else
-                        finish(row, rows, column, cut.panels.lanes(q), sum, width);
+                        epilogue(row, rows, column, cut.panels.lanes(q), sum, width);
                 }
             }
         }
-        writer.write_all();
+        deferred.store_all();
     }
 }
 
 // All of C on the calling thread.
-template <class T, class PackA, class PackB, class Finish>
+template <class T, class PackA, class PackB, class Epilogue>
 void multiply_here(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
-                   const Finish& finish) {
+                   const Epilogue& epilogue) {
     const Cut<T> cut(rows, columns, depth);
     multiply_block(cut, {0, cut.tiles.count}, {0, cut.panels.count}, {0, cut.steps.count}, pack_a,
-                   pack_b, finish, {nullptr, nullptr, nullptr});
+                   pack_b, epilogue, {nullptr, nullptr, nullptr});
 }
 
 // How C is cut into blocks, enough of them to share out evenly. A large C is cut along its longer
@@ -341,9 +341,9 @@ void pack_for_all(const Cut<T>& cut, const Strips& strips, Range steps, const Pa
 }
 
 // C = A B over all threads; `pack_a` and `pack_b` gather, `finish` receives each tile of C once.
-template <class T, class PackA, class PackB, class Finish>
+template <class T, class PackA, class PackB, class Epilogue>
 void multiply(long rows, long columns, long depth, const PackA& pack_a, const PackB& pack_b,
-              const Finish& finish) {
+              const Epilogue& epilogue) {
     if (rows == 0 || columns == 0) return;
     const Cut<T> cut(rows, columns, depth);
     const Blocks<T> blocks(cut, lies_in_place<T>(pack_a));
@@ -351,7 +351,7 @@ void multiply(long rows, long columns, long depth, const PackA& pack_a, const Pa
         parallel_for(blocks.down * blocks.across, 1, [&](long begin, long end) {
             for (long b = begin; b < end; b++) {
                 multiply_block(cut, blocks.tiles(b), blocks.panels(b), steps, pack_a, pack_b,
-                               finish, shared);
+                               epilogue, shared);
             }
         });
     };
@@ -392,7 +392,7 @@ void put(T* target, Vec<T> v, int have, bool large) {
 
 // A finish that writes the tile to a row-major matrix, a large one later, if there is a writer.
 template <class T>
-struct WriteTile {
+struct StoreEpilogue {
     T* data;
     long stride;
     bool large = false;
@@ -407,9 +407,9 @@ struct WriteTile {
         }
     }
     void operator()(long row, int rows, long column, int columns, const T* tile, int width,
-                    Writer<T>& writer) const {
+                    DeferredStore<T>& deferred) const {
         if (large && columns == width)
-            writer.take(tile, rows, width, data + row * stride + column, stride);
+            deferred.defer(tile, rows, width, data + row * stride + column, stride);
         else
             (*this)(row, rows, column, columns, tile, width);
     }

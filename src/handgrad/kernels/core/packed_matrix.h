@@ -32,15 +32,15 @@ class PackedMatrix {
 
     // C for `rows` <= kTileRows rows from `row` on of a matrix whose rows are in one piece; finish
     // as in `multiply`. For pairs this thread holds Registers<Bf16x2>.
-    template <class Finish>
+    template <class Epilogue>
     void multiply_rows(long row, int rows, const StridedPack<T>& matrix,
-                       const Finish& finish) const {
+                       const Epilogue& epilogue) const {
         T* tile = thread_workspace<T>(WorkspaceSlot::kSums, kAmxSide * kWidth);
         Element* left = thread_workspace<Element>(WorkspaceSlot::kPanelA, kAmxSide * whole());
         pack_left(left, row, rows, matrix);
         for (long q = 0; q < panels_; q++) {
             multiply(rows, width(q), left, packed_.data() + q * whole() * kWidth, tile);
-            finish(row, rows, q * kWidth, lanes(q), tile, width(q));
+            epilogue(row, rows, q * kWidth, lanes(q), tile, width(q));
         }
     }
 

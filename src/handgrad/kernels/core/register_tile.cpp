@@ -14,7 +14,7 @@ constexpr int kTermsTogether = kExactBlocks ? 2 : 8;
 
 template <class T, int Rows, int Vectors, int Pitch>
 void multiply(long depth, const T* panel_a, const T* panel_b, T* tile, bool accumulate, long pitch,
-              long ahead, Writer<T>* writer) {
+              long ahead, DeferredStore<T>* deferred) {
     constexpr int width = Vectors * kLanes<T>;
     Vec<T> sums[Rows][Vectors];
 #pragma GCC unroll 16
@@ -46,7 +46,7 @@ void multiply(long depth, const T* panel_a, const T* panel_b, T* tile, bool accu
                 __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + ahead, 0, 2);
 #pragma GCC unroll 8
         for (int i = 0; i < kTermsTogether; i++) add_term();
-        if (writer != nullptr) writer->write_row();
+        if (deferred != nullptr) deferred->store_row();
     }
     for (; p < depth; p++) add_term();
 #pragma GCC unroll 16
@@ -58,28 +58,28 @@ void multiply(long depth, const T* panel_a, const T* panel_b, T* tile, bool accu
 
 template <int Pitch, class T>
 void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
-                   bool accumulate, long pitch, long ahead, Writer<T>* writer) {
-    using Product = void (*)(long, const T*, const T*, T*, bool, long, long, Writer<T>*);
+                   bool accumulate, long pitch, long ahead, DeferredStore<T>* deferred) {
+    using Product = void (*)(long, const T*, const T*, T*, bool, long, long, DeferredStore<T>*);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
         return std::array<std::array<Product, 2>, sizeof...(I)>{
             std::array<Product, 2>{multiply<T, I + 1, 1, Pitch>, multiply<T, I + 1, 2, Pitch>}...};
     }(std::make_integer_sequence<int, kTileRows>{});
     products[static_cast<std::size_t>(rows - 1)][width == kLanes<T> ? 0 : 1](
-        depth, panel_a, panel_b, tile, accumulate, pitch, ahead, writer);
+        depth, panel_a, panel_b, tile, accumulate, pitch, ahead, deferred);
 }
 
 // Every pitch that is multiplied with.
 template void multiply_tile<0>(int, int, long, const float*, const float*, float*, bool, long, long,
-                               Writer<float>*);
+                               DeferredStore<float>*);
 template void multiply_tile<kRowPitch>(int, int, long, const float*, const float*, float*, bool,
-                                       long, long, Writer<float>*);
+                                       long, long, DeferredStore<float>*);
 template void multiply_tile<kAnyPitch>(int, int, long, const float*, const float*, float*, bool,
-                                       long, long, Writer<float>*);
+                                       long, long, DeferredStore<float>*);
 template void multiply_tile<0>(int, int, long, const double*, const double*, double*, bool, long,
-                               long, Writer<double>*);
+                               long, DeferredStore<double>*);
 template void multiply_tile<kRowPitch>(int, int, long, const double*, const double*, double*, bool,
-                                       long, long, Writer<double>*);
+                                       long, long, DeferredStore<double>*);
 template void multiply_tile<kAnyPitch>(int, int, long, const double*, const double*, double*, bool,
-                                       long, long, Writer<double>*);
+                                       long, long, DeferredStore<double>*);
 
 }  // namespace handgrad

@@ -1,8 +1,8 @@
 // The register tile of the product: a few rows by two vectors of columns, summed up in registers.
 #pragma once
 
+#include "core/deferred_store.h"
 #include "core/simd.h"
-#include "core/writer.h"
 
 namespace handgrad {
 
@@ -32,6 +32,6 @@ constexpr int kAnyPitch = -1;
 template <int Pitch = 0, class T>
 void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
                    bool accumulate, long pitch = Pitch, long ahead = 0,
-                   Writer<T>* writer = nullptr);
+                   DeferredStore<T>* deferred = nullptr);
 
 }  // namespace handgrad

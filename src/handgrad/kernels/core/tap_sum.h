@@ -87,9 +87,9 @@ class TapSum {
     // At rows × columns places, `step` rows of the framed image apart: finish(row, first lane,
     // sums) with the sums of each row of places, or of a few rows where they can be `joined` into
     // one: whole vectors of places are transposed and written faster.
-    template <class Finish>
+    template <class Epilogue>
     void run(const V* image, long group, long rows, long columns, long step, bool joined,
-             const Finish& finish) const {
+             const Epilogue& epilogue) const {
         const V* kernel = packed_.data() + group * panels_.size();
         const long pieces = std::max((columns + kTileRows - 1) / kTileRows, 1L);
         const long together = joined && columns <= kJoinedColumns ? kJoinedRows : 1;
@@ -112,8 +112,8 @@ class TapSum {
                                     values + ((j - first) * columns + k) * width);
                     }
                 }
-                finish(first, q * kTileColumns<T>,
-                       LanesTogether<T>{values, panels_.lanes_of(q), width, some * columns});
+                epilogue(first, q * kTileColumns<T>,
+                         LanesTogether<T>{values, panels_.lanes_of(q), width, some * columns});
             }
         }
     }

@@ -76,7 +76,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                 for (long panel = 0; panel < unprojected->panels(); panel++) {
                     breathe();
                     tiles.multiply(0, dh_t, *unprojected, panel, 0, false);
-                    tiles.finish(*unprojected, panel, [&](long i, auto lanes, auto& sums) {
+                    tiles.epilogue(*unprojected, panel, [&](long i, auto lanes, auto& sums) {
                         lanes.store(dm.data() + i * pitch, sums[0]);
                     });
                 }
@@ -107,7 +107,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                     breathe();
                     for (int k = 0; k < kSlabs; k++)
                         tiles.multiply(0, *da_t[Cell::kToH[k]], *to_h, panel, k, k > 0);
-                    tiles.finish(*to_h, panel, [&](long i, auto lanes, auto& sums) {
+                    tiles.epilogue(*to_h, panel, [&](long i, auto lanes, auto& sums) {
                         T* dh_row = dh.data() + i * pitch_h;
                         lanes.store(dh_row, Cell::kDirect ? lanes.load(dh_row) + sums[0] : sums[0]);
                     });
@@ -117,7 +117,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                     breathe();
                     for (int k = 0; k < kSlabs; k++)
                         tiles.multiply(0, *da_t[Cell::kToX[k]], *to_x, panel, k, k > 0);
-                    tiles.finish(*to_x, panel, [&](long i, auto lanes, auto& sums) {
+                    tiles.epilogue(*to_x, panel, [&](long i, auto lanes, auto& sums) {
                         lanes.store(out.dx + rows[static_cast<std::size_t>(i)].place * D, sums[0]);
                     });
                 }

@@ -66,7 +66,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
                         tiles.multiply(k, *h, *from_h, panel, Cell::kFromH[k],
                                        Cell::kFromX[k] >= 0);
                 }
-                tiles.finish(from_x, panel, [&](long i, auto lanes, auto& sums) {
+                tiles.epilogue(from_x, panel, [&](long i, auto lanes, auto& sums) {
                     const StepRow& row = rows[static_cast<std::size_t>(i)];
                     for (int k = 0; k < S; k++)
                         sums[k] += lanes.load(bias.data() + k * padded<T>(H));
@@ -84,7 +84,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
                 for (long panel = 0; panel < projection->panels(); panel++) {
                     breathe();
                     projected.multiply(0, m_t, *projection, panel, 0, false);
-                    projected.finish(*projection, panel, [&](long i, auto lanes, auto& sums) {
+                    projected.epilogue(*projection, panel, [&](long i, auto lanes, auto& sums) {
                         h_new->store(i, lanes, sums[0]);
                         lanes.store(in.y + rows[static_cast<std::size_t>(i)].place * P, sums[0]);
                     });

@@ -199,7 +199,7 @@ class Tiles {
 
     // body(row, lanes, vectors of the sums) for every row, a vector at a time.
     template <class Body>
-    void finish(const PackedWeights<Element>& weights, long panel, const Body& body) const {
+    void epilogue(const PackedWeights<Element>& weights, long panel, const Body& body) const {
         constexpr int n = kLanes<T>;
         const int lanes = weights.lanes(panel), width = weights.width(panel);
         for (long t = 0; t < count_; t++)

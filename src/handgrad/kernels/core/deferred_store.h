@@ -9,12 +9,12 @@ namespace handgrad {
 // core waits for memory, and so does what it reads from the caches; a row every few terms of the
 // next tile's sum goes by unnoticed.
 template <class T>
-class Writer {
+class DeferredStore {
   public:
     // A row-major tile, `width` wide, and where in a matrix with this stride it goes. It has to
     // stay as it is until all of it is written.
-    void take(const T* tile, int rows, int width, T* target, long stride) {
-        write_all();
+    void defer(const T* tile, int rows, int width, T* target, long stride) {
+        store_all();
         row_ = tile;
         end_ = tile + rows * width;
         width_ = width;
@@ -22,15 +22,15 @@ class Writer {
         stride_ = stride;
     }
 
-    void write_row() {
+    void store_row() {
         if (row_ == end_) return;
         for (int c = 0; c < width_; c += kLanes<T>) stream(target_ + c, load(row_ + c));
         row_ += width_;
         target_ += stride_;
     }
 
-    void write_all() {
-        while (row_ != end_) write_row();
+    void store_all() {
+        while (row_ != end_) store_row();
     }
 
   private:
