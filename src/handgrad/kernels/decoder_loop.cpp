@@ -39,7 +39,7 @@ void softmax(T* scores, long count) {
 template <class Body>
 void for_groups(long batch, const Body& body) {
     const long threads = get_threads();
-    const long least = (batch + kTileRows - 1) / kTileRows;
+    const long least = (batch + kMR - 1) / kMR;
     const long groups = std::min((least + threads - 1) / threads * threads, batch);
     parallel_for(groups, 1, [&](long begin, long end) {
         for (long g = begin; g < end; g++) {
@@ -77,7 +77,7 @@ class Seen {
     Rows<const T> values(long r) const { return {values_.data() + r * count_ * pitch_, pitch_}; }
 
   private:
-    std::array<Keys<T>, kTileRows> keys_;
+    std::array<Keys<T>, kMR> keys_;
     long count_, pitch_;
     Workspace<T> values_, powers_;
 };

@@ -110,8 +110,8 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long elements, 
 
 }  // namespace
 
-void multiply_rows(int rows, int width, long elements, const AmxRows& a, const Bf16x2* b,
-                   long b_row, float* c, long c_row, bool accumulate) {
+void amx_micro_kernel(int rows, int width, long elements, const AmxRows& a, const Bf16x2* b,
+                      long b_row, float* c, long c_row, bool accumulate) {
     if (rows > 16 && width > 16)
         multiply_tiles<2, 2>(elements, a, b, b_row, c, c_row, accumulate);
     else if (rows > 16)

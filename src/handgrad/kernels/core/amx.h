@@ -24,8 +24,8 @@ bool on_amx() {
 // What follows is there where kBf16Compiled is true.
 
 // Terms that one instruction takes.
-constexpr long kAmxTerms = kAmxSide;
-constexpr long kAmxElements = kAmxTerms / 2;
+constexpr long kAmxK = kAmxSide;
+constexpr long kAmxElements = kAmxK / 2;
 
 // The tiles are this thread's as long as one of these lives: 0 to 3 for sums, 4 and 5 for left
 // operands, both of so many rows, 6 and 7 for right ones, of so many pairs of terms. Their shapes
@@ -66,8 +66,8 @@ struct AmxRows {
 // c (+)= up to 32 rows × up to 32 lanes of pairs; the rows of b and of c lie b_row and c_row apart.
 // The registers take 16 rows, 16 lanes and 16 pairs at a time: there is room for so many rows and
 // lanes of operands and sums, and beyond the last pair both operands have zeros.
-void multiply_rows(int rows, int width, long elements, const AmxRows& a, const Bf16x2* b,
-                   long b_row, float* c, long c_row, bool accumulate);
+void amx_micro_kernel(int rows, int width, long elements, const AmxRows& a, const Bf16x2* b,
+                      long b_row, float* c, long c_row, bool accumulate);
 
 // Operations of so many rounds of products in the tiles alone, for the peak meter.
 double amx_multiply_adds(long rounds);

@@ -28,17 +28,17 @@ struct Patch {
     bool by_lane;
 };
 
-constexpr int kPatchTerms = 2 * kBf16Lanes;
+constexpr int kPatchK = 2 * kBf16Lanes;
 
 // A patch of any matrix: where it lies, or in `copy` where values are missing, which are 0, or
 // where they lie apart.
-Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long term, long terms,
+Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long first_k, long k,
                float* copy) {
-    const float* source = m.data + lane * m.lane_stride + term * m.term_stride;
-    const bool by_lane = m.term_stride == 1 && m.lane_stride != 1;
-    const bool whole = lanes >= kBf16Lanes && terms >= kPatchTerms;
+    const float* source = m.data + lane * m.lane_stride + first_k * m.k_stride;
+    const bool by_lane = m.k_stride == 1 && m.lane_stride != 1;
+    const bool whole = lanes >= kBf16Lanes && k >= kPatchK;
     if (whole && by_lane) return {source, m.lane_stride, true};
-    if (whole && m.lane_stride == 1) return {source, m.term_stride, false};
+    if (whole && m.lane_stride == 1) return {source, m.k_stride, false};
     const auto row = [](const float* from, long stride, long count) {
         if (stride == 1) return masked_load(from, std::clamp(count, 0L, 16L));
         return load_strided(from, stride, std::clamp(count, 0L, 16L));
@@ -46,15 +46,15 @@ Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long term, lo
     if (by_lane) {
         for (int l = 0; l < kBf16Lanes; l++) {
             const float* from = source + l * m.lane_stride;
-            const long count = l < lanes ? terms : 0;
-            store(copy + l * kPatchTerms, row(from, 1, count));
-            store(copy + l * kPatchTerms + 16, row(from + 16, 1, count - 16));
+            const long count = l < lanes ? k : 0;
+            store(copy + l * kPatchK, row(from, 1, count));
+            store(copy + l * kPatchK + 16, row(from + 16, 1, count - 16));
         }
-        return {copy, kPatchTerms, true};
+        return {copy, kPatchK, true};
     }
-    for (int t = 0; t < kPatchTerms; t++)
+    for (int t = 0; t < kPatchK; t++)
         store(copy + t * kBf16Lanes,
-              row(source + t * m.term_stride, m.lane_stride, t < terms ? lanes : 0));
+              row(source + t * m.k_stride, m.lane_stride, t < k ? lanes : 0));
     return {copy, kBf16Lanes, false};
 }
 
@@ -82,7 +82,7 @@ __attribute__((target("avx512bf16"))) inline void load_patch(Vec<float> (&rows)[
     if (patch.by_lane != by_lane) transpose<float>(rows);
 }
 
-// As multiply_tile of matmul.h, two terms at a time.
+// As micro_kernel of matmul.h, two terms at a time.
 template <int Rows, int Vectors, int Pitch>
 __attribute__((target("avx512bf16"))) void bf16_micro_kernel(long elements, const Bf16x2* panel_a,
                                                              const Bf16x2* panel_b, float* tile,
@@ -146,19 +146,19 @@ Bf16Unit bf16_unit() {
 }
 
 template <int Pitch>
-void multiply_tile(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
-                   float* tile, bool accumulate) {
+void micro_kernel(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
+                  float* tile, bool accumulate) {
     using Product = void (*)(long, const Bf16x2*, const Bf16x2*, float*, bool);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
         return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
             bf16_micro_kernel<I + 1, 1, Pitch>, bf16_micro_kernel<I + 1, 2, Pitch>}...};
-    }(std::make_integer_sequence<int, kTileRows>{});
+    }(std::make_integer_sequence<int, kMR>{});
     products[static_cast<std::size_t>(rows - 1)][width == kBf16Lanes ? 0 : 1](
         elements, panel_a, panel_b, tile, accumulate);
 }
 
-template void multiply_tile<0>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
-template void multiply_tile<kRowPitch>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
+template void micro_kernel<0>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
+template void micro_kernel<kRowPitch>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
 
 void round_row(Bf16x2* row, const float* values, long count) {
     transform<float>(0, count, [&](auto lanes) {
@@ -167,27 +167,27 @@ void round_row(Bf16x2* row, const float* values, long count) {
 }
 
 __attribute__((target("avx512bf16"))) void round_panel(Bf16x2* panel, const float* values,
-                                                       long width, long terms) {
-    for (long t = 0; t < terms; t += 2, values += 2 * width, panel += width)
+                                                       long width, long k) {
+    for (long t = 0; t < k; t += 2, values += 2 * width, panel += width)
         for (long l = 0; l < width; l += kBf16Lanes) {
             const __mmask16 mask = first_lanes(width - l);
             const __m512 even = _mm512_maskz_loadu_ps(mask, values + l);
-            const __m512 odd = t + 1 < terms ? _mm512_maskz_loadu_ps(mask, values + width + l)
-                                             : _mm512_setzero_ps();
+            const __m512 odd =
+                t + 1 < k ? _mm512_maskz_loadu_ps(mask, values + width + l) : _mm512_setzero_ps();
             _mm512_mask_storeu_epi32(panel + l, mask, round_to_bf16x2(even, odd));
         }
 }
 
 __attribute__((target("avx512bf16"))) void pack_bf16x2(Bf16x2* panel, int width,
                                                        const StridedPack<float>& matrix, long lane,
-                                                       int lanes, long term, long terms) {
-    alignas(64) float copy[kBf16Lanes * kPatchTerms];
+                                                       int lanes, long first_k, long k) {
+    alignas(64) float copy[kBf16Lanes * kPatchK];
     Vec<float> rows[kBf16Lanes];
-    for (long t = 0; t < terms; t += kPatchTerms, panel += kBf16Lanes * width)
+    for (long t = 0; t < k; t += kPatchK, panel += kBf16Lanes * width)
         for (int l = 0; l < width; l += kBf16Lanes) {
-            load_patch(rows, patch_of(matrix, lane + l, lanes - l, term + t, terms - t, copy),
+            load_patch(rows, patch_of(matrix, lane + l, lanes - l, first_k + t, k - t, copy),
                        false);
-            const long elements = std::min<long>(kBf16Lanes, (terms - t + 1) / 2);
+            const long elements = std::min<long>(kBf16Lanes, (k - t + 1) / 2);
             const int fits = std::min(kBf16Lanes, width - l);
             for (long r = 0; r < elements; r++)
                 masked_store(reinterpret_cast<float*>(panel + r * width + l), rows[r], fits);
@@ -196,12 +196,12 @@ __attribute__((target("avx512bf16"))) void pack_bf16x2(Bf16x2* panel, int width,
 
 __attribute__((target("avx512bf16"))) void pack_square(Side side, Bf16x2* square,
                                                        const StridedPack<float>& matrix, long lane,
-                                                       int lanes, long term, long terms) {
-    alignas(64) float copy[kBf16Lanes * kPatchTerms];
+                                                       int lanes, long first_k, long k) {
+    alignas(64) float copy[kBf16Lanes * kPatchK];
     const bool left = side == Side::kLeft;
     for (int l = 0; l < kAmxSide; l += kBf16Lanes) {
         Vec<float> rows[kBf16Lanes];
-        load_patch(rows, patch_of(matrix, lane + l, lanes - l, term, terms, copy), left);
+        load_patch(rows, patch_of(matrix, lane + l, lanes - l, first_k, k, copy), left);
         auto* target = reinterpret_cast<float*>(left ? square + l * kBf16Lanes : square + l);
 #pragma GCC unroll 16
         for (int r = 0; r < kBf16Lanes; r++)

@@ -53,7 +53,7 @@ struct SumOf<AmxBf16x2> {
 // Bf16 as many as there are float32 values: with 1024 the gradients of weights, which have the
 // deepest sums, took 10 to 20 % longer.
 template <>
-inline constexpr long kMostDepth<Bf16x2> = 512;
+inline constexpr long kKC<Bf16x2> = 512;
 
 #if defined(__AVX512F__)
 namespace detail {
@@ -79,8 +79,8 @@ __attribute__((target("avx512bf16"))) inline __m512bh broadcast_bf16x2(int bits)
 
 // The register tile of pairs; Pitch is 0 or kRowPitch.
 template <int Pitch = 0>
-void multiply_tile(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
-                   float* tile, bool accumulate);
+void micro_kernel(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
+                  float* tile, bool accumulate);
 
 // Values side by side, in a row that is read where it is: the partner of an odd last one is 0.
 void round_row(Bf16x2* row, const float* values, long count);
@@ -100,11 +100,11 @@ inline void round_lanes(Bf16x2* row, Vec<float> values, long count) {
 
 // panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
 // + l]; the partner of an odd last term is 0.
-void round_panel(Bf16x2* panel, const float* values, long width, long terms);
+void round_panel(Bf16x2* panel, const float* values, long width, long k);
 
 // A panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
 void pack_bf16x2(Bf16x2* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
-                 long term, long terms);
+                 long first_k, long k);
 
 // Values by themselves.
 void round_values(Bf16* rounded, const float* values, long count);
@@ -112,14 +112,14 @@ void round_values(Bf16* rounded, const float* values, long count);
 // What a pack of a matrix gathers, in pairs of terms. `depth` is the number of terms in all.
 struct Bf16x2Pack {
     const StridedPack<float>& pack;
-    long depth;
+    long k;
 
     bool lanes_adjacent() const { return pack.lanes_adjacent(); }
 
     void operator()(Bf16x2* panel, int width, long first, int lanes, long element,
                     long elements) const {
-        const long terms = std::min(2 * elements, depth - 2 * element);
-        pack_bf16x2(panel, width, pack, first, lanes, 2 * element, terms);
+        const long count = std::min(2 * elements, k - 2 * element);
+        pack_bf16x2(panel, width, pack, first, lanes, 2 * element, count);
     }
 };
 
@@ -127,15 +127,15 @@ struct Bf16x2Pack {
 template <class Element>
 constexpr long kTermsPerElement = std::is_same_v<Element, Bf16x2> ? 2 : 1;
 template <class Element>
-constexpr long elements_of(long terms) {
-    return (terms + kTermsPerElement<Element> - 1) / kTermsPerElement<Element>;
+constexpr long elements_of(long k) {
+    return (k + kTermsPerElement<Element> - 1) / kTermsPerElement<Element>;
 }
 
 // What gathers panels of elements.
 template <class Element, class Pack>
-auto panel_pack(const Pack& pack, long depth) {
+auto panel_pack(const Pack& pack, long k) {
     if constexpr (std::is_same_v<Element, Bf16x2>)
-        return Bf16x2Pack{pack, depth};
+        return Bf16x2Pack{pack, k};
     else
         return pack;
 }
@@ -170,36 +170,35 @@ constexpr long kSquareElements = kAmxSide * kAmxSide / 2;
 
 // Packs a square of 32 lanes × 32 terms, of which `lanes` and `terms` are there; the others are 0.
 void pack_square(Side side, Bf16x2* square, const StridedPack<float>& matrix, long lane, int lanes,
-                 long term, long terms);
+                 long first_k, long k);
 
 // C = A B on AMX.
-void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
+void multiply_amx(long rows, long columns, long k, const StridedPack<float>& a,
                   const StridedPack<float>& b, const AnyEpilogue& epilogue);
 
 // A vector, or little more than one of AMX's squares, is not worth its tiles: what they are filled
 // up with takes longer than dots of pairs.
-inline bool fills_amx(long rows, long columns, long depth) {
-    return std::min(rows, columns) > 4 && rows * columns * depth > kAmxSide * kAmxSide * kAmxSide;
+inline bool fills_amx(long rows, long columns, long k) {
+    return std::min(rows, columns) > 4 && rows * columns * k > kAmxSide * kAmxSide * kAmxSide;
 }
 
 // C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
 template <class Epilogue>
-void multiply_bf16(long rows, long columns, long depth, const StridedPack<float>& a,
+void multiply_bf16(long rows, long columns, long k, const StridedPack<float>& a,
                    const StridedPack<float>& b, const Epilogue& epilogue) {
-    if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, depth))
-        return multiply_amx(rows, columns, depth, a, b, AnyEpilogue(epilogue));
-    multiply<Bf16x2>(rows, columns, (depth + 1) / 2, Bf16x2Pack{a, depth}, Bf16x2Pack{b, depth},
-                     epilogue);
+    if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, k))
+        return multiply_amx(rows, columns, k, a, b, AnyEpilogue(epilogue));
+    multiply<Bf16x2>(rows, columns, (k + 1) / 2, Bf16x2Pack{a, k}, Bf16x2Pack{b, k}, epilogue);
 }
 
 // `multiply` at the precision in force: float32 operands may be rounded to bfloat16, float64 ones
 // never are.
 template <class T, class Epilogue>
-void multiply_at_precision(long rows, long columns, long depth, const StridedPack<T>& a,
+void multiply_at_precision(long rows, long columns, long k, const StridedPack<T>& a,
                            const StridedPack<T>& b, const Epilogue& epilogue) {
     if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16()) return multiply_bf16(rows, columns, depth, a, b, epilogue);
-    multiply<T>(rows, columns, depth, a, b, epilogue);
+        if (precision_bf16()) return multiply_bf16(rows, columns, k, a, b, epilogue);
+    multiply<T>(rows, columns, k, a, b, epilogue);
 }
 
 // That a kernel has a loop for a unit, and what its panels hold there.

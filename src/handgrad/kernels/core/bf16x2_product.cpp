@@ -5,15 +5,15 @@ namespace handgrad {
 #if defined(__AVX512F__)
 namespace {
 
-void multiply_on_amx(long terms, const Bf16x2* a, long a_step, const Bf16x2* b, long b_step,
-                     float* c, long c_step, bool accumulate) {
-    multiply_rows(kBf16Side, kBf16Side, terms / 2, {a, kAmxElements, a_step}, b, b_step, c, c_step,
-                  accumulate);
+void multiply_on_amx(long k, const Bf16x2* a, long a_step, const Bf16x2* b, long b_step, float* c,
+                     long c_step, bool accumulate) {
+    amx_micro_kernel(kBf16Side, kBf16Side, k / 2, {a, kAmxElements, a_step}, b, b_step, c, c_step,
+                     accumulate);
 }
 
-__attribute__((target("avx512bf16"))) void multiply_on_vectors(long terms, const Bf16x2* a,
-                                                               long a_step, const Bf16x2* b,
-                                                               long b_step, float* c, long c_step,
+__attribute__((target("avx512bf16"))) void multiply_on_vectors(long k, const Bf16x2* a, long a_step,
+                                                               const Bf16x2* b, long b_step,
+                                                               float* c, long c_step,
                                                                bool accumulate) {
     constexpr int kRows = 8;
     for (long row = 0; row < kBf16Side;
@@ -24,7 +24,7 @@ __attribute__((target("avx512bf16"))) void multiply_on_vectors(long terms, const
             for (int v = 0; v < 2; v++)
                 sums[i][v] =
                     accumulate ? _mm512_loadu_ps(c + i * c_step + v * 16) : _mm512_setzero_ps();
-        for (long p = 0; p < terms / 2; p++) {
+        for (long p = 0; p < k / 2; p++) {
             const Bf16x2* left = a + p / kAmxElements * a_step + p % kAmxElements;
             __m512bh right[2];
             for (int v = 0; v < 2; v++)
@@ -55,8 +55,8 @@ __attribute__((target("avx512bf16"))) void round_in_place(float* values, long co
 }
 
 __attribute__((target("avx512bf16"))) void round_left(Bf16x2* left, const float* values, long pitch,
-                                                      long rows, long terms) {
-    const auto mask = static_cast<__mmask32>((std::uint64_t{1} << terms) - 1);
+                                                      long rows, long k) {
+    const auto mask = static_cast<__mmask32>((std::uint64_t{1} << k) - 1);
     for (long i = 0; i < rows; i++, values += pitch) {
         const __m512 first = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), values);
         const __m512 second =
@@ -77,13 +77,13 @@ __attribute__((target("avx512bf16"))) void round_right(Bf16x2* right, long step,
         }
 }
 
-void multiply_bf16x2(long rows, long lanes, long terms, const Bf16x2* a, long a_step,
-                     const Bf16x2* b, long b_step, float* c, long c_step, bool accumulate) {
+void multiply_bf16x2(long rows, long lanes, long k, const Bf16x2* a, long a_step, const Bf16x2* b,
+                     long b_step, float* c, long c_step, bool accumulate) {
     const auto multiply = bf16_unit() == Bf16Unit::kAmx ? multiply_on_amx : multiply_on_vectors;
     for (long lane = 0; lane < lanes; lane += kBf16Side)
         for (long row = 0; row < rows; row += kBf16Side)
-            multiply(terms, a + row * kAmxElements, a_step, b + lane, b_step,
-                     c + row * c_step + lane, c_step, accumulate);
+            multiply(k, a + row * kAmxElements, a_step, b + lane, b_step, c + row * c_step + lane,
+                     c_step, accumulate);
 }
 
 #endif

@@ -12,8 +12,8 @@
 // Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9.
 //
 // V below is the type of what panels hold: numbers, or pairs of them rounded to bfloat16. It
-// decides how the image lies and which register tile runs (convolution_tiles.h). AMX, with its
-// tiles, has sums of its own (convolution_amx.h).
+// decides how the image lies and which register tile runs (convolution_micro_kernels.h). AMX, with
+// its tiles, has sums of its own (convolution_amx.h).
 #pragma once
 
 #include <deque>

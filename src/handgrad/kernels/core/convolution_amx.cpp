@@ -161,11 +161,11 @@ __attribute__((target("amx-tile,amx-bf16"))) void correlate_square(int rows, lon
     if constexpr (Across == 2) _tile_loadd(1, sums + 16, stride);
     if constexpr (Down == 2) _tile_loadd(2, sums + rows * kAmxSide, stride);
     if constexpr (Down == 2 && Across == 2) _tile_loadd(3, sums + rows * kAmxSide + 16, stride);
-    for (long t = 0; t <= tiles; t++, left += kAmxTerms, right += kAmxElements * kAmxSide) {
+    for (long t = 0; t <= tiles; t++, left += kAmxK, right += kAmxElements * kAmxSide) {
         if (t == tiles) {
             if (rest == nullptr) break;
             left = rest;
-            plane = kAmxTerms;
+            plane = kAmxK;
         }
         const long left_stride = plane * static_cast<long>(sizeof(Bf16));
         _tile_loadd(4, left, left_stride);
@@ -219,13 +219,13 @@ __attribute__((target("avx512bf16"))) const Bf16* KernelGradient<AmxBf16x2>::col
     const long s = conv_.stride_h, plane = s * run_ * columns_;
     Bf16* target = thread_workspace<Bf16>(WorkspaceSlot::kPanelA, channels_.padded() * plane);
     for (long c = 0; c < conv_.group_channels(); c++, target += plane)
-        for (long k = 0; k < columns_; k += kAmxTerms) {
+        for (long k = 0; k < columns_; k += kAmxK) {
             const auto columns = [&](long from) {
                 return Columns(from * conv_.stride_w + n * conv_.dilation_w - conv_.pad_w,
                                conv_.stride_w, conv_.width, conv_.out_w - from);
             };
             const Columns low = columns(k), high = columns(k + 16);
-            const long fits = std::min(kAmxTerms, columns_ - k);
+            const long fits = std::min(kAmxK, columns_ - k);
             const auto mask = static_cast<__mmask32>((std::uint64_t{1} << fits) - 1);
             for (long first = 0; first < s; first++) {
                 Bf16* at = target + first * run_ * columns_ + k;
@@ -243,7 +243,7 @@ __attribute__((target("avx512bf16"))) const Bf16* KernelGradient<AmxBf16x2>::col
 }
 
 void KernelGradient<AmxBf16x2>::add(const float* image, const float* dz, float* sums) const {
-    const long terms = conv_.out_h * columns_, tiles = terms / kAmxTerms, left = terms % kAmxTerms;
+    const long terms = conv_.out_h * columns_, tiles = terms / kAmxK, left = terms % kAmxK;
     const long panel = (tiles + (left > 0)) * kAmxElements * kAmxSide;
     Bf16x2* packed = thread_workspace<Bf16x2>(WorkspaceSlot::kPanelB, panels_ * panel);
     for (long q = 0; q < panels_; q++) {
@@ -266,12 +266,12 @@ void KernelGradient<AmxBf16x2>::add(const float* image, const float* dz, float* 
                 const Bf16* first =
                     columns + tile * rows * plane + (row % s * run_ + row / s) * columns_;
                 const bool two = tile + 1 < channels_.tiles;
-                alignas(64) Bf16 rest[kAmxSide * kAmxTerms];
+                alignas(64) Bf16 rest[kAmxSide * kAmxK];
                 for (int r = 0; left > 0 && r < (two ? 2 : 1) * rows; r++) {
                     const auto mask = static_cast<__mmask32>((1u << left) - 1);
                     _mm512_store_si512(
-                        rest + r * kAmxTerms,
-                        _mm512_maskz_loadu_epi16(mask, first + r * plane + tiles * kAmxTerms));
+                        rest + r * kAmxK,
+                        _mm512_maskz_loadu_epi16(mask, first + r * plane + tiles * kAmxK));
                 }
                 for (long q = 0; q < panels_; q++)
                     with_square(

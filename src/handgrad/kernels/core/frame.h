@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/convolution_tiles.h"
+#include "core/convolution_micro_kernels.h"
 #include "core/simd.h"
 #include "core/threads.h"
 

@@ -32,7 +32,7 @@ class KernelGradient {
         if (conv_.taps() == 0) return;  // no channels
         const auto* values = Operand<V>::for_places(frame_, image);
         const Places places{conv_.out_h, conv_.out_w, conv_.stride_h * row_step()};
-        const long tiles = (conv_.taps() + kTileRows - 1) / kTileRows;
+        const long tiles = (conv_.taps() + kMR - 1) / kMR;
         const long most = (conv_.taps() + tiles - 1) / tiles;
         V* packed = thread_workspace<V>(WorkspaceSlot::kPanelB, conv_.positions() * sums_.kWidth);
         for (long q = 0; q < sums_.count(); q++) {
@@ -41,8 +41,9 @@ class KernelGradient {
                                     q * sums_.kWidth, sums_.lanes_of(q));
             for (long t = 0; t < conv_.taps(); t += most) {
                 breathe();
-                correlate_tile(static_cast<int>(std::min(most, conv_.taps() - t)), width, places,
-                               values, offsets_.data() + t, packed, sums + sums_.at(q) + t * width);
+                correlate_micro_kernel(static_cast<int>(std::min(most, conv_.taps() - t)), width,
+                                       places, values, offsets_.data() + t, packed,
+                                       sums + sums_.at(q) + t * width);
             }
         }
     }
@@ -52,7 +53,7 @@ class KernelGradient {
 
     Convolution conv_;
     Frame frame_;
-    Panels<T> sums_;
+    MicroPanels<T> sums_;
     std::vector<long> offsets_;
 };
 

@@ -15,13 +15,13 @@ class PackedMatrix {
   public:
     using T = typename SumOf<Element>::type;
 
-    PackedMatrix(long depth, long columns, const StridedPack<T>& matrix)
-        : depth_(depth),
+    PackedMatrix(long k, long columns, const StridedPack<T>& matrix)
+        : k_(k),
           columns_(columns),
           panels_((columns + kWidth - 1) / kWidth),
           packed_(panels_ * whole() * kWidth) {
         parallel_for(panels_, 1, [&](long begin, long end) {
-            const auto pack = panel_pack<Element>(matrix, depth);
+            const auto pack = panel_pack<Element>(matrix, k);
             for (long q = begin; q < end; q++) {
                 Element* panel = packed_.data() + q * whole() * kWidth;
                 pack(panel, width(q), q * kWidth, lanes(q), 0, elements());
@@ -30,7 +30,7 @@ class PackedMatrix {
         });
     }
 
-    // C for `rows` <= kTileRows rows from `row` on of a matrix whose rows are in one piece; finish
+    // C for `rows` <= kMR rows from `row` on of a matrix whose rows are in one piece; finish
     // as in `multiply`. For pairs this thread holds Registers<Bf16x2>.
     template <class Epilogue>
     void multiply_rows(long row, int rows, const StridedPack<T>& matrix,
@@ -45,9 +45,9 @@ class PackedMatrix {
     }
 
   private:
-    static constexpr long kWidth = kTileColumns<T>;
+    static constexpr long kWidth = kNR<T>;
 
-    long elements() const { return elements_of<Element>(depth_); }
+    long elements() const { return elements_of<Element>(k_); }
     // With what AMX reads beyond them.
     long whole() const { return (elements() + kAmxElements - 1) / kAmxElements * kAmxElements; }
     int lanes(long q) const { return static_cast<int>(std::min(kWidth, columns_ - q * kWidth)); }
@@ -59,24 +59,24 @@ class PackedMatrix {
         if constexpr (kIsBf16)
             if (on_amx<Element>()) {
                 const T* values = matrix.data + row * matrix.lane_stride;
-                for (long p = 0; p < depth_; p += kAmxTerms)
+                for (long p = 0; p < k_; p += kAmxK)
                     round_left(left + p / 2 * kAmxSide, values + p, matrix.lane_stride, rows,
-                               std::min(kAmxTerms, depth_ - p));
+                               std::min(kAmxK, k_ - p));
                 return;
             }
-        panel_pack<Element>(matrix, depth_)(left, rows, row, rows, 0, elements());
+        panel_pack<Element>(matrix, k_)(left, rows, row, rows, 0, elements());
     }
 
     void multiply(int rows, int width, const Element* left, const Element* panel, T* tile) const {
         if constexpr (kIsBf16)
             if (on_amx<Element>())
-                return handgrad::multiply_rows(rows, width, elements(),
-                                               {left, kAmxElements, kAmxSide * kAmxElements}, panel,
-                                               width, tile, width, false);
-        multiply_tile(rows, width, elements(), left, panel, tile, false);
+                return amx_micro_kernel(rows, width, elements(),
+                                        {left, kAmxElements, kAmxSide * kAmxElements}, panel, width,
+                                        tile, width, false);
+        micro_kernel(rows, width, elements(), left, panel, tile, false);
     }
 
-    long depth_, columns_, panels_;
+    long k_, columns_, panels_;
     Workspace<Element> packed_;
 };
 

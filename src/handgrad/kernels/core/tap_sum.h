@@ -9,10 +9,10 @@
 
 namespace handgrad {
 
-// Right operands, packed: panels of kTileColumns lanes, or of half as many where that is enough.
+// Right operands, packed: panels of kNR lanes, or of half as many where that is enough.
 template <class V>
-struct Panels {
-    static constexpr long kWidth = kTileColumns<V>;
+struct MicroPanels {
+    static constexpr long kWidth = kNR<V>;
     long lanes, terms;
 
     long count() const { return (lanes + kWidth - 1) / kWidth; }
@@ -91,9 +91,9 @@ class TapSum {
     void run(const V* image, long group, long rows, long columns, long step, bool joined,
              const Epilogue& epilogue) const {
         const V* kernel = packed_.data() + group * panels_.size();
-        const long pieces = std::max((columns + kTileRows - 1) / kTileRows, 1L);
+        const long pieces = std::max((columns + kMR - 1) / kMR, 1L);
         const long together = joined && columns <= kJoinedColumns ? kJoinedRows : 1;
-        T* values = thread_workspace<T>(WorkspaceSlot::kSums, together * columns * kTileColumns<T>);
+        T* values = thread_workspace<T>(WorkspaceSlot::kSums, together * columns * kNR<T>);
         for (long q = 0; q < panels_.count(); q++) {
             const int width = panels_.width_of(q);
             for (long first = 0; first < rows; first += together) {
@@ -105,14 +105,14 @@ class TapSum {
                     for (long piece = 0; piece < pieces; piece++) {
                         const long k = piece * columns / pieces;
                         const int places = static_cast<int>((piece + 1) * columns / pieces - k);
-                        gather_tile(places, width, met.count() * row_terms_,
-                                    image + j * step * frame_.row_step(planes_) + k,
-                                    offsets_.data() + skipped,
-                                    kernel + panels_.at(q) + skipped * width,
-                                    values + ((j - first) * columns + k) * width);
+                        gather_micro_kernel(places, width, met.count() * row_terms_,
+                                            image + j * step * frame_.row_step(planes_) + k,
+                                            offsets_.data() + skipped,
+                                            kernel + panels_.at(q) + skipped * width,
+                                            values + ((j - first) * columns + k) * width);
                     }
                 }
-                epilogue(first, q * kTileColumns<T>,
+                epilogue(first, q * kNR<T>,
                          LanesTogether<T>{values, panels_.lanes_of(q), width, some * columns});
             }
         }
@@ -163,7 +163,7 @@ class TapSum {
 
     Frame frame_;
     long planes_;  // of the image
-    Panels<V> panels_;
+    MicroPanels<V> panels_;
     Workspace<V> packed_;
     std::vector<long> rows_;     // of taps, in the framed image
     long row_terms_;             // of each of them

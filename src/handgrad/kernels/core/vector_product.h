@@ -7,13 +7,13 @@
 
 namespace handgrad {
 
-// B has value (term, lane) at data[term · term_stride + lane · lane_stride]. One stride is 1; x is
+// B has value (term, lane) at data[term · k_stride + lane · lane_stride]. One stride is 1; x is
 // in one piece.
 template <class T>
 struct VectorProduct {
     const T* x;
     const T* data;
-    long terms, term_stride, lane_stride;
+    long k, k_stride, lane_stride;
 
     // y[lane] for the lanes of [begin, end).
     void operator()(T* y, long begin, long end) const {
@@ -31,14 +31,14 @@ struct VectorProduct {
         long lane = begin;
         for (; lane + kWide <= end; lane += kWide) {
             Vec<T> sums[8] = {};
-            for (long p = 0; p < terms; p++)
+            for (long p = 0; p < k; p++)
                 for (int v = 0; v < 8; v++)
-                    sums[v] += x[p] * load(data + p * term_stride + lane + v * kLanes<T>);
+                    sums[v] += x[p] * load(data + p * k_stride + lane + v * kLanes<T>);
             for (int v = 0; v < 8; v++) store(y + lane + v * kLanes<T>, sums[v]);
         }
         transform<T>(lane, end, [&](auto lanes) {
             Vec<T> sum{};
-            for (long p = 0; p < terms; p++) sum += x[p] * lanes.load(data + p * term_stride);
+            for (long p = 0; p < k; p++) sum += x[p] * lanes.load(data + p * k_stride);
             lanes.store(y, sum);
         });
     }
@@ -51,7 +51,7 @@ struct VectorProduct {
         for (int l = 0; l < n; l++)
             rows[l] = data + (lane + std::min<long>(l, have - 1)) * lane_stride;
         Vec<T> sums[n] = {};
-        transform<T>(0, terms, [&](auto lanes) {
+        transform<T>(0, k, [&](auto lanes) {
             const Vec<T> factor = lanes.load(x);
             for (int l = 0; l < n; l++) sums[l] += factor * lanes.load(rows[l]);
         });

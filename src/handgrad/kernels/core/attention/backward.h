@@ -132,7 +132,7 @@ class BackwardPiece {
         const long seen = std::min(call_.keys_of(b) - key, count);
         if (seen <= 0) return;
         pairs_.gather(b, key, seen);
-        for (int panel = 0; panel * kTileColumns<T> < b.count; panel++)
+        for (int panel = 0; panel * kNR<T> < b.count; panel++)
             add_panel(b, u, panel, key, std::min(call_.keys_of(b, panel) - key, seen));
         // In causal order a tile of keys is seen from some query of the block on.
         for (long j = 0; j < seen; j += kTileKeys<Element>) {
@@ -149,7 +149,7 @@ class BackwardPiece {
     // Pᵀ and dSᵀ of a panel of queries, and what they add to dQ.
     void add_panel(const Block& b, long u, int panel, long key, long keys) const {
         if (keys <= 0) return;
-        const long first = b.first + panel * kTileColumns<T>;
+        const long first = b.first + panel * kNR<T>;
         k_rows_.multiply(0, keys, q_columns_, u, panel, weights_.data());
         restrict_scores(weights_.data(), panel, keys, pairs_.bias(), call_.causal,
                         call_.offset + first + 1 - key);
@@ -165,8 +165,8 @@ class BackwardPiece {
 
     // Scores become weights, and their gradients those of the scores: ds = a (da − Σ a da).
     void differentiate(long u, int panel, long keys) const {
-        for (int i = 0; i < kTileVectors; i++) {
-            const long lane = panel * kTileColumns<T> + i * kLanes<T>;
+        for (int i = 0; i < kNRVectors; i++) {
+            const long lane = panel * kNR<T> + i * kLanes<T>;
             const Vec<T> log_sum = load(log_sums_ + u * kWide<T> + lane);
             const Vec<T> mean = load(expected_ + u * kWide<T> + lane);
             for (long j = 0; j < keys; j++) {
@@ -189,8 +189,8 @@ class BackwardPiece {
     }
 
     void write_scores(const Block& b, int panel, long key, long keys) const {
-        const long first = panel * kTileColumns<T>;
-        for (long i = first; i < std::min<long>(first + kTileColumns<T>, b.count); i++) {
+        const long first = panel * kNR<T>;
+        for (long i = first; i < std::min<long>(first + kNR<T>, b.count); i++) {
             T* target = to_.scores.at(b.n, b.h, b.first + i) + key;
             const long seen = std::min(call_.keys_until(b.n, b.first + i) - key, keys);
             for (long j = 0; j < seen; j++) target[j] = dscores_.data()[j * kWide<T> + i];
@@ -198,9 +198,9 @@ class BackwardPiece {
     }
 
     static void write_keys(const KeyGradients<T>& to, long key, long count, const T* sums,
-                           long pitch, long terms) {
+                           long pitch, long width) {
         if (to.data != nullptr)
-            write_rows(to.data + key * to.stride, to.stride, sums, pitch, count, terms);
+            write_rows(to.data + key * to.stride, to.stride, sums, pitch, count, width);
     }
 
     const Call<T>& call_;

@@ -17,7 +17,7 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 // loads and stores these less often.
 constexpr int kPanels = 2;
 template <class T>
-constexpr int kWide = kPanels * kTileColumns<T>;
+constexpr int kWide = kPanels * kNR<T>;
 
 inline long round_up(long n, long unit) { return (n + unit - 1) / unit * unit; }
 
@@ -87,7 +87,7 @@ struct Call {
     // The same for all queries of a block, of one of its panels, and of a piece.
     long keys_of(const Block& b) const { return keys_until(b.n, b.first + b.count - 1); }
     long keys_of(const Block& b, int panel) const {
-        const long end = std::min<long>((panel + 1) * kTileColumns<T>, b.count);
+        const long end = std::min<long>((panel + 1) * kNR<T>, b.count);
         return keys_until(b.n, b.first + end - 1);
     }
     long keys_of(const Piece& piece) const {

@@ -55,10 +55,10 @@ class ForwardPiece {
     // The keys from `key` on: their weights, and what these add to Yᵀ.
     void add_keys(const Block& b, long key, RunningSoftmax<T>& softmax) const {
         pairs_.gather(b, key, std::min(call_.keys_of(b) - key, kBlockKeys<Element>));
-        for (int panel = 0; panel * kTileColumns<T> < b.count; panel++) {
+        for (int panel = 0; panel * kNR<T> < b.count; panel++) {
             const long keys = std::min(call_.keys_of(b, panel) - key, kBlockKeys<Element>);
             if (keys <= 0) continue;
-            const long first = b.first + panel * kTileColumns<T>;
+            const long first = b.first + panel * kNR<T>;
             k_.multiply(key, keys, q_, 0, panel, weights_.data());
             restrict_scores(weights_.data(), panel, keys, pairs_.bias(), call_.causal,
                             call_.offset + first + 1 - key);
@@ -71,8 +71,8 @@ class ForwardPiece {
 
     void drop(int panel, long keys) const {
         for (long j = 0; j < keys; j++)
-            for (int i = 0; i < kTileVectors; i++) {
-                const long at = j * kWide<T> + panel * kTileColumns<T> + i * kLanes<T>;
+            for (int i = 0; i < kNRVectors; i++) {
+                const long at = j * kWide<T> + panel * kNR<T> + i * kLanes<T>;
                 T* weight = weights_.data() + at;
                 store(weight, load(weight) * load(pairs_.keep() + at));
             }

@@ -10,7 +10,7 @@ namespace handgrad::attention {
 
 #if defined(__AVX512F__)
 
-static_assert(kTileColumns<float> == kBf16Side, "a panel of queries is one side");
+static_assert(kNR<float> == kBf16Side, "a panel of queries is one side");
 
 template <>
 inline constexpr long kBlockKeys<Bf16x2> = 128;
@@ -20,27 +20,27 @@ inline constexpr long kTileKeys<Bf16x2> = kBf16Side;
 template <>
 class QueryColumns<Bf16x2> {
   public:
-    QueryColumns(Arena& arena, long units, long terms)
-        : terms_(terms), data_(arena.take<Bf16x2>(units * size())) {}
+    QueryColumns(Arena& arena, long units, long width)
+        : width_(width), data_(arena.take<Bf16x2>(units * size())) {}
 
     void pack(long unit, const float* rows, long pitch) const {
-        pack_bf16x2(at(unit), kWide<float>, {rows, pitch, 1}, 0, kWide<float>, 0, terms_);
-        std::fill(at(unit) + elements_of<Bf16x2>(terms_) * kWide<float>, at(unit) + size(),
+        pack_bf16x2(at(unit), kWide<float>, {rows, pitch, 1}, 0, kWide<float>, 0, width_);
+        std::fill(at(unit) + elements_of<Bf16x2>(width_) * kWide<float>, at(unit) + size(),
                   Bf16x2{});
     }
     Bf16x2* at(long unit) const { return data_ + unit * size(); }
 
   private:
-    long size() const { return whole_sides(terms_) / 2 * kWide<float>; }
-    long terms_;
+    long size() const { return whole_sides(width_) / 2 * kWide<float>; }
+    long width_;
     Bf16x2* data_;
 };
 
 template <>
 class QueryRows<Bf16x2> {
   public:
-    QueryRows(Arena& arena, long units, long terms)
-        : pitch_(whole_sides(terms)),
+    QueryRows(Arena& arena, long units, long width)
+        : pitch_(whole_sides(width)),
           numbers_(arena.take<float>(kWide<float> * pitch_)),
           data_(arena.take<Bf16x2>(units * size())) {}
 
@@ -62,26 +62,26 @@ class QueryRows<Bf16x2> {
 template <>
 class KeyRows<Bf16x2> {
   public:
-    KeyRows(Arena& arena, long most, long terms)
-        : terms_(terms),
+    KeyRows(Arena& arena, long most, long width)
+        : width_(width),
           step_(whole_sides(most) * kAmxElements),
-          data_(arena.take<Bf16x2>(whole_sides(terms) / kBf16Side * step_)) {}
+          data_(arena.take<Bf16x2>(whole_sides(width) / kBf16Side * step_)) {}
 
     void pack(const float* rows, long stride, long count) const {
-        for (long t = 0; t < terms_; t += kBf16Side)
+        for (long t = 0; t < width_; t += kBf16Side)
             round_left(data_ + t / kBf16Side * step_, rows + t, stride, count,
-                       std::min(kBf16Side, terms_ - t));
+                       std::min(kBf16Side, width_ - t));
     }
     void multiply(long key, long count, const QueryColumns<Bf16x2>& queries, long unit, int panel,
                   float* out) const {
-        const long column = panel * kTileColumns<float>;
-        multiply_bf16x2(whole_sides(count), kTileColumns<float>, whole_sides(terms_),
+        const long column = panel * kNR<float>;
+        multiply_bf16x2(whole_sides(count), kNR<float>, whole_sides(width_),
                         data_ + key * kAmxElements, step_, queries.at(unit) + column, kWide<float>,
                         out + column, kWide<float>, false);
     }
 
   private:
-    long terms_, step_;
+    long width_, step_;
     Bf16x2* data_;
 };
 
@@ -91,20 +91,20 @@ class Weights<Bf16x2> {
     Weights(Arena& arena, long keys)
         : step_(whole_sides(keys) * kAmxElements),
           numbers_(arena.take<float>(whole_sides(keys) * kWide<float>)),
-          for_keys_(arena.take<Bf16x2>(whole_sides(keys) / 2 * kTileColumns<float>)),
+          for_keys_(arena.take<Bf16x2>(whole_sides(keys) / 2 * kNR<float>)),
           for_queries_(arena.take<Bf16x2>(kPanels * step_)) {}
 
     float* data() const { return numbers_; }
     // The right operand of a sum over keys; of one panel at a time.
     const Bf16x2* for_keys() const { return for_keys_; }
     void close_for_keys(int panel, long keys) const {
-        constexpr long lanes = kTileColumns<float>;
+        constexpr long lanes = kNR<float>;
         round_right(for_keys_, lanes, numbers_ + panel * lanes, kWide<float>, keys);
     }
     // The left operand of a sum over queries, of which a panel is 32.
     void close_for_queries(int panel, long keys) const {
-        round_left(for_queries_ + panel * step_, numbers_ + panel * kTileColumns<float>,
-                   kWide<float>, keys, kBf16Side);
+        round_left(for_queries_ + panel * step_, numbers_ + panel * kNR<float>, kWide<float>, keys,
+                   kBf16Side);
     }
     void add_over_queries(long key, long, const QueryRows<Bf16x2>& queries, long unit, long from,
                           long count, float* sums) const {
@@ -124,29 +124,29 @@ class Weights<Bf16x2> {
 template <>
 class KeyColumns<Bf16x2> {
   public:
-    KeyColumns(Arena& arena, long most, long terms)
-        : terms_(terms),
+    KeyColumns(Arena& arena, long most, long width)
+        : width_(width),
           step_(rows() * kAmxElements),
           data_(arena.take<Bf16x2>(whole_sides(most) / kBf16Side * step_)) {}
 
-    long rows() const { return whole_sides(terms_); }
+    long rows() const { return whole_sides(width_); }
     void pack(const float* rows, long stride, long count) const {
         for (long key = 0; key < count; key += kBf16Side)
-            for (long f = 0; f < terms_; f += kBf16Side)
+            for (long f = 0; f < width_; f += kBf16Side)
                 pack_square(Side::kLeft, at(key) + f * kAmxElements, {rows, 1, stride}, f,
-                            static_cast<int>(std::min(kBf16Side, terms_ - f)), key,
+                            static_cast<int>(std::min(kBf16Side, width_ - f)), key,
                             std::min(kBf16Side, count - key));
     }
     void add_over_keys(long key, long count, const Weights<Bf16x2>& weights, int panel,
                        float* sums) const {
-        constexpr long lanes = kTileColumns<float>;
+        constexpr long lanes = kNR<float>;
         multiply_bf16x2(rows(), lanes, whole_sides(count), at(key), step_, weights.for_keys(),
                         lanes, sums + panel * lanes, kWide<float>, true);
     }
 
   private:
     Bf16x2* at(long key) const { return data_ + key / kBf16Side * step_; }
-    long terms_, step_;
+    long width_, step_;
     Bf16x2* data_;
 };
 

@@ -66,10 +66,10 @@ template <class T>
 void restrict_scores(T* scores, int panel, long keys, const T* bias, bool causal, long seen) {
     constexpr int n = kLanes<T>;
     const Vec<T> forbidden = splat(-kInfinity<T>);
-    const long at = panel * kTileColumns<T>;
+    const long at = panel * kNR<T>;
     if (bias != nullptr)
         for (long k = 0; k < keys; k++)
-            for (int v = 0; v < kTileVectors; v++) {
+            for (int v = 0; v < kNRVectors; v++) {
                 T* score = scores + k * kWide<T> + at + v * n;
                 const Vec<T> more = load(bias + k * kWide<T> + at + v * n);
                 store(score, more == -kInfinity<T> ? forbidden : Vec<T>(load(score) + more));
@@ -77,7 +77,7 @@ void restrict_scores(T* scores, int panel, long keys, const T* bias, bool causal
     if (!causal) return;
     const Vec<T> lanes = lane_numbers<T>();
     for (long k = std::max(seen, 0L); k < keys; k++)
-        for (int v = 0; v < kTileVectors; v++) {
+        for (int v = 0; v < kNRVectors; v++) {
             T* score = scores + k * kWide<T> + at + v * n;
             const T needed = static_cast<T>(k + 1 - seen - v * n);
             store(score, lanes < needed ? forbidden : load(score));

@@ -21,21 +21,21 @@ class RunningSoftmax {
     void add(T* scores, int panel, long keys, T* sums, long rows) {
         constexpr int n = kLanes<T>;
         constexpr long wide = kWide<T>;
-        scores += panel * kTileColumns<T>;
-        sums += panel * kTileColumns<T>;
-        Vec<T> highest[kTileVectors], shift[kTileVectors], sum[kTileVectors] = {};
-        for (int i = 0; i < kTileVectors; i++)
+        scores += panel * kNR<T>;
+        sums += panel * kNR<T>;
+        Vec<T> highest[kNRVectors], shift[kNRVectors], sum[kNRVectors] = {};
+        for (int i = 0; i < kNRVectors; i++)
             highest[i] = maximum(reduce_max(scores + i * n, keys), best_[panel][i]);
-        for (int i = 0; i < kTileVectors; i++)
+        for (int i = 0; i < kNRVectors; i++)
             shift[i] = highest[i] == -kInfinity<T> ? Vec<T>{} : highest[i];
         for (long j = 0; j < keys; j++)
-            for (int i = 0; i < kTileVectors; i++) {
+            for (int i = 0; i < kNRVectors; i++) {
                 T* score = scores + j * wide + i * n;
                 const Vec<T> weight = exp_weight(Vec<T>(load(score) - shift[i]));
                 sum[i] += weight;
                 store(score, weight);
             }
-        for (int i = 0; i < kTileVectors; i++) {
+        for (int i = 0; i < kNRVectors; i++) {
             const Vec<T> smaller = exp_weight(Vec<T>(best_[panel][i] - shift[i]));
             best_[panel][i] = highest[i];
             total_[panel][i] = total_[panel][i] * smaller + sum[i];
@@ -72,11 +72,11 @@ class RunningSoftmax {
         return highest[0];
     }
 
-    static long vector_of(long at) { return at % kTileColumns<T> / kLanes<T>; }
-    Vec<T> best(long at) const { return best_[at / kTileColumns<T>][vector_of(at)]; }
-    Vec<T> total(long at) const { return total_[at / kTileColumns<T>][vector_of(at)]; }
+    static long vector_of(long at) { return at % kNR<T> / kLanes<T>; }
+    Vec<T> best(long at) const { return best_[at / kNR<T>][vector_of(at)]; }
+    Vec<T> total(long at) const { return total_[at / kNR<T>][vector_of(at)]; }
 
-    Vec<T> best_[kPanels][kTileVectors], total_[kPanels][kTileVectors] = {};
+    Vec<T> best_[kPanels][kNRVectors], total_[kPanels][kNRVectors] = {};
 };
 
 }  // namespace handgrad::attention

@@ -90,7 +90,7 @@ void for_shares(const Sequences& sequences, long values_per_row, const Body& bod
     const bool small = sequences.rows() * values_per_row < 200000;
     const long threads = small ? 1 : get_threads();
     const long shares =
-        std::min(std::max(batch, 1L), batch >= 4 * threads * kTileRows ? 2 * threads : threads);
+        std::min(std::max(batch, 1L), batch >= 4 * threads * kMR ? 2 * threads : threads);
     parallel_for(shares, 1, [&](long begin, long end) {
         for (long k = begin; k < end; k++) body(Share{k, shares});
     });

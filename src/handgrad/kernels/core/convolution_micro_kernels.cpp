@@ -1,4 +1,4 @@
-#include "core/convolution_tiles.h"
+#include "core/convolution_micro_kernels.h"
 
 namespace handgrad {
 namespace {
@@ -124,19 +124,19 @@ __attribute__((target("avx512bf16"))) void correlate_bf16(const Places& places, 
 
 // Calls use.operator()<Rows, Vectors>() for the values at run time.
 template <class Use>
-void with_tile(int rows, int vectors, const Use& use) {
+void with_micro_kernel(int rows, int vectors, const Use& use) {
     [&]<int... I>(std::integer_sequence<int, I...>) {
         ((rows != I + 1  ? void()
           : vectors == 1 ? use.template operator()<I + 1, 1>()
                          : use.template operator()<I + 1, 2>()),
          ...);
-    }(std::make_integer_sequence<int, kTileRows>{});
+    }(std::make_integer_sequence<int, kMR>{});
 }
 
 template <class T>
 void gather_any(int rows, int width, long terms, const T* image, const long* offsets,
                 const T* panel, T* tile) {
-    with_tile(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
+    with_micro_kernel(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
         gather<T, Rows, Vectors>(terms, image, offsets, panel, tile);
     });
 }
@@ -144,45 +144,45 @@ void gather_any(int rows, int width, long terms, const T* image, const long* off
 template <class T>
 void correlate_any(int rows, int width, const Places& places, const T* image, const long* offsets,
                    const T* panel, T* tile) {
-    with_tile(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
+    with_micro_kernel(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
         correlate<T, Rows, Vectors>(places, image, offsets, panel, tile);
     });
 }
 
 }  // namespace
 
-void gather_tile(int rows, int width, long terms, const float* image, const long* offsets,
-                 const float* panel, float* tile) {
+void gather_micro_kernel(int rows, int width, long terms, const float* image, const long* offsets,
+                         const float* panel, float* tile) {
     gather_any(rows, width, terms, image, offsets, panel, tile);
 }
 
-void gather_tile(int rows, int width, long terms, const double* image, const long* offsets,
-                 const double* panel, double* tile) {
+void gather_micro_kernel(int rows, int width, long terms, const double* image, const long* offsets,
+                         const double* panel, double* tile) {
     gather_any(rows, width, terms, image, offsets, panel, tile);
 }
 
-void correlate_tile(int rows, int width, const Places& places, const float* image,
-                    const long* offsets, const float* panel, float* tile) {
+void correlate_micro_kernel(int rows, int width, const Places& places, const float* image,
+                            const long* offsets, const float* panel, float* tile) {
     correlate_any(rows, width, places, image, offsets, panel, tile);
 }
 
-void correlate_tile(int rows, int width, const Places& places, const double* image,
-                    const long* offsets, const double* panel, double* tile) {
+void correlate_micro_kernel(int rows, int width, const Places& places, const double* image,
+                            const long* offsets, const double* panel, double* tile) {
     correlate_any(rows, width, places, image, offsets, panel, tile);
 }
 
 #if defined(__AVX512F__)
 
-void gather_tile(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
-                 const Bf16x2* panel, float* tile) {
-    with_tile(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
+void gather_micro_kernel(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
+                         const Bf16x2* panel, float* tile) {
+    with_micro_kernel(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
         gather_bf16<Rows, Vectors>(terms, image, offsets, panel, tile);
     });
 }
 
-void correlate_tile(int rows, int width, const Places& places, const Bf16* image,
-                    const long* offsets, const Bf16x2* panel, float* tile) {
-    with_tile(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
+void correlate_micro_kernel(int rows, int width, const Places& places, const Bf16* image,
+                            const long* offsets, const Bf16x2* panel, float* tile) {
+    with_micro_kernel(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
         correlate_bf16<Rows, Vectors>(places, image, offsets, panel, tile);
     });
 }

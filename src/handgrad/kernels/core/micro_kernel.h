@@ -6,15 +6,15 @@
 
 namespace handgrad {
 
-constexpr int kTileRows = kVectorRegisters == 32 ? 14 : 6;
-constexpr int kTileVectors = 2;
+constexpr int kMR = kVectorRegisters == 32 ? 14 : 6;
+constexpr int kNRVectors = 2;
 template <class T>
-constexpr int kTileColumns = kTileVectors * kLanes<T>;
+constexpr int kNR = kNRVectors * kLanes<T>;
 
-// How far apart rows lie that are multiplied where they are, for sums of at most kRowDepth values:
+// How far apart rows lie that are multiplied where they are, for sums of at most kRowKC values:
 // no power of two, which the cache would put on top of one another.
-constexpr long kRowDepth = 256;
-constexpr int kRowPitch = kRowDepth + 16;
+constexpr long kRowKC = 256;
+constexpr int kRowPitch = kRowKC + 16;
 
 // Rows of A lie as far apart as is said when they are multiplied.
 constexpr int kAnyPitch = -1;
@@ -30,8 +30,8 @@ constexpr int kAnyPitch = -1;
 // On the way, what lies `ahead` of these rows is sent for, unless that is 0, and what the writer
 // has, if there is one, is written.
 template <int Pitch = 0, class T>
-void multiply_tile(int rows, int width, long depth, const T* panel_a, const T* panel_b, T* tile,
-                   bool accumulate, long pitch = Pitch, long ahead = 0,
-                   DeferredStore<T>* deferred = nullptr);
+void micro_kernel(int rows, int width, long k, const T* panel_a, const T* panel_b, T* tile,
+                  bool accumulate, long pitch = Pitch, long prefetch_offset = 0,
+                  DeferredStore<T>* deferred = nullptr);
 
 }  // namespace handgrad

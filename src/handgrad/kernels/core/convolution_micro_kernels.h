@@ -1,0 +1,33 @@
+// The register tiles of convolutions, compiled once for all kernels.
+//
+// Both have `rows` <= kMR rows and lanes as wide as the panel. The image is their left
+// operand, read a value at a time where it lies; see convolution.h.
+#pragma once
+
+#include "core/bf16.h"
+
+namespace handgrad {
+
+// tile[i, lanes] = Σ_t image[offsets[t] + i] · panel[t, lanes].
+void gather_micro_kernel(int rows, int width, long terms, const float* image, const long* offsets,
+                         const float* panel, float* tile);
+void gather_micro_kernel(int rows, int width, long terms, const double* image, const long* offsets,
+                         const double* panel, double* tile);
+void gather_micro_kernel(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
+                         const Bf16x2* panel, float* tile);
+
+// Places in an image: `columns` neighbours in each of `rows` rows that lie row_step apart.
+struct Places {
+    long rows, columns, row_step;
+};
+
+// tile[i, lanes] += Σ_p image[offsets[i] + p] · panel[p, lanes] over places p. In a panel of pairs
+// a row of places starts a new pair.
+void correlate_micro_kernel(int rows, int width, const Places& places, const float* image,
+                            const long* offsets, const float* panel, float* tile);
+void correlate_micro_kernel(int rows, int width, const Places& places, const double* image,
+                            const long* offsets, const double* panel, double* tile);
+void correlate_micro_kernel(int rows, int width, const Places& places, const Bf16* image,
+                            const long* offsets, const Bf16x2* panel, float* tile);
+
+}  // namespace handgrad
