@@ -33,7 +33,7 @@ void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& size
             std::fill_n(means, pool.windows(), T(0));
             for (long j = 0; j < pool.out_h; j++) {
                 T* sums = means + j * pool.out_w;
-                pool.for_each_tap_row(j, [&](long row, long shift) {
+                pool.for_each_offset_row(j, [&](long row, long shift) {
                     const T* source = image + row * pool.width + shift;
                     const long last = pool.last_inside(shift);
                     for (long k = pool.first_inside(shift); k < last; k++)
@@ -61,7 +61,7 @@ void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const PoolingSizes& s
             for (long j = 0; j < pool.out_h; j++) {
                 const T* share = gradient + j * pool.out_w;
                 const T* counts = count.data() + j * pool.out_w;
-                pool.for_each_tap_row(j, [&](long row, long shift) {
+                pool.for_each_offset_row(j, [&](long row, long shift) {
                     T* target = image + row * pool.width + shift;
                     const long last = pool.last_inside(shift);
                     for (long k = pool.first_inside(shift); k < last; k++)

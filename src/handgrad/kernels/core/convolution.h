@@ -2,14 +2,14 @@
 //
 // With V the image, K the kernel and one "tap" t = (channel, m, n) per value of a filter, at output
 // position p = (j, k):
-//   forward          Z[p, f]  = Σ_t V[t at p] K[t, f]                                   tap_sum.h
-//   input gradient   dV[q, c] = Σ_t dZ[t at q] K[t, c]     the same, with dZ as the image
-//   kernel gradient  dK[t, f] = Σ_p V[t at p] dZ[p, f]                          kernel_gradient.h
+//   forward          Z[p, f]  = Σ_t V[t at p] K[t, f] kernel_offset_sum.h input gradient   dV[q, c]
+//   = Σ_t dZ[t at q] K[t, c]     the same, with dZ as the image kernel gradient  dK[t, f] = Σ_p V[t
+//   at p] dZ[p, f]                          kernel_gradient.h
 // V is the left operand each time, and a left operand is read one value at a time: it needs no
-// packing, only zeros around the image (frame.h). The right operands, kernels and dZ, are small and
-// are packed as in matmul.h. In the input gradient a stride s means that only every s-th place of
-// dV meets a given tap; such places form s · s convolutions of stride 1, each with taps of its own.
-// Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9.
+// packing, only zeros around the image (padded_input.h). The right operands, kernels and dZ, are
+// small and are packed as in matmul.h. In the input gradient a stride s means that only every s-th
+// place of dV meets a given tap; such places form s · s convolutions of stride 1, each with taps of
+// its own. Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9.
 //
 // V below is the type of what panels hold: numbers, or pairs of them rounded to bfloat16. It
 // decides how the image lies and which register tile runs (convolution_micro_kernels.h). AMX, with
@@ -49,24 +49,24 @@ class Forward {
 
     Forward(const Convolution& conv, const T* kernel)
         : conv_(conv),
-          frame_(frame_of(conv)),
-          sum_(frame_,
+          padded_(padded_input_of(conv)),
+          sum_(padded_,
                {kernel, conv.groups, conv.group_filters(), conv.group_channels(),
-                conv.kernel_size(), conv.kernel_values(), conv.taps(), conv.kernel_size()},
-               taps_of(conv)) {}
+                conv.kernel_size(), conv.kernel_values(), conv.patch_size(), conv.kernel_size()},
+               kernel_offsets_of(conv)) {}
 
     // finish(row, first filter, sums) with the sums of one image and group from this row of places
     // on.
     template <class Epilogue>
     void run(const T* image, long group, const Epilogue& epilogue) const {
-        sum_.run(Operand<V>::for_taps(frame_, image), group, conv_.out_h, conv_.out_w,
+        sum_.run(Operand<V>::for_offsets(padded_, image), group, conv_.out_h, conv_.out_w,
                  conv_.stride_h, true, epilogue);
     }
 
   private:
     Convolution conv_;
-    Frame frame_;
-    TapSum<V> sum_;
+    PaddedInput padded_;
+    KernelOffsetSum<V> sum_;
 };
 
 // The input gradient of a convolution, ready for one dz after another.
@@ -81,14 +81,14 @@ class InputGradient {
                                  conv.height, conv.out_h);
         const Reach across = reach(conv.kernel_w, conv.stride_w, conv.pad_w, conv.dilation_w,
                                    conv.width, conv.out_w);
-        frame_ = {conv.group_filters(),
-                  conv.out_h,
-                  conv.out_w,
-                  down.low,
-                  across.low,
-                  down.low + down.high,
-                  across.low + across.high,
-                  1};
+        padded_ = {conv.group_filters(),
+                   conv.out_h,
+                   conv.out_w,
+                   down.low,
+                   across.low,
+                   down.low + down.high,
+                   across.low + across.high,
+                   1};
         const Kernels<T> kernels{kernel,
                                  conv.groups,
                                  conv.group_channels(),
@@ -96,15 +96,16 @@ class InputGradient {
                                  conv.kernel_size(),
                                  conv.kernel_values(),
                                  conv.kernel_size(),
-                                 conv.taps()};
+                                 conv.patch_size()};
         for (long y = 0; y < std::min(conv.stride_h, conv.height); y++)
             for (long x = 0; x < std::min(conv.stride_w, conv.width); x++)
-                parts_.emplace_back(y, x, frame_, kernels, taps_met(y, x, down.low, across.low));
+                parts_.emplace_back(y, x, padded_, kernels,
+                                    kernel_offsets_at(y, x, down.low, across.low));
     }
 
     // The gradient of one image and group, written there; every place once.
     void run(const T* dz, long group, const StoreLanes<T>& write) const {
-        const auto* values = Operand<V>::for_taps(frame_, dz);
+        const auto* values = Operand<V>::for_offsets(padded_, dz);
         for (const Part& part : parts_) {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
             const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
@@ -121,10 +122,10 @@ class InputGradient {
     // taps.
     struct Part {
         long y, x;
-        TapSum<V> sum;
-        Part(long y, long x, const Frame& frame, const Kernels<T>& kernels,
-             const std::vector<Tap>& taps)
-            : y(y), x(x), sum(frame, kernels, taps) {}
+        KernelOffsetSum<V> sum;
+        Part(long y, long x, const PaddedInput& padded, const Kernels<T>& kernels,
+             const std::vector<KernelOffset>& kernel_offsets)
+            : y(y), x(x), sum(padded, kernels, kernel_offsets) {}
     };
     struct Reach {
         long low, high;
@@ -138,21 +139,21 @@ class InputGradient {
         return {low, std::max(last / stride + 1, out)};
     }
 
-    std::vector<Tap> taps_met(long y, long x, long low_h, long low_w) const {
-        std::vector<Tap> taps;
+    std::vector<KernelOffset> kernel_offsets_at(long y, long x, long low_h, long low_w) const {
+        std::vector<KernelOffset> kernel_offsets;
         for (long m = 0; m < conv_.kernel_h; m++)
             for (long n = 0; n < conv_.kernel_w; n++) {
                 const long down = y + conv_.pad_h - m * conv_.dilation_h;
                 const long across = x + conv_.pad_w - n * conv_.dilation_w;
                 if (down % conv_.stride_h != 0 || across % conv_.stride_w != 0) continue;
-                taps.push_back({m * conv_.kernel_w + n, down / conv_.stride_h + low_h,
-                                across / conv_.stride_w + low_w});
+                kernel_offsets.push_back({m * conv_.kernel_w + n, down / conv_.stride_h + low_h,
+                                          across / conv_.stride_w + low_w});
             }
-        return taps;
+        return kernel_offsets;
     }
 
     Convolution conv_;
-    Frame frame_;
+    PaddedInput padded_;
     std::deque<Part> parts_;
 };
 

@@ -46,65 +46,68 @@ class Columns {
 
 }  // namespace
 
-__attribute__((target("avx512bf16"))) const Bf16x2* Operand<AmxBf16x2>::for_taps(
-    const Frame& frame, const float* image) {
-    const long channel_pairs = Operand<AmxBf16x2>::channel_pairs(frame.channels).padded();
-    const long run = frame.run(), width = frame.framed_width();
+__attribute__((target("avx512bf16"))) const Bf16x2* Operand<AmxBf16x2>::for_offsets(
+    const PaddedInput& padded, const float* image) {
+    const long channel_pairs = Operand<AmxBf16x2>::channel_pairs(padded.channels).padded();
+    const long run = padded.run(), width = padded.padded_width();
     // A tile may read up to 15 places beyond the last.
     Bf16x2* target =
-        thread_workspace<Bf16x2>(WorkspaceSlot::kPanelA, frame.rows * channel_pairs * width + 16);
+        thread_workspace<Bf16x2>(WorkspaceSlot::kPanelA, padded.rows * channel_pairs * width + 16);
     for (long p = 0; p < channel_pairs; p++)
-        for (long first = 0; first < frame.step; first++)
+        for (long first = 0; first < padded.step; first++)
             for (long k = 0; k < run; k += 16) {
-                const Columns columns(first + k * frame.step - frame.left, frame.step, frame.width,
-                                      run - k);
+                const Columns columns(first + k * padded.step - padded.left, padded.step,
+                                      padded.width, run - k);
                 const __mmask16 fits = lanes_between(0, run - k);
                 Bf16x2* at = target + p * width + first * run + k;
-                for (long i = 0; i < frame.rows; i++, at += channel_pairs * width) {
-                    const long y = i - frame.top;
-                    const float* row = image + (2 * p * frame.height + y) * frame.width;
-                    const bool inside = y >= 0 && y < frame.height;
+                for (long i = 0; i < padded.rows; i++, at += channel_pairs * width) {
+                    const long y = i - padded.top;
+                    const float* row = image + (2 * p * padded.height + y) * padded.width;
+                    const bool inside = y >= 0 && y < padded.height;
                     __m512 even{}, odd{};
-                    if (inside && 2 * p < frame.channels) even = columns.load(row);
-                    if (inside && 2 * p + 1 < frame.channels)
-                        odd = columns.load(row + frame.height * frame.width);
+                    if (inside && 2 * p < padded.channels) even = columns.load(row);
+                    if (inside && 2 * p + 1 < padded.channels)
+                        odd = columns.load(row + padded.height * padded.width);
                     _mm512_mask_storeu_epi32(at, fits, round_to_bf16x2(even, odd));
                 }
             }
     return target;
 }
 
-TapSum<AmxBf16x2>::TapSum(const Frame& frame, const Kernels<float>& kernels,
-                          const std::vector<Tap>& taps)
+KernelOffsetSum<AmxBf16x2>::KernelOffsetSum(const PaddedInput& padded,
+                                            const Kernels<float>& kernels,
+                                            const std::vector<KernelOffset>& kernel_offsets)
     : channel_pairs_(Operand<AmxBf16x2>::channel_pairs(kernels.channels)),
-      width_(frame.framed_width()),
+      width_(padded.padded_width()),
       row_pitch_(channel_pairs_.padded() * width_),
       lanes_(kernels.lanes),
       panels_((lanes_ + kAmxSide - 1) / kAmxSide),
       offsets_([&] {
           std::vector<long> offsets;
           for (long tile = 0; tile < channel_pairs_.tiles; tile++)
-              for (const Tap& tap : taps)
-                  offsets.push_back(tap.row * row_pitch_ + tile * channel_pairs_.rows * width_ +
-                                    frame.at(tap.column));
+              for (const KernelOffset& kernel_offset : kernel_offsets)
+                  offsets.push_back(kernel_offset.row * row_pitch_ +
+                                    tile * channel_pairs_.rows * width_ +
+                                    padded.at(kernel_offset.column));
           return offsets;
       }()),
       packed_(kernels.groups * panels_ * panel_size()) {
     parallel_for(kernels.groups * panels_, 1, [&](long begin, long end) {
-        for (long i = begin; i < end; i++) pack(kernels, taps, i / panels_, i % panels_);
+        for (long i = begin; i < end; i++) pack(kernels, kernel_offsets, i / panels_, i % panels_);
     });
 }
 
 // A row of pairs of channels for each lane, tile by tile.
-void TapSum<AmxBf16x2>::pack(const Kernels<float>& kernels, const std::vector<Tap>& taps,
-                             long group, long q) {
+void KernelOffsetSum<AmxBf16x2>::pack(const Kernels<float>& kernels,
+                                      const std::vector<KernelOffset>& kernel_offsets, long group,
+                                      long q) {
     const float* kernel = kernels.data + group * kernels.group_stride;
     Bf16x2* target = packed_.data() + (group * panels_ + q) * panel_size();
     for (long tile = 0; tile < channel_pairs_.tiles; tile++)
-        for (const Tap& tap : taps) {
+        for (const KernelOffset& kernel_offset : kernel_offsets) {
             const long channel = tile * 2 * channel_pairs_.rows;
             pack_square(Side::kLeft, target,
-                        {kernel + tap.index, kernels.lane_stride, kernels.channel_stride},
+                        {kernel + kernel_offset.index, kernels.lane_stride, kernels.channel_stride},
                         q * kAmxSide,
                         static_cast<int>(std::min<long>(kAmxSide, lanes_ - q * kAmxSide)), channel,
                         std::min<long>(2 * channel_pairs_.rows, kernels.channels - channel));
@@ -198,8 +201,8 @@ void with_square(bool two_down, bool two_across, const Use& use) {
 
 }  // namespace
 
-void TapSum<AmxBf16x2>::gather(int lanes, const Bf16x2* kernel, const Bf16x2* first,
-                               const Bf16x2* second, float* values, long lane_step) const {
+void KernelOffsetSum<AmxBf16x2>::gather(int lanes, const Bf16x2* kernel, const Bf16x2* first,
+                                        const Bf16x2* second, float* values, long lane_step) const {
     with_square(lanes > 16, second != nullptr, [&]<int Down, int Across>() {
         gather_square<Down, Across>(TileRows(lanes).rows, terms(), kernel, first, second,
                                     offsets_.data(), width_, values, lane_step);
@@ -208,11 +211,11 @@ void TapSum<AmxBf16x2>::gather(int lanes, const Bf16x2* kernel, const Bf16x2* fi
 
 KernelGradient<AmxBf16x2>::KernelGradient(const Convolution& conv)
     : conv_(conv),
-      frame_(frame_of(conv)),
+      padded_(padded_input_of(conv)),
       channels_(conv.group_channels()),
       panels_((conv.group_filters() + kAmxSide - 1) / kAmxSide),
       columns_((conv.out_w + 1) / 2 * 2),
-      run_((frame_.rows + conv.stride_h - 1) / conv.stride_h) {}
+      run_((padded_.rows + conv.stride_h - 1) / conv.stride_h) {}
 
 __attribute__((target("avx512bf16"))) const Bf16* KernelGradient<AmxBf16x2>::columns_of(
     const float* image, long n) const {
@@ -229,7 +232,7 @@ __attribute__((target("avx512bf16"))) const Bf16* KernelGradient<AmxBf16x2>::col
             const auto mask = static_cast<__mmask32>((std::uint64_t{1} << fits) - 1);
             for (long first = 0; first < s; first++) {
                 Bf16* at = target + first * run_ * columns_ + k;
-                for (long i = first; i < frame_.rows; i += s, at += columns_) {
+                for (long i = first; i < padded_.rows; i += s, at += columns_) {
                     const long y = i - conv_.pad_h;
                     const float* row = image + (c * conv_.height + y) * conv_.width;
                     const bool inside = y >= 0 && y < conv_.height;
@@ -248,7 +251,7 @@ void KernelGradient<AmxBf16x2>::add(const float* image, const float* dz, float* 
     Bf16x2* packed = thread_workspace<Bf16x2>(WorkspaceSlot::kPanelB, panels_ * panel);
     for (long q = 0; q < panels_; q++) {
         Bf16x2* target = packed + q * panel;
-        Operand<Bf16x2>::pack_places(
+        Operand<Bf16x2>::pack_positions(
             target, {conv_.out_h, conv_.out_w, 0}, kAmxSide, {dz, conv_.positions(), 1},
             q * kAmxSide,
             static_cast<int>(std::min<long>(kAmxSide, conv_.group_filters() - q * kAmxSide)));

@@ -1,4 +1,4 @@
-// Convolutions on AMX (amx.h): the sums of tap_sum.h and kernel_gradient.h in its tiles.
+// Convolutions on AMX (amx.h): the sums of kernel_offset_sum.h and kernel_gradient.h in its tiles.
 //
 // A tile of the left operand has a row of pairs of terms for each of 16 rows; one of the right
 // operand a row for each of 16 pairs of terms, 16 lanes in each. Rows may lie at any one distance,
@@ -35,28 +35,29 @@ struct TileRows {
 template <>
 struct Operand<AmxBf16x2> {
     static TileRows channel_pairs(long channels) { return TileRows((channels + 1) / 2); }
-    static const Bf16x2* for_taps(const Frame& frame, const float* image);
+    static const Bf16x2* for_offsets(const PaddedInput& padded, const float* image);
 };
 
 // The sums of a row of places, those of a lane side by side.
-struct PlacesTogether {
+struct SumsByLane {
     const float* values;
     int lanes;
-    long lane_step, places;
+    long lane_step, positions;
 
     template <class Visit>
     void for_each_lane(const Visit& visit) const {
         for (int l = 0; l < lanes; l++)
-            for (long p = 0; p < places; p += kLanes<float>)
-                visit(l, p, std::min<long>(kLanes<float>, places - p),
+            for (long p = 0; p < positions; p += kLanes<float>)
+                visit(l, p, std::min<long>(kLanes<float>, positions - p),
                       load(values + l * lane_step + p));
     }
 };
 
 template <>
-class TapSum<AmxBf16x2> {
+class KernelOffsetSum<AmxBf16x2> {
   public:
-    TapSum(const Frame& frame, const Kernels<float>& kernels, const std::vector<Tap>& taps);
+    KernelOffsetSum(const PaddedInput& padded, const Kernels<float>& kernels,
+                    const std::vector<KernelOffset>& kernel_offsets);
 
     // Tiles are taken in twos, where need be of two rows of places.
     template <class Epilogue>
@@ -72,15 +73,15 @@ class TapSum<AmxBf16x2> {
             for (long j = 0; j < rows; j += together) {
                 breathe();
                 const long some = std::min(together, rows - j), tiles = some * pieces;
-                const auto place = [&](long t) {
+                const auto position = [&](long t) {
                     return image + (j + t / pieces) * step * row_pitch_ + t % pieces * 16;
                 };
                 for (long t = 0; t < tiles; t += 2)
-                    gather(lanes, kernel, place(t), t + 1 < tiles ? place(t + 1) : nullptr,
+                    gather(lanes, kernel, position(t), t + 1 < tiles ? position(t + 1) : nullptr,
                            values + t * 16, lane_step);
                 for (long r = 0; r < some; r++)
                     epilogue(j + r, q * kAmxSide,
-                             PlacesTogether{values + r * pieces * 16, lanes, lane_step, columns});
+                             SumsByLane{values + r * pieces * 16, lanes, lane_step, columns});
             }
         }
     }
@@ -88,7 +89,8 @@ class TapSum<AmxBf16x2> {
   private:
     long terms() const { return static_cast<long>(offsets_.size()); }
     long panel_size() const { return terms() * kAmxSide * kAmxElements; }
-    void pack(const Kernels<float>& kernels, const std::vector<Tap>& taps, long group, long q);
+    void pack(const Kernels<float>& kernels, const std::vector<KernelOffset>& kernel_offsets,
+              long group, long q);
     // values[lane][place] of two tiles of places, or of one.
     void gather(int lanes, const Bf16x2* kernel, const Bf16x2* first, const Bf16x2* second,
                 float* values, long lane_step) const;
@@ -106,8 +108,8 @@ class KernelGradient<AmxBf16x2> {
     explicit KernelGradient(const Convolution& conv);
 
     long values() const { return panels_ * conv_.kernel_size() * channels_.padded() * kAmxSide; }
-    long at(long channel, long tap, long filter) const {
-        const long panel = filter / kAmxSide * conv_.kernel_size() + tap;
+    long at(long channel, long kernel_offset, long filter) const {
+        const long panel = filter / kAmxSide * conv_.kernel_size() + kernel_offset;
         return (panel * channels_.padded() + channel) * kAmxSide + filter % kAmxSide;
     }
     void add(const float* image, const float* dz, float* sums) const;
@@ -118,7 +120,7 @@ class KernelGradient<AmxBf16x2> {
     const Bf16* columns_of(const float* image, long n) const;
 
     Convolution conv_;
-    Frame frame_;
+    PaddedInput padded_;
     TileRows channels_;
     long panels_, columns_, run_;  // run_: rows side by side
 };

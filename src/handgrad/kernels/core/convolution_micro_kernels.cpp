@@ -24,7 +24,8 @@ void gather(long terms, const T* image, const long* offsets, const T* panel, T* 
 }
 
 template <class T, int Rows, int Vectors>
-void correlate(const Places& places, const T* image, const long* offsets, const T* panel, T* tile) {
+void correlate(const Positions& positions, const T* image, const long* offsets, const T* panel,
+               T* tile) {
     constexpr int n = kLanes<T>;
     Vec<T> sums[Rows][Vectors];
 #pragma GCC unroll 16
@@ -34,8 +35,8 @@ void correlate(const Places& places, const T* image, const long* offsets, const 
     long offset[Rows];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
-    const long columns = places.columns, row_step = places.row_step;
-    for (long j = 0; j < places.rows; j++, image += row_step) {
+    const long columns = positions.columns, row_step = positions.row_step;
+    for (long j = 0; j < positions.rows; j++, image += row_step) {
 #pragma GCC unroll 4
         for (const T *a = image, *end = a + columns; a < end; a++, panel += Vectors * n) {
             Vec<T> b[Vectors];
@@ -78,9 +79,9 @@ __attribute__((target("avx512bf16"))) void gather_bf16(long terms, const Bf16x2*
 }
 
 template <int Rows, int Vectors>
-__attribute__((target("avx512bf16"))) void correlate_bf16(const Places& places, const Bf16* image,
-                                                          const long* offsets, const Bf16x2* panel,
-                                                          float* tile) {
+__attribute__((target("avx512bf16"))) void correlate_bf16(const Positions& positions,
+                                                          const Bf16* image, const long* offsets,
+                                                          const Bf16x2* panel, float* tile) {
     constexpr int n = kLanes<float>;
     __m512 sums[Rows][Vectors];
 #pragma GCC unroll 16
@@ -101,15 +102,15 @@ __attribute__((target("avx512bf16"))) void correlate_bf16(const Places& places, 
         }
         panel += Vectors * n;
     };
-    const auto both = [](const Bf16* place) {
+    const auto both = [](const Bf16* position) {
         int value;
-        std::memcpy(&value, place, sizeof value);
+        std::memcpy(&value, position, sizeof value);
         return value;
     };
     // What stands beside the last value of an odd row may be no number.
-    const auto alone = [](const Bf16* place) { return static_cast<int>(*place); };
-    const long columns = places.columns, row_step = places.row_step;
-    for (long j = 0; j < places.rows; j++, image += row_step) {
+    const auto alone = [](const Bf16* position) { return static_cast<int>(*position); };
+    const long columns = positions.columns, row_step = positions.row_step;
+    for (long j = 0; j < positions.rows; j++, image += row_step) {
         const Bf16 *a = image, *last = a + columns - 1;
         for (; a < last; a += 2) add(a, both);
         if (a == last) add(a, alone);
@@ -142,10 +143,10 @@ void gather_any(int rows, int width, long terms, const T* image, const long* off
 }
 
 template <class T>
-void correlate_any(int rows, int width, const Places& places, const T* image, const long* offsets,
-                   const T* panel, T* tile) {
+void correlate_any(int rows, int width, const Positions& positions, const T* image,
+                   const long* offsets, const T* panel, T* tile) {
     with_micro_kernel(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
-        correlate<T, Rows, Vectors>(places, image, offsets, panel, tile);
+        correlate<T, Rows, Vectors>(positions, image, offsets, panel, tile);
     });
 }
 
@@ -161,14 +162,14 @@ void gather_micro_kernel(int rows, int width, long terms, const double* image, c
     gather_any(rows, width, terms, image, offsets, panel, tile);
 }
 
-void correlate_micro_kernel(int rows, int width, const Places& places, const float* image,
+void correlate_micro_kernel(int rows, int width, const Positions& positions, const float* image,
                             const long* offsets, const float* panel, float* tile) {
-    correlate_any(rows, width, places, image, offsets, panel, tile);
+    correlate_any(rows, width, positions, image, offsets, panel, tile);
 }
 
-void correlate_micro_kernel(int rows, int width, const Places& places, const double* image,
+void correlate_micro_kernel(int rows, int width, const Positions& positions, const double* image,
                             const long* offsets, const double* panel, double* tile) {
-    correlate_any(rows, width, places, image, offsets, panel, tile);
+    correlate_any(rows, width, positions, image, offsets, panel, tile);
 }
 
 #if defined(__AVX512F__)
@@ -180,10 +181,10 @@ void gather_micro_kernel(int rows, int width, long terms, const Bf16x2* image, c
     });
 }
 
-void correlate_micro_kernel(int rows, int width, const Places& places, const Bf16* image,
+void correlate_micro_kernel(int rows, int width, const Positions& positions, const Bf16* image,
                             const long* offsets, const Bf16x2* panel, float* tile) {
     with_micro_kernel(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
-        correlate_bf16<Rows, Vectors>(places, image, offsets, panel, tile);
+        correlate_bf16<Rows, Vectors>(positions, image, offsets, panel, tile);
     });
 }
 

@@ -16,18 +16,18 @@ void gather_micro_kernel(int rows, int width, long terms, const double* image, c
 void gather_micro_kernel(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
                          const Bf16x2* panel, float* tile);
 
-// Places in an image: `columns` neighbours in each of `rows` rows that lie row_step apart.
-struct Places {
+// Positions in an image: `columns` neighbours in each of `rows` rows that lie row_step apart.
+struct Positions {
     long rows, columns, row_step;
 };
 
 // tile[i, lanes] += Σ_p image[offsets[i] + p] · panel[p, lanes] over places p. In a panel of pairs
 // a row of places starts a new pair.
-void correlate_micro_kernel(int rows, int width, const Places& places, const float* image,
+void correlate_micro_kernel(int rows, int width, const Positions& positions, const float* image,
                             const long* offsets, const float* panel, float* tile);
-void correlate_micro_kernel(int rows, int width, const Places& places, const double* image,
+void correlate_micro_kernel(int rows, int width, const Positions& positions, const double* image,
                             const long* offsets, const double* panel, double* tile);
-void correlate_micro_kernel(int rows, int width, const Places& places, const Bf16* image,
+void correlate_micro_kernel(int rows, int width, const Positions& positions, const Bf16* image,
                             const long* offsets, const Bf16x2* panel, float* tile);
 
 }  // namespace handgrad

@@ -59,7 +59,7 @@ struct Pooling {
     // visit(image row, column shift) for the taps of the j-th row of windows that lie
     // inside the image, in row-major order.
     template <class Visit>
-    void for_each_tap_row(long j, const Visit& visit) const {
+    void for_each_offset_row(long j, const Visit& visit) const {
         for (long m = 0; m < kernel_h; m++) {
             const long y = j * stride_h + m * dilation_h - pad_h;
             if (y < 0 || y >= height) continue;

@@ -35,23 +35,23 @@ struct Kernels {
 // The sums of a row of places. for_each_lane calls visit(lane, first place, places, their sums), a
 // vector of places at a time. Here the lanes of a place lie side by side.
 template <class T>
-struct LanesTogether {
+struct SumsByPosition {
     const T* values;
     int lanes, width;
-    long places;
+    long positions;
 
     template <class Visit>
     void for_each_lane(const Visit& visit) const {
         constexpr int n = kLanes<T>;
-        for (long p = 0; p < places; p += n)
+        for (long p = 0; p < positions; p += n)
             for (int l = 0; l < lanes; l += n) {
                 Vec<T> square[n];
 #pragma GCC unroll 16
                 for (int i = 0; i < n; i++)
-                    square[i] = p + i < places ? load(values + (p + i) * width + l) : Vec<T>{};
+                    square[i] = p + i < positions ? load(values + (p + i) * width + l) : Vec<T>{};
                 transpose<T>(square);
                 for (int i = 0; i < std::min(n, lanes - l); i++)
-                    visit(l + i, p, std::min<long>(n, places - p), square[i]);
+                    visit(l + i, p, std::min<long>(n, positions - p), square[i]);
             }
     }
 };
@@ -60,27 +60,30 @@ struct LanesTogether {
 // Its terms go through the taps row by row, in each row through the channels: rows of taps that
 // meet none of the image at some place are left out there.
 template <class V>
-class TapSum {
+class KernelOffsetSum {
   public:
     using T = typename SumOf<V>::type;
 
-    TapSum(const Frame& frame, const Kernels<T>& kernels, const std::vector<Tap>& taps)
-        : frame_(frame),
+    KernelOffsetSum(const PaddedInput& padded, const Kernels<T>& kernels,
+                    const std::vector<KernelOffset>& kernel_offsets)
+        : padded_(padded),
           planes_(Operand<V>::planes(kernels.channels)),
-          panels_{kernels.lanes, planes_ * static_cast<long>(taps.size())},
+          panels_{kernels.lanes, planes_ * static_cast<long>(kernel_offsets.size())},
           packed_(kernels.groups * panels_.size()) {
-        for (const Tap& tap : taps)
-            if (rows_.empty() || tap.row != rows_.back()) rows_.push_back(tap.row);
-        const auto across = static_cast<long>(taps.size() / std::max<std::size_t>(rows_.size(), 1));
+        for (const KernelOffset& kernel_offset : kernel_offsets)
+            if (rows_.empty() || kernel_offset.row != rows_.back())
+                rows_.push_back(kernel_offset.row);
+        const auto across =
+            static_cast<long>(kernel_offsets.size() / std::max<std::size_t>(rows_.size(), 1));
         row_terms_ = planes_ * across;
         for (const long row : rows_)
             for (long c = 0; c < planes_; c++)
                 for (long n = 0; n < across; n++)
-                    offsets_.push_back(row * frame.row_step(planes_) + c * frame.channel_step() +
-                                       frame.at(taps[n].column));
+                    offsets_.push_back(row * padded.row_step(planes_) + c * padded.channel_step() +
+                                       padded.at(kernel_offsets[n].column));
         parallel_for(kernels.groups * panels_.count(), 1, [&](long begin, long end) {
             for (long i = begin; i < end; i++)
-                pack(kernels, taps, i / panels_.count(), i % panels_.count());
+                pack(kernels, kernel_offsets, i / panels_.count(), i % panels_.count());
         });
     }
 
@@ -100,20 +103,20 @@ class TapSum {
                 breathe();
                 const long some = std::min(together, rows - first);
                 for (long j = first; j < first + some; j++) {
-                    const Range met = rows_met(j * step);
-                    const long skipped = met.begin * row_terms_;
+                    const Range inside = rows_inside(j * step);
+                    const long skipped = inside.begin * row_terms_;
                     for (long piece = 0; piece < pieces; piece++) {
                         const long k = piece * columns / pieces;
-                        const int places = static_cast<int>((piece + 1) * columns / pieces - k);
-                        gather_micro_kernel(places, width, met.count() * row_terms_,
-                                            image + j * step * frame_.row_step(planes_) + k,
+                        const int positions = static_cast<int>((piece + 1) * columns / pieces - k);
+                        gather_micro_kernel(positions, width, inside.count() * row_terms_,
+                                            image + j * step * padded_.row_step(planes_) + k,
                                             offsets_.data() + skipped,
                                             kernel + panels_.at(q) + skipped * width,
                                             values + ((j - first) * columns + k) * width);
                     }
                 }
                 epilogue(first, q * kNR<T>,
-                         LanesTogether<T>{values, panels_.lanes_of(q), width, some * columns});
+                         SumsByPosition<T>{values, panels_.lanes_of(q), width, some * columns});
             }
         }
     }
@@ -122,16 +125,17 @@ class TapSum {
     static constexpr long kJoinedRows = 4, kJoinedColumns = 64;
 
     // The rows of taps that meet the image from this row of the frame on.
-    Range rows_met(long row) const {
-        Range met{0, static_cast<long>(rows_.size())};
-        while (met.count() > 0 && !frame_.inside(row + rows_[met.begin])) met.begin++;
-        while (met.count() > 0 && !frame_.inside(row + rows_[met.end - 1])) met.end--;
-        return met;
+    Range rows_inside(long row) const {
+        Range inside{0, static_cast<long>(rows_.size())};
+        while (inside.count() > 0 && !padded_.inside(row + rows_[inside.begin])) inside.begin++;
+        while (inside.count() > 0 && !padded_.inside(row + rows_[inside.end - 1])) inside.end--;
+        return inside;
     }
 
     // A panel: first channel by channel the values of all taps, then these in the order of terms.
-    void pack(const Kernels<T>& kernels, const std::vector<Tap>& taps, long group, long q) {
-        const long count = static_cast<long>(taps.size()), first = q * panels_.kWidth;
+    void pack(const Kernels<T>& kernels, const std::vector<KernelOffset>& kernel_offsets,
+              long group, long q) {
+        const long count = static_cast<long>(kernel_offsets.size()), first = q * panels_.kWidth;
         const int width = panels_.width_of(q), lanes = panels_.lanes_of(q);
         const bool all = count == kernels.size;
         // Planes that follow each other are one long row.
@@ -148,8 +152,9 @@ class TapSum {
                 for (long t = 0; t < count; t++)
                     for (int l = 0; l < width; l++)
                         values[t * width + l] =
-                            l < lanes ? plane[(first + l) * kernels.lane_stride + taps[t].index]
-                                      : T(0);
+                            l < lanes
+                                ? plane[(first + l) * kernels.lane_stride + kernel_offsets[t].index]
+                                : T(0);
         }
         V* packed = packed_.data() + group * panels_.size() + panels_.at(q);
         const long across = row_terms_ / std::max(planes_, 1L) * width;
@@ -161,7 +166,7 @@ class TapSum {
             });
     }
 
-    Frame frame_;
+    PaddedInput padded_;
     long planes_;  // of the image
     MicroPanels<V> panels_;
     Workspace<V> packed_;
