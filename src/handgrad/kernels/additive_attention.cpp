@@ -1,5 +1,5 @@
 // Additive attention between its matrix products: u = tanh(a_s + a_h), scores, weights and sums.
-#include "core/attended.h"
+#include "core/state_attention.h"
 
 namespace handgrad {
 namespace {
@@ -10,7 +10,7 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
                       std::optional<Indices> lengths, Out<T> u, Out<T> alpha, Out<T> c) {
     const long states = alpha.shape(1), steps = alpha.shape(2);
     const long size = v.size(), width = h.shape(2);
-    const Sight sight(alpha.shape(0), steps, lengths, mask);
+    const AttentionMask attention_mask(alpha.shape(0), steps, lengths, mask);
     const KernelScope scope(u.size());
     parallel_for(alpha.shape(0) * states, rows_per_chunk(steps * size), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {
@@ -20,9 +20,10 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
             for (long i = 0; i < steps; i++) {
                 const T* other = a_h.data() + (n * steps + i) * size;
                 T* hidden = u.data() + (row * steps + i) * size;
-                const bool looks = i < sight.count(n) && sight.seen(n, j, i);
+                const bool visible =
+                    i < attention_mask.visible_keys(n) && attention_mask.visible(n, j, i);
                 weights[i] = -std::numeric_limits<T>::infinity();
-                if (!looks) {
+                if (!visible) {
                     std::fill_n(hidden, size, T(0));
                     continue;
                 }
@@ -33,8 +34,8 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
                 });
             }
             softmax_in_place(weights, steps);
-            weighted_sum(weights, h.data() + n * steps * width, sight.count(n), width,
-                         c.data() + row * width);
+            weighted_sum(weights, h.data() + n * steps * width, attention_mask.visible_keys(n),
+                         width, c.data() + row * width);
         }
     });
 }

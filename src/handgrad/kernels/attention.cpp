@@ -83,9 +83,9 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
 // dK and dV of the pieces that share a head, before they are added up: of each piece all rows of
 // dK, then all of dV.
 template <class T>
-class Shares {
+class PartialKeyGradients {
   public:
-    Shares(const Call<T>& call, const Gradients<T>& to, const Pieces& pieces)
+    PartialKeyGradients(const Call<T>& call, const Gradients<T>& to, const Pieces& pieces)
         : call_(call),
           to_(to),
           pieces_(pieces),
@@ -95,10 +95,10 @@ class Shares {
 
     // Where a piece writes: what has a head of its own, to the gradients themselves.
     KeyGradients<T> k(const Piece& piece, long number) const {
-        return place(to_.k, piece, share(number), call_.features);
+        return target_of(to_.k, piece, partial(number), call_.features);
     }
     KeyGradients<T> v(const Piece& piece, long number) const {
-        return place(to_.v, piece, share(number) + k_size_, call_.values);
+        return target_of(to_.v, piece, partial(number) + k_size_, call_.values);
     }
 
     void add_up() const {
@@ -108,7 +108,7 @@ class Shares {
         parallel_for(rows, rows_per_chunk(work), [&](long begin, long end) {
             for (long i = begin; i < end; i++) {
                 const long head = i / call_.keys, key = i % call_.keys;
-                const T* first = share(head * pieces_.per_head);
+                const T* first = partial(head * pieces_.per_head);
                 add(to_.k, head, key, first, call_.features);
                 add(to_.v, head, key, first + k_size_, call_.values);
             }
@@ -117,12 +117,13 @@ class Shares {
 
   private:
     bool alone() const { return pieces_.per_head == 1; }
-    T* share(long number) const { return memory_.data() + number * (k_size_ + v_size_); }
+    T* partial(long number) const { return memory_.data() + number * (k_size_ + v_size_); }
 
-    KeyGradients<T> place(const Heads<T>& to, const Piece& piece, T* share, long width) const {
+    KeyGradients<T> target_of(const Heads<T>& to, const Piece& piece, T* partial,
+                              long width) const {
         if (to.data == nullptr) return {nullptr, 0};
-        return alone() ? KeyGradients<T>{to.at(piece.n, piece.group), to.place}
-                       : KeyGradients<T>{share, width};
+        return alone() ? KeyGradients<T>{to.at(piece.n, piece.group), to.row_stride}
+                       : KeyGradients<T>{partial, width};
     }
 
     void add(const Heads<T>& to, long head, long key, const T* first, long width) const {
@@ -157,14 +158,14 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
                           Heads<T>(dk),      Heads<T>(dv),       Heads<T>(dscores)};
     const KernelScope scope(log_sums.size() * call.keys);
     const Pieces pieces(call);
-    const Shares<T> shares(call, to, pieces);
+    const PartialKeyGradients<T> partial_gradients(call, to, pieces);
     at_precision_of(call, [&]<class Element>() {
         pieces.run([&](const Piece& piece, long number) {
             in_workspace<BackwardPiece<Element>>(call, to, piece)
-                .run(shares.k(piece, number), shares.v(piece, number));
+                .run(partial_gradients.k(piece, number), partial_gradients.v(piece, number));
         });
     });
-    shares.add_up();
+    partial_gradients.add_up();
 }
 
 template <class T>

@@ -52,11 +52,11 @@ void for_groups(long batch, const Body& body) {
 // What a group of sequences looks at in every step: the first values (N, S, G), and the keys
 // (N, S, A) as the score wants them.
 template <class T>
-class Seen {
+class VisibleKeys {
   public:
     template <class Score>
-    Seen(const Score& score, const StridedIn<T>& keys, const StridedIn<T>& values,
-         const std::int64_t* lengths, long first, int rows)
+    VisibleKeys(const Score& score, const StridedIn<T>& keys, const StridedIn<T>& values,
+                const std::int64_t* lengths, long first, int rows)
         : count_(keys.shape(1)),
           pitch_(apart<T>(values.shape(2))),
           values_(rows * count_ * pitch_),
@@ -109,7 +109,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
         const PackedMatrix<Element> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
             const Registers<Element> registers;
-            const Seen<T> seen(score, keys, values, checked, first, rows);
+            const VisibleKeys<T> visible(score, keys, values, checked, first, rows);
             copy_values(states.data() + first * hidden, s0.data() + first * hidden, rows * hidden);
             for (long j = 0; j < steps; j++) {
                 const T* before = states.data() + j * batch * hidden;
@@ -120,7 +120,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                 for (long n = first; n < first + rows; n++) {
                     breathe();
                     const long at = j * batch + n;
-                    const Keys<T>& compare = seen.keys(n - first);
+                    const Keys<T>& compare = visible.keys(n - first);
                     const long have = compare.count;
                     const T* s = before + n * hidden;
                     const T* from_s = products + n * width;
@@ -131,7 +131,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                     softmax(weights, have);
                     std::fill(weights + have, weights + count, T(0));
                     add_rows(a.data() + n * a.stride(0) + j * a.stride(1), weights,
-                             seen.values(n - first), have, gates, inputs);
+                             visible.values(n - first), have, gates, inputs);
                     cell.forward(hidden, inputs, from_s + (width - gates), s, s_new);
                     copy_values(y.data() + (n * steps + j) * hidden, s_new, hidden);
                 }
@@ -197,7 +197,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
         for_groups(batch, [&](long first, int rows) {
             const Registers<Element> registers;
             const long end = first + rows, of_keys = apart<T>(compared);
-            const Seen<T> seen(score, keys, values, checked, first, rows);
+            const VisibleKeys<T> visible(score, keys, values, checked, first, rows);
             const Workspace<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
             const auto dkeys_of = [&](long n) {
                 return Rows<T>{dkeys.data() + (n - first) * count * of_keys, of_keys};
@@ -213,7 +213,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                 for (long n = first; n < end; n++) {
                     breathe();
                     const long at = j * batch + n;
-                    const Keys<T>& compare = seen.keys(n - first);
+                    const Keys<T>& compare = visible.keys(n - first);
                     const long have = compare.count;
                     const T* s = states.data() + at * hidden;
                     const T* from_s = step.data() + at * width;
@@ -231,7 +231,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                                   dgates);
                     add_to(dbias_n, dinputs, gates);
                     add_to(dbias_n + gates, dgates, gates);
-                    row_products(seen.values(n - first), dinputs, have, gates, T(1), dscore);
+                    row_products(visible.values(n - first), dinputs, have, gates, T(1), dscore);
                     const T expected = reduce_sum<T>(0, have, [=](auto lanes) {
                         return Vec<T>(lanes.load(weights) * lanes.load(dscore));
                     });

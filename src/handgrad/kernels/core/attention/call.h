@@ -25,7 +25,7 @@ inline long round_up(long n, long unit) { return (n + unit - 1) / unit * unit; }
 template <class T>
 struct Heads {
     T* data = nullptr;
-    long batch = 0, head = 0, place = 0, step = 0;
+    long batch = 0, head = 0, row_stride = 0, step = 0;
 
     Heads() = default;
     template <class View>
@@ -33,14 +33,14 @@ struct Heads {
         : data(x.data()),
           batch(x.stride(0)),
           head(x.stride(1)),
-          place(x.stride(2)),
+          row_stride(x.stride(2)),
           step(x.shape(3) == 1 ? 1 : x.stride(3)) {}
     template <class View>
     explicit Heads(const std::optional<View>& x) {
         if (x) *this = Heads(*x);
     }
     // The rows of one head, from a place on.
-    T* at(long n, long h, long t = 0) const { return data + n * batch + h * head + t * place; }
+    T* at(long n, long h, long t = 0) const { return data + n * batch + h * head + t * row_stride; }
 };
 
 // A block of queries of one head.
@@ -68,9 +68,9 @@ struct Call {
 
     long repeats() const { return heads / groups; }
     long blocks() const { return (queries + kWide<T> - 1) / kWide<T>; }
-    bool restricted() const { return bias.data != nullptr || mask.data != nullptr; }
+    bool has_bias_or_mask() const { return bias.data != nullptr || mask.data != nullptr; }
     bool drops() const { return keep.data != nullptr; }
-    long place(const Block& b) const { return (b.n * heads + b.h) * queries + b.first; }
+    long row(const Block& b) const { return (b.n * heads + b.h) * queries + b.first; }
 
     Block block(const Piece& piece, long unit) const {
         const long h = piece.group * repeats() + unit / blocks();
@@ -79,21 +79,21 @@ struct Call {
     }
 
     // How many keys the query t and those before it may look at, mask and bias aside.
-    long keys_until(long n, long t) const {
+    long visible_keys(long n, long t) const {
         long count = lengths == nullptr ? keys : long(lengths[n]);
         if (causal) count = std::clamp(offset + t + 1, 0L, count);
         return count;
     }
     // The same for all queries of a block, of one of its panels, and of a piece.
-    long keys_of(const Block& b) const { return keys_until(b.n, b.first + b.count - 1); }
-    long keys_of(const Block& b, int panel) const {
+    long visible_keys(const Block& b) const { return visible_keys(b.n, b.first + b.count - 1); }
+    long visible_keys(const Block& b, int panel) const {
         const long end = std::min<long>((panel + 1) * kNR<T>, b.count);
-        return keys_until(b.n, b.first + end - 1);
+        return visible_keys(b.n, b.first + end - 1);
     }
-    long keys_of(const Piece& piece) const {
+    long visible_keys(const Piece& piece) const {
         long most = 0;
         for (long unit = piece.first_unit; unit < piece.last_unit; unit++)
-            most = std::max(most, keys_of(block(piece, unit)));
+            most = std::max(most, visible_keys(block(piece, unit)));
         return most;
     }
 };

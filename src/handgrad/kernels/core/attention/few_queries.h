@@ -15,10 +15,10 @@ constexpr long kFewQueries = 2;
 
 template <class T>
 void forward_query(const Call<T>& call, long n, long h, long t, T* y, T* log_sum) {
-    const long group = h / call.repeats(), keys = call.keys_until(n, t);
+    const long group = h / call.repeats(), keys = call.visible_keys(n, t);
     const T* q = call.q.at(n, h, t);
     T* scores = thread_workspace<T>(WorkspaceSlot::kRow, keys);
-    const auto forbidden = [&](long j) {
+    const auto masked = [&](long j) {
         return call.mask.data != nullptr && !call.mask.at(n, h, t)[j * call.mask.step];
     };
     for (long j = 0; j < keys; j++) {
@@ -27,7 +27,7 @@ void forward_query(const Call<T>& call, long n, long h, long t, T* y, T* log_sum
         transform<T>(0, call.features, [&](auto lanes) { dot += lanes.load(q) * lanes.load(row); });
         scores[j] = call.scale * lane_sum(dot);
         if (call.bias.data != nullptr) scores[j] += call.bias.at(n, h, t)[j * call.bias.step];
-        if (forbidden(j)) scores[j] = -kInfinity<T>;
+        if (masked(j)) scores[j] = -kInfinity<T>;
     }
     const T best = reduce_max(scores, keys);
     const T shift = best == -kInfinity<T> ? T(0) : best;

@@ -34,11 +34,11 @@ void write_columns(T* target, long stride, const T* sums, long count, long width
                     j < fits ? Vec<T>(load(sums + (f + j) * kWide<T> + at) * factor) : Vec<T>{};
             transpose<T>(square);
             for (int j = 0; j < std::min<long>(n, count - at); j++) {
-                T* place = target + (at + j) * stride + f;
+                T* row = target + (at + j) * stride + f;
                 if (fits == n)
-                    store(place, square[j]);
+                    store(row, square[j]);
                 else
-                    masked_store(place, square[j], fits);
+                    masked_store(row, square[j], fits);
             }
         }
     }

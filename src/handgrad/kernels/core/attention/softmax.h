@@ -9,9 +9,9 @@ namespace handgrad::attention {
 
 // Of each query of a block the largest score and the sum of the weights so far.
 template <class T>
-class RunningSoftmax {
+class OnlineSoftmax {
   public:
-    RunningSoftmax() {
+    OnlineSoftmax() {
         for (auto& panel : best_)
             for (auto& highest : panel) highest = splat(-kInfinity<T>);
     }

@@ -10,13 +10,13 @@ namespace handgrad::attention {
 // These values for a block of queries and some keys, a row per key and a lane per query; null where
 // the call has none.
 template <class T>
-class PairValues {
+class ScoreModifiers {
   public:
-    PairValues(Arena& arena, const Call<T>& call, long keys)
+    ScoreModifiers(Arena& arena, const Call<T>& call, long keys)
         : call_(call),
-          bias_(call.restricted() ? arena.take<T>(keys * kWide<T>) : nullptr),
+          bias_(call.has_bias_or_mask() ? arena.take<T>(keys * kWide<T>) : nullptr),
           keep_(call.drops() ? arena.take<T>(keys * kWide<T>) : nullptr),
-          rows_(call.restricted() || call.drops()
+          rows_(call.has_bias_or_mask() || call.drops()
                     ? arena.take<T>(kWide<T> * round_up(keys, kLanes<T>))
                     : nullptr) {}
 
@@ -63,24 +63,24 @@ class PairValues {
 // Adds the bias and puts −∞ where a query may not look. `seen` is how many of these keys the first
 // query of the panel may look at in causal order; each next query sees one more.
 template <class T>
-void restrict_scores(T* scores, int panel, long keys, const T* bias, bool causal, long seen) {
+void mask_scores(T* scores, int panel, long keys, const T* bias, bool causal, long visible) {
     constexpr int n = kLanes<T>;
-    const Vec<T> forbidden = splat(-kInfinity<T>);
+    const Vec<T> masked = splat(-kInfinity<T>);
     const long at = panel * kNR<T>;
     if (bias != nullptr)
         for (long k = 0; k < keys; k++)
             for (int v = 0; v < kNRVectors; v++) {
                 T* score = scores + k * kWide<T> + at + v * n;
                 const Vec<T> more = load(bias + k * kWide<T> + at + v * n);
-                store(score, more == -kInfinity<T> ? forbidden : Vec<T>(load(score) + more));
+                store(score, more == -kInfinity<T> ? masked : Vec<T>(load(score) + more));
             }
     if (!causal) return;
     const Vec<T> lanes = lane_numbers<T>();
-    for (long k = std::max(seen, 0L); k < keys; k++)
+    for (long k = std::max(visible, 0L); k < keys; k++)
         for (int v = 0; v < kNRVectors; v++) {
             T* score = scores + k * kWide<T> + at + v * n;
-            const T needed = static_cast<T>(k + 1 - seen - v * n);
-            store(score, lanes < needed ? forbidden : load(score));
+            const T needed = static_cast<T>(k + 1 - visible - v * n);
+            store(score, lanes < needed ? masked : load(score));
         }
 }
 

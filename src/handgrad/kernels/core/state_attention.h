@@ -12,23 +12,23 @@
 namespace handgrad {
 
 // Which of h (N, T, ·) each of s (N, J, ·) may look at: `mask` broadcasts to (N, J, T).
-struct Sight {
-    long steps;
+struct AttentionMask {
+    long keys;
     const std::int64_t* lengths;
     const bool* mask = nullptr;
     long mask_batch = 0, mask_state = 0, mask_step = 0;
 
-    Sight(long batch, long all, const std::optional<Indices>& some,
-          const std::optional<StridedIn<bool>>& given)
-        : steps(all), lengths(checked_lengths(some, batch, all)) {
+    AttentionMask(long batch, long all, const std::optional<Indices>& some,
+                  const std::optional<StridedIn<bool>>& given)
+        : keys(all), lengths(checked_lengths(some, batch, all)) {
         if (!given) return;
         mask = given->data();
         mask_batch = given->stride(0);
         mask_state = given->stride(1);
         mask_step = given->stride(2);
     }
-    long count(long n) const { return lengths == nullptr ? steps : long(lengths[n]); }
-    bool seen(long n, long j, long i) const {
+    long visible_keys(long n) const { return lengths == nullptr ? keys : long(lengths[n]); }
+    bool visible(long n, long j, long i) const {
         return mask == nullptr || mask[n * mask_batch + j * mask_state + i * mask_step];
     }
 };
