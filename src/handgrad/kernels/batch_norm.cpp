@@ -53,8 +53,9 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
         planes.each_lanes_again<T>(
             [=](auto lanes) { lanes.store(dx, gradient(lanes, c.x_hat(lanes.load(x))) * scale); });
     } else if (dx != nullptr) {
-        const double share = 1.0 / double(std::max(planes.values(), 1L));
-        const T mean_da = T(sum_da * share), mean_da_x_hat = T(sum_da_x_hat * share);
+        const double one_over_count = 1.0 / double(std::max(planes.values(), 1L));
+        const T mean_da = T(sum_da * one_over_count),
+                mean_da_x_hat = T(sum_da_x_hat * one_over_count);
         planes.each_lanes_again<T>([=](auto lanes) {
             const Vec<T> x_hat = c.x_hat(lanes.load(x)), da = gradient(lanes, x_hat);
             lanes.store(dx, (da - mean_da - x_hat * mean_da_x_hat) * scale);

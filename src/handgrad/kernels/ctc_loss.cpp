@@ -94,7 +94,7 @@ struct Batch {
     }
 
     // The factor of each loss; of a mean over the labels, then over the batch.
-    double share(long n, bool mean) const {
+    double factor(long n, bool mean) const {
         return mean ? 1.0 / (double(std::max(length(n), 1L)) * double(examples)) : 1.0;
     }
 
@@ -159,7 +159,7 @@ void forward(In<T> x, Indices targets, std::optional<Indices> input_lengths,
         const double each = -log_p.data()[n];
         const double counted = zero_infinity && std::isinf(each) ? 0.0 : each;
         losses.data()[n] = T(counted);
-        sum += batch.share(n, mean) * counted;
+        sum += batch.factor(n, mean) * counted;
     }
     *loss.data() = T(sum);
 }
@@ -207,7 +207,7 @@ void backward(In<T> dloss, In<T> x, Indices targets, std::optional<Indices> inpu
         example.fill_skips(skip);
         for (long s = 0; s < states; s++) log_beta[s] = s < states - 2 ? kNever : 0;
         std::fill_n(log_left + states, kGuard, kNever);
-        const T scale = T(double(dloss.data()[dloss.ndim() == 0 ? 0 : n]) * batch.share(n, mean));
+        const T scale = T(double(dloss.data()[dloss.ndim() == 0 ? 0 : n]) * batch.factor(n, mean));
         for (long step = behind - 1; step >= first; step--) {
             breathe();
             const T* scores = x.data() + step * batch.classes;

@@ -129,8 +129,8 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
             }
         });
         if (!dx) return;
-        const double share = 1.0 / double(in.width());
-        const T mean_g = T(sum_g * share), mean_g_x_hat = T(sum_g_x_hat * share);
+        const double one_over_count = 1.0 / double(in.width());
+        const T mean_g = T(sum_g * one_over_count), mean_g_x_hat = T(sum_g_x_hat * one_over_count);
         T* dx_row = dx->data() + row * in.width();
         in.each_channel<T>([=](long, long begin, long end, auto of) {
             transform<T>(begin, end, [=](auto lanes) {

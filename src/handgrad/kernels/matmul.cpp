@@ -34,8 +34,8 @@ void multiply_vectors(const Matrix<T>& a, const Matrix<T>& b, T* c, long batch, 
     constexpr long kValues = 4 * kChunk;
     const long block = std::max(kValues / (k + 1) / kLanes<T>, 1L) * kLanes<T>;
     const long blocks = (columns + block - 1) / block;
-    const long share = std::max(kValues / (std::min(block, columns) * k + 1), 1L);
-    parallel_for(batch * blocks, share, [&](long begin, long end) {
+    const long chunk = std::max(kValues / (std::min(block, columns) * k + 1), 1L);
+    parallel_for(batch * blocks, chunk, [&](long begin, long end) {
         for (long i = begin; i < end; i++) {
             const long n = i / blocks, lane = i % blocks * block;
             const VectorProduct<T> product{a.data + n * a.batch_stride, b.data + n * b.batch_stride,

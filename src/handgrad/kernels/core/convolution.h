@@ -165,8 +165,8 @@ class BatchSums {
     BatchSums(const Convolution& conv, long values)
         : items_(conv.batch * conv.groups),
           values_(values),
-          share_(images_per_part(conv.batch, values) * conv.groups),
-          parts_(std::max((items_ + share_ - 1) / share_, 1L)),
+          items_per_part_(images_per_part(conv.batch, values) * conv.groups),
+          parts_(std::max((items_ + items_per_part_ - 1) / items_per_part_, 1L)),
           sums_(parts_ * values) {}
 
     // body(item, sums) for every image and group, in order within a part; then the total.
@@ -176,8 +176,8 @@ class BatchSums {
             for (long part = begin; part < end; part++) {
                 T* sums = sums_.data() + part * values_;
                 std::fill_n(sums, values_, T(0));
-                const long last = std::min((part + 1) * share_, items_);
-                for (long item = part * share_; item < last; item++) body(item, sums);
+                const long last = std::min((part + 1) * items_per_part_, items_);
+                for (long item = part * items_per_part_; item < last; item++) body(item, sums);
             }
         });
         T* total = sums_.data();
@@ -198,7 +198,7 @@ class BatchSums {
         return std::max((batch + parts - 1) / parts, 1L);
     }
 
-    long items_, values_, share_, parts_;
+    long items_, values_, items_per_part_, parts_;
     Workspace<T> sums_;
 };
 

@@ -81,8 +81,8 @@ class RowSums {
     RowSums(long rows, long row_width, long width)
         : rows_(rows),
           width_(width),
-          share_(std::max(rows_per_chunk(row_width), (rows + kMostParts - 1) / kMostParts)),
-          parts_((rows + share_ - 1) / share_),
+          rows_per_part_(std::max(rows_per_chunk(row_width), (rows + kMostParts - 1) / kMostParts)),
+          parts_((rows + rows_per_part_ - 1) / rows_per_part_),
           sums_(parts_ * width) {}
 
     // body(row, sums) for every row, in order within a part.
@@ -92,8 +92,8 @@ class RowSums {
             for (long part = begin; part < end; part++) {
                 T* sums = sums_.data() + part * width_;
                 std::fill_n(sums, width_, T(0));
-                const long last = std::min((part + 1) * share_, rows_);
-                for (long row = part * share_; row < last; row++) body(row, sums);
+                const long last = std::min((part + 1) * rows_per_part_, rows_);
+                for (long row = part * rows_per_part_; row < last; row++) body(row, sums);
             }
         });
     }
@@ -110,7 +110,7 @@ class RowSums {
 
   private:
     static constexpr long kMostParts = 64;
-    long rows_, width_, share_, parts_;
+    long rows_, width_, rows_per_part_, parts_;
     Workspace<T> sums_;
 };
 

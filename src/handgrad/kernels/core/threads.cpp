@@ -93,13 +93,13 @@ void check_interrupt(ThreadState& state) {
     const long now = coarse_time();
     if (now < state.next_check) return;
     state.next_check = now + kBetweenChecks;
-    struct Aside {
+    struct HandlerScope {
         ThreadState& state;
         Pool* job = std::exchange(state.job, nullptr);
         ThreadWorkspace others;
         const ScopedFloatMode mode{FloatMode::of_this_thread().exact()};
-        explicit Aside(ThreadState& state) : state(state) { swap(); }
-        ~Aside() {
+        explicit HandlerScope(ThreadState& state) : state(state) { swap(); }
+        ~HandlerScope() {
             swap();
             state.job = job;
         }
@@ -107,7 +107,7 @@ void check_interrupt(ThreadState& state) {
             std::swap(state.workspace.slots, others.slots);
             std::swap(state.workspace.large, others.large);
         }
-    } const aside(state);
+    } const handler_scope(state);
     interrupt_check.load(std::memory_order_relaxed)();
     const long after = coarse_time();
     state.next_check =
@@ -319,7 +319,7 @@ class Pool {
         if (spin(kSpin / 2, left)) return;
         for_workers([](Worker& worker) { worker.cpu_time = cpu_time(worker.handle); });
         if (spin(kSpin / 2, left)) return;
-        make_room();
+        yield_core();
         const bool interruptible = may_be_interrupted(caller);
         std::unique_lock lock(mutex_);
         waiting_.store(true);
@@ -338,7 +338,7 @@ class Pool {
 
     // A worker that the system has preempted in the middle of a chunk gets the core that this
     // thread is about to leave. The system might move it, but not one that ran a moment ago.
-    void make_room() {
+    void yield_core() {
         const int core = current_core();
         for (int i = 0; i < taking_part_; i++) {
             Worker& worker = *workers_[static_cast<std::size_t>(i)];

@@ -33,9 +33,9 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
             bias.data()[s * padded<T>(H) + u] = value;
         }
 
-    for_shares(sequences, S * H * (D + P), [&](Share share) {
+    for_partitions(sequences, S * H * (D + P), [&](SequencePartition partition) {
         const Registers<Element> registers;
-        const long most = share.count(sequences.batch());
+        const long most = partition.count(sequences.batch());
         const StepMatrix<Element> x_t(most, D), m_t(projection ? most : 0, H);
         const StepMatrix<Element> first(most, P), second(most, P);
         const StepMatrix<Element>*h = &first, *h_new = &second;
@@ -43,20 +43,21 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
         Tiles<Element, 1> projected(projection ? most : 0);
         std::vector<StepRow> rows(static_cast<std::size_t>(most));
         for (long i = 0; i < most; i++) {
-            const T* initial =
-                in.h0 == nullptr ? nullptr : in.h0 + sequences.sequence(share.rank(i)) * P;
+            const T* initial = in.h0 == nullptr
+                                   ? nullptr
+                                   : in.h0 + sequences.sequence(partition.sorted_index(i)) * P;
             first.set(i, initial);
             second.set(i, initial);
         }
         for (long s = 0; s < sequences.steps(); s++) {
-            const long t = sequences.time(s), active = share.count(sequences.active(t));
+            const long t = sequences.time(s), active = partition.count(sequences.active(t));
             if (active == 0) continue;
             for (long i = 0; i < active; i++) {
-                const StepRow row = sequences.step(share.rank(i), t);
+                const StepRow row = sequences.step(partition.sorted_index(i), t);
                 rows[static_cast<std::size_t>(i)] = row;
-                x_t.set(i, in.x + row.place * D);
+                x_t.set(i, in.x + row.position * D);
             }
-            tiles.cut(active);
+            tiles.set_rows(active);
             for (long panel = 0; panel < from_x.panels(); panel++) {
                 breathe();
                 for (int k = 0; k < S; k++) {
@@ -75,28 +76,28 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
                         m_t.store(i, lanes, value);
                     } else {
                         h_new->store(i, lanes, value);
-                        lanes.store(in.y + row.place * P, value);
+                        lanes.store(in.y + row.position * P, value);
                     }
                 });
             }
             if (projection) {
-                projected.cut(active);
+                projected.set_rows(active);
                 for (long panel = 0; panel < projection->panels(); panel++) {
                     breathe();
                     projected.multiply(0, m_t, *projection, panel, 0, false);
                     projected.epilogue(*projection, panel, [&](long i, auto lanes, auto& sums) {
                         h_new->store(i, lanes, sums[0]);
-                        lanes.store(in.y + rows[static_cast<std::size_t>(i)].place * P, sums[0]);
+                        lanes.store(in.y + rows[static_cast<std::size_t>(i)].position * P, sums[0]);
                     });
                 }
             }
             std::swap(h, h_new);
         }
         for (long i = 0; i < most; i++) {
-            const long rank = share.rank(i), t = sequences.last(rank);
-            write_final<T>(h_n, t < 0 ? nullptr : in.y + sequences.place(rank, t) * P, in.h0,
-                           sequences.sequence(rank), P);
-            clear_padding(in.y, sequences, rank, P);
+            const long sorted_index = partition.sorted_index(i), t = sequences.last(sorted_index);
+            write_final<T>(h_n, t < 0 ? nullptr : in.y + sequences.position(sorted_index, t) * P,
+                           in.h0, sequences.sequence(sorted_index), P);
+            clear_padding(in.y, sequences, sorted_index, P);
         }
     });
 }

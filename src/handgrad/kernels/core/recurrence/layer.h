@@ -43,7 +43,7 @@ struct Inputs {
 
     // h before this step, null for zeros.
     const T* h_before(const StepRow& at) const {
-        if (at.place_before >= 0) return y + at.place_before * size;
+        if (at.position_before >= 0) return y + at.position_before * size;
         return h0 == nullptr ? nullptr : h0 + at.sequence * size;
     }
 };
@@ -100,9 +100,10 @@ void write_final(T* target, const T* last, const T* initial, long sequence, long
 }
 
 template <class T>
-void clear_padding(T* values, const Sequences& sequences, long rank, long width) {
-    std::fill_n(values + sequences.place(rank, 0) * width + sequences.length(rank) * width,
-                (sequences.steps() - sequences.length(rank)) * width, T(0));
+void clear_padding(T* values, const Sequences& sequences, long sorted_index, long width) {
+    std::fill_n(values + sequences.position(sorted_index, 0) * width +
+                    sequences.length(sorted_index) * width,
+                (sequences.steps() - sequences.length(sorted_index)) * width, T(0));
 }
 
 template <class T>

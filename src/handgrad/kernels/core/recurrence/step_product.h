@@ -179,7 +179,7 @@ class Tiles {
     explicit Tiles(long most_rows)
         : mr_(mr<Element>()), memory_((most_rows + mr_ - 1) / mr_ * Sums * size()) {}
 
-    void cut(long rows) {
+    void set_rows(long rows) {
         rows_ = rows;
         count_ = (rows + mr_ - 1) / mr_;
     }

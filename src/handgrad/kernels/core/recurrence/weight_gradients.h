@@ -37,10 +37,10 @@ class RowPanels {
     }
     // The vector that begins at `column` of a slab, even where it goes beyond the last one.
     void set(long row, long slab, long column, Vec<T> values) const {
-        const long place = column / kNR<T>;
-        const long left = columns_ - place * kNR<T>;
+        const long panel = column / kNR<T>;
+        const long left = columns_ - panel * kNR<T>;
         const long width = left <= kLanes<T> ? kLanes<T> : kNR<T>;
-        put(memory_.data() + (slab * each_ + place) * pitch_ + row * width + column % kNR<T>,
+        put(memory_.data() + (slab * each_ + panel) * pitch_ + row * width + column % kNR<T>,
             values, kLanes<T>, large_);
     }
 
