@@ -40,7 +40,7 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
     });
 }
 
-// da_s and da_h, the share of the weighted sum in dh, and dv of each sequence (N, A).
+// da_s and da_h, the part of dh from the weighted sum, and dv of each sequence (N, A).
 template <class T>
 void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> da_s, Out<T> da_h,
                        Out<T> dh, Out<T> dv_parts) {

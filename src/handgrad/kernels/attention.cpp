@@ -41,8 +41,8 @@ Call<T> call_of(const StridedIn<T>& q, const StridedIn<T>& k, const StridedIn<T>
             T(keep_scale)};
 }
 
-// body.operator()<Element>(), where Element is what operands hold at the precision in force. Of a
-// few queries keys are read once and in place, and rounding would gain nothing.
+// Calls body.operator()<Element>() with the type that operands hold at the precision in force. For
+// a few queries, keys are read once and in place, and rounding would gain nothing.
 template <class T, class Body>
 void at_precision_of(const Call<T>& call, const Body& body) {
     if (call.queries <= kFewQueries) return body.template operator()<T>();
@@ -80,8 +80,8 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
     });
 }
 
-// dK and dV of the pieces that share a head, before they are added up: of each piece all rows of
-// dK, then all of dV.
+// dK and dV of the pieces of one head, before they are added up: of each piece all rows of dK, then
+// all of dV.
 template <class T>
 class PartialKeyGradients {
   public:
@@ -93,7 +93,7 @@ class PartialKeyGradients {
           v_size_(to.v.data != nullptr ? call.keys * call.values : 0),
           memory_(alone() ? 0 : pieces.heads * pieces.per_head * (k_size_ + v_size_)) {}
 
-    // Where a piece writes: what has a head of its own, to the gradients themselves.
+    // The output of a piece: if it is the only one of its head, the gradients themselves.
     KeyGradients<T> k(const Piece& piece, long number) const {
         return target_of(to_.k, piece, partial(number), call_.features);
     }

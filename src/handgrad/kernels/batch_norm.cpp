@@ -15,7 +15,7 @@
 namespace handgrad {
 namespace {
 
-// What is known of a channel when it is normalised.
+// The constants of a channel when it is normalised.
 template <class T>
 struct Channel {
     T mean, inv_std, gamma, beta;
@@ -64,7 +64,7 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
     return {sum_da, sum_da_x_hat};
 }
 
-// body(channel, {its values in each input}, its place in out, where they lie) for every channel of
+// body(channel, {its values in each input}, its values in out, their memory) for every channel of
 // arrays (N, C, size). The columns of (N, C) are brought together first.
 template <class T, std::size_t Inputs, class Body>
 void each_channel(long batch, long channels, long size, std::array<const T*, Inputs> in, T* out,

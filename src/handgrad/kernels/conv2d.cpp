@@ -10,7 +10,7 @@
 namespace handgrad {
 namespace {
 
-// The finish of the forward pass: lanes are filters.
+// The epilogue of the forward pass: lanes are filters.
 template <class T>
 struct ConvolutionEpilogue {
     int activation;

@@ -125,7 +125,7 @@ void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, O
     *loss.data() = T(sum_of_losses(keep, axis.rows()) / *divisor.data());
 }
 
-// What the gradient of each row's loss is: dlosses as they are, or the one of all over the divisor.
+// The gradient of each row's loss: dlosses as they are, or the one of all over the divisor.
 template <class T>
 struct RowGradients {
     const T* dlosses;

@@ -4,9 +4,9 @@
 // The two products of a step, W_s s for an additive score and W_hh s, are one: a row of `step` is
 // [W_s; W_hh] s_{j−1} + [0; b_hh].
 //
-// Sequences do not wait for each other: a thread takes a few through all steps, as many as fill the
-// register tile, and packs the weight once for all of them. Every sum has an order of its own that
-// neither their number nor the threads change.
+// Sequences do not wait for each other: a thread takes a few through all steps, up to MR of them,
+// and packs the weight once for all of them. Every sum has an order of its own that neither their
+// number nor the threads change.
 #include <initializer_list>
 #include <stdexcept>
 
@@ -49,8 +49,8 @@ void for_groups(long batch, const Body& body) {
     });
 }
 
-// What a group of sequences looks at in every step: the first values (N, S, G), and the keys
-// (N, S, A) as the score wants them.
+// The keys and values visible to a group of sequences in every step: the first values (N, S, G),
+// and the keys (N, S, A) as the score prepares them.
 template <class T>
 class VisibleKeys {
   public:
@@ -153,7 +153,7 @@ void add_to(T* y, const T* x, long count) {
     transform<T>(0, count, [=](auto lanes) { lanes.store(y, lanes.load(y) + lanes.load(x)); });
 }
 
-// A finish that adds the tile to a row-major matrix.
+// An epilogue that adds the tile to a row-major matrix.
 template <class T>
 struct AddEpilogue {
     T* data;
@@ -246,7 +246,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                                      StridedPack<T>{dstep.data() + j * batch * width, width, 1},
                                      AddEpilogue<T>{ds0.data(), hidden});
             }
-            // What only sums over time is a product of its own for every sequence.
+            // A sum over time alone is a product of its own for every sequence.
             for (long n = first; n < end; n++) {
                 T* dmemory_n = dmemory.data() + n * count * pitch;
                 const auto over_time = [=](const T* a, const StridedPack<T>& b, long columns,

@@ -80,7 +80,7 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
     const T* da = identity ? dh.data() : own.data();
     if (!identity || dbias)
         with_activation<T>(activation, slope, [&](auto f) {
-            // The identity looks at nothing that was saved.
+            // The identity reads nothing that was saved.
             activation_gradient_rows(f, dh.data(), saved ? saved->data() : dh.data(),
                                      identity ? nullptr : own.data(),
                                      dbias ? dbias->data() : nullptr, rows, outputs);

@@ -94,7 +94,7 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
     const Groups in(x, statistics.shape(1));
     const KernelScope scope(x.size());
     const bool parameters = dgamma || dbeta;
-    // Of every example and channel Σ dy x̂ and Σ dy over its positions.
+    // Σ dy x̂ and Σ dy over the positions of every example and channel.
     const Workspace<T> parts(parameters ? 2 * in.batch * in.channels : 0);
     T* products = parts.data();
     T* totals = products + in.batch * in.channels;

@@ -8,8 +8,8 @@ namespace {
 
 using namespace recurrence;
 
-// Sums: those of r and z, what n gets from x, and what it gets from h, which is u. Slopes: those of
-// r, z, n, and that of u.
+// Sums: those of r and z, the part of n from x, and its part from h, which is u. Gate gradients:
+// those of r, z, n, and that of u.
 template <class T>
 struct GruCell {
     static constexpr int kSlabs = 3, kSums = 4, kGateGradients = 4, kShared = 2;

@@ -8,7 +8,7 @@ namespace {
 
 using namespace recurrence;
 
-// Sums and slopes stand in the order i, f, g, o.
+// Sums and gate gradients stand in the order i, f, g, o.
 template <class T>
 struct LstmCell {
     static constexpr int kSlabs = 4, kSums = 4, kGateGradients = 4, kShared = 4;

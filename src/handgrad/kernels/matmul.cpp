@@ -17,7 +17,7 @@ struct Matrix {
     Matrix transposed() const { return {data, batch_stride, column_stride, row_stride}; }
 };
 
-// Whether C has a single row, and a and b can be read as they lie: in bf16 they are rounded as they
+// True if C has a single row, and a and b can be read as they lie: in bf16 they are rounded as they
 // are packed.
 template <class T>
 bool is_vector_product(long rows, long k, const Matrix<T>& a, const Matrix<T>& b) {

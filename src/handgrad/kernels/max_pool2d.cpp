@@ -1,4 +1,4 @@
-// Max pooling: the largest value of every window and where it was found.
+// Max pooling: the largest value of every window and its index.
 #include <nanobind/stl/array.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace handgrad {
 namespace {
 
-// Positions are kept as integers as wide as the values, so that both fill the same lanes.
+// Indices are kept as integers as wide as the values, so that both fill the same lanes.
 template <class T>
 using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
@@ -71,7 +71,8 @@ void pool_row_in_twos(const Pooling& pool, long j, const T* image, T* best, Inde
     }
 }
 
-// The same where padding lies beside the image: a tap at a time for the outputs it meets.
+// The same where padding lies beside the image: a kernel offset at a time for the output positions
+// whose column is in the image.
 template <class T>
 void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Index<T>* winner,
                      Vec<Index<T>> numbers) {
@@ -112,7 +113,7 @@ void max_pool2d_forward(In<T> x, Out<T> y, Out<Index<T>> winner, const PoolingSi
     });
 }
 
-// dx of one plane whose windows are side by side and two columns wide: every place at once, a
+// dx of one plane whose windows are side by side and two columns wide: every position at once, a
 // vector of windows at a time.
 template <class T>
 void scatter_in_twos(const Pooling& pool, const T* gradient, const Index<T>* winner, T* image,

@@ -20,7 +20,7 @@ void activation_forward(const F& f, In<T> x, Out<T> y) {
     const auto body = [f, x = x.data(), y = y.data()](auto lanes) {
         lanes.store(y, f.value(lanes.load(x)));
     };
-    // Where only y is kept, backward has to find the side of the kink in it.
+    // If only y is kept, backward has to find the side of the kink in it.
     std::optional<FlushSubnormals> flushed;
     if constexpr (!(F::kHasKink && F::kFromOutput)) flushed.emplace();
     parallel_transform<T>(count, body);

@@ -58,7 +58,7 @@ AmxTiles::AmxTiles(int rows, int elements) {
 }
 
 AmxTiles::~AmxTiles() {
-    // A palette of 0 says that the tiles were nobody's.
+    // A palette of 0 says that the tiles were not in use.
     if (before_[0] == 0)
         release();
     else
@@ -67,8 +67,8 @@ AmxTiles::~AmxTiles() {
 
 namespace {
 
-// Two or four products that do not wait for each other, of 16 pairs at a time: one takes 52 cycles,
-// and after 16 the next can begin.
+// Two or four independent products of 16 elements of k at a time: one takes 52 cycles, and after 16
+// the next can begin.
 template <int Down, int Across>
 __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long elements, const AmxRows& a,
                                                                  const Bf16x2* b, long b_row,

@@ -1,9 +1,9 @@
 // The tiled product of matmul.h for AMX, which multiplies so fast that packing is what takes the
 // time: no operand is packed twice.
 //
-// C is cut along its longer side into blocks, one piece of work each. The operand of that side is
-// packed by the thread that takes the block, the other one before by all threads together, and
-// meets every block.
+// C is divided along its longer side into blocks, one piece of work each. The operand of that side
+// is packed by the thread that takes the block; the other one is packed before by all threads
+// together and is multiplied with every block.
 #include "core/amx.h"
 
 namespace handgrad {
@@ -11,12 +11,12 @@ namespace handgrad {
 #if defined(__AVX512F__)
 namespace {
 
-// A step's squares of both operands stay in the first-level cache: with 512 terms the products took
-// half as long again.
+// The squares of a KC block of both operands stay in the first-level cache: with KC = 512 the
+// products took half as long again.
 constexpr long kMaxKC = 384 / kAmxSide;
-// Of a longer sum only so much is packed at a time, here in squares.
+// No more of a larger K is packed at a time, here in squares.
 constexpr long kMaxPackedK = 2048 / kAmxSide;
-// What a block packs stays in the second-level cache.
+// The operand that a block packs stays in the second-level cache.
 constexpr long kBlockBytes = 512 << 10;
 constexpr long kMaxPanels = 8;
 constexpr long kSumsSize = kAmxSide * kAmxSide;
@@ -24,7 +24,7 @@ constexpr double kWorthSharing = 2e5;
 
 long squares_of(long count) { return (count + kAmxSide - 1) / kAmxSide; }
 
-// An operand as strips of 32 lanes, each made of squares of 32 terms.
+// An operand as micro-panels of 32 lanes, each made of squares of 32 terms.
 struct AmxPanels {
     const StridedPack<float>& pack;
     Side side;
@@ -35,7 +35,7 @@ struct AmxPanels {
     int lanes_of(long panel) const {
         return static_cast<int>(std::min<long>(kAmxSide, lanes - at(panel)));
     }
-    // Square s of each strip at packed + strip · pitch + s · kSquareElements; rows are read as they
+    // Square s of each panel at packed + panel · pitch + s · kSquareElements; rows are read as they
     // lie in memory.
     void operator()(Range panels, Range squares, Bf16x2* packed, long pitch) const {
         const auto one = [&](long i, long s) {
@@ -84,7 +84,7 @@ void multiply_amx(long rows, long columns, long k, const StridedPack<float>& pac
     const long block = std::clamp(std::min(fits, even), 1L, kMaxPanels);
 
     const Workspace<Bf16x2> packed(shared.count() * pitch);
-    // Sums wait here for the next round.
+    // Partial sums stay here until the next part of K is packed.
     const bool partial = packed_k < squares;
     const Workspace<float> sums(partial ? own.count() * shared.count() * kSumsSize : 0);
 

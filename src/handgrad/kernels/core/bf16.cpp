@@ -20,8 +20,8 @@ inline __mmask16 first_lanes(long n) {
     return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
 }
 
-// 16 lanes × 32 terms of a float32 matrix that has all of them, each lane's terms in one piece
-// (by_lane) or each term's lanes.
+// 16 lanes × 32 terms of a float32 matrix that has all of them: the terms of a lane are adjacent
+// (by_lane), or the lanes of a term are.
 struct Patch {
     const float* data;
     long stride;
@@ -58,8 +58,7 @@ Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long first_k,
     return {copy, kBf16Lanes, false};
 }
 
-// The patch in pairs of terms: rows of lanes, each with its 16 pairs, or rows of pairs, each with
-// 16 lanes.
+// The patch as Bf16x2: rows of lanes with 16 elements each, or rows of elements with 16 lanes each.
 template <bool ByLane>
 __attribute__((target("avx512bf16"))) inline void round_patch(Vec<float> (&rows)[kBf16Lanes],
                                                               const Patch& patch) {
@@ -82,7 +81,7 @@ __attribute__((target("avx512bf16"))) inline void load_patch(Vec<float> (&rows)[
     if (patch.by_lane != by_lane) transpose<float>(rows);
 }
 
-// As micro_kernel of matmul.h, two terms at a time.
+// The micro-kernel of micro_kernel.h on Bf16x2.
 template <int Rows, int Vectors, int Pitch>
 __attribute__((target("avx512bf16"))) void bf16_micro_kernel(long elements, const Bf16x2* panel_a,
                                                              const Bf16x2* panel_b, float* tile,

@@ -1,13 +1,12 @@
 // The tiled product in bfloat16: operands rounded from float32 as they are packed, sums in float32.
 //
-// It is the product of matmul.h with another panel and another register tile. Terms go in pairs,
-// the form the instruction wants: a panel holds, where a float32 one has the value of a lane and a
-// term, the pair of values of a lane and two terms. Pack and finish are those of the float32
+// It is the product of matmul.h with another panel element and another micro-kernel. Where a
+// float32 micro-panel has a value for each lane and k, this one has a Bf16x2 for each lane and two
+// adjacent k, the form the instruction takes. Packing and epilogues are those of the float32
 // product.
-//   avx512_bf16  one vector of pairs times one broadcast pair, added to 16 sums.
-//   amx          16×16 tiles, 32 terms at a time; panels of A hold each row's pairs side by side,
-//   so
-//                it has a loop of its own.
+//   avx512_bf16  one vector of Bf16x2 times one broadcast Bf16x2, added to 16 sums.
+//   amx          16×16 tiles, 32 terms at a time; in micro-panels of A the elements of a row are
+//                adjacent, so it has a loop of its own.
 //
 // A kernel calls `multiply_at_precision` where it would call `multiply`, and is done.
 #pragma once
@@ -21,7 +20,7 @@ namespace handgrad {
 
 enum class Bf16Unit { kNone, kAvx512, kAmx };
 
-// The unit in use: the best this CPU and system offer, or what HANDGRAD_BF16 names.
+// The unit in use: the best this CPU and system offer, or the one that HANDGRAD_BF16 names.
 Bf16Unit bf16_unit();
 const char* bf16_unit_name();
 
@@ -34,7 +33,7 @@ constexpr bool kBf16Compiled = true;
 constexpr bool kBf16Compiled = false;
 #endif
 
-// Two bfloat16 values, the earlier term in the lower half.
+// Two bfloat16 values, that of the lower k in the lower half.
 enum class Bf16x2 : std::uint32_t {};
 // The same where a product runs on AMX.
 enum class AmxBf16x2 : std::uint32_t {};
@@ -50,8 +49,8 @@ struct SumOf<AmxBf16x2> {
     using type = float;
 };
 
-// Bf16 as many as there are float32 values: with 1024 the gradients of weights, which have the
-// deepest sums, took 10 to 20 % longer.
+// Half as many as there are float32 values: with 1024 the gradients of weights, which have the
+// largest K, took 10 to 20 % longer.
 template <>
 inline constexpr long kKC<Bf16x2> = 512;
 
@@ -65,24 +64,26 @@ __attribute__((target("avx512bf16"))) inline __m512i zip_bf16(__m512bh rounded,
 }
 }  // namespace detail
 
-// Lanes of `even` become the lower halves of pairs, lanes of `odd` the upper ones.
+// Lanes of `even` become the lower halves of elements, lanes of `odd` the upper ones.
 __attribute__((target("avx512bf16"))) inline __m512i round_to_bf16x2(__m512 even, __m512 odd) {
     return detail::zip_bf16(_mm512_cvtne2ps_pbh(odd, even),
                             std::make_index_sequence<2 * kLanes<float>>{});
 }
 
-// A pair in every lane. Made with _mm512_set1_epi32 it has Clang 16 end with a fault of its own.
+// One Bf16x2 in every lane. Made with _mm512_set1_epi32 it has Clang 16 end with a fault of its
+// own.
 __attribute__((target("avx512bf16"))) inline __m512bh broadcast_bf16x2(int bits) {
     return (__m512bh)_mm512_maskz_broadcastd_epi32(0xffff, _mm_cvtsi32_si128(bits));
 }
 #endif
 
-// The register tile of pairs; Pitch is 0 or kRowPitch.
+// The micro-kernel on Bf16x2; Pitch is 0 or kRowPitch.
 template <int Pitch = 0>
 void micro_kernel(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
                   float* tile, bool accumulate);
 
-// Values side by side, in a row that is read where it is: the partner of an odd last one is 0.
+// Rounds values side by side, in a row that is read unpacked: the upper half of an odd last element
+// is 0.
 void round_row(Bf16x2* row, const float* values, long count);
 // The same for `count` lanes of a vector. One instruction, in assembly: a function for another
 // instruction set cannot be made part of what calls it, and here the call would take longer.
@@ -98,18 +99,18 @@ inline void round_lanes(Bf16x2* row, Vec<float> values, long count) {
 #endif
 }
 
-// panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
-// + l]; the partner of an odd last term is 0.
+// panel[p · width + l] = the values of lane l at 2p and 2p + 1, for k values from values[p · width
+// + l]; the upper half of an odd last element is 0.
 void round_panel(Bf16x2* panel, const float* values, long width, long k);
 
-// A panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
+// Packs a micro-panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
 void pack_bf16x2(Bf16x2* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
                  long first_k, long k);
 
 // Values by themselves.
 void round_values(Bf16* rounded, const float* values, long count);
 
-// What a pack of a matrix gathers, in pairs of terms. `depth` is the number of terms in all.
+// Packs a matrix as Bf16x2. `k` is the number of terms in all.
 struct Bf16x2Pack {
     const StridedPack<float>& pack;
     long k;
@@ -123,7 +124,7 @@ struct Bf16x2Pack {
     }
 };
 
-// Terms of a sum that a panel holds in one value.
+// The terms of a sum that a panel element holds.
 template <class Element>
 constexpr long kTermsPerElement = std::is_same_v<Element, Bf16x2> ? 2 : 1;
 template <class Element>
@@ -131,7 +132,7 @@ constexpr long elements_of(long k) {
     return (k + kTermsPerElement<Element> - 1) / kTermsPerElement<Element>;
 }
 
-// What gathers panels of elements.
+// The pack that fills micro-panels of such elements.
 template <class Element, class Pack>
 auto panel_pack(const Pack& pack, long k) {
     if constexpr (std::is_same_v<Element, Bf16x2>)
@@ -140,7 +141,7 @@ auto panel_pack(const Pack& pack, long k) {
         return pack;
 }
 
-// Any finish of float32 tiles, as code that is compiled once can call it.
+// Any epilogue of float32 tiles, as code that is compiled once can call it.
 class AnyEpilogue {
   public:
     template <class Epilogue>
@@ -160,15 +161,15 @@ class AnyEpilogue {
     void (*run_)(const void*, long, int, long, int, const float*, int);
 };
 
-// The sides of a product want pairs in different order, see amx.h.
+// The order of elements differs between the sides of a product, see amx.h.
 enum class Side { kLeft, kRight };
 
-// Terms that one AMX instruction takes, and lanes of a strip: a square of each side is what is
-// packed at a time.
+// The k of one AMX instruction, and the lanes of a micro-panel: a square of each side is packed at
+// a time.
 constexpr int kAmxSide = 32;
 constexpr long kSquareElements = kAmxSide * kAmxSide / 2;
 
-// Packs a square of 32 lanes × 32 terms, of which `lanes` and `terms` are there; the others are 0.
+// Packs a square of 32 lanes × 32 terms, of which `lanes` and `k` are there; the others are 0.
 void pack_square(Side side, Bf16x2* square, const StridedPack<float>& matrix, long lane, int lanes,
                  long first_k, long k);
 
@@ -176,8 +177,8 @@ void pack_square(Side side, Bf16x2* square, const StridedPack<float>& matrix, lo
 void multiply_amx(long rows, long columns, long k, const StridedPack<float>& a,
                   const StridedPack<float>& b, const AnyEpilogue& epilogue);
 
-// A vector, or little more than one of AMX's squares, is not worth its tiles: what they are filled
-// up with takes longer than dots of pairs.
+// A vector, or little more than one of AMX's squares, is not worth its tiles: the zeros that fill
+// them up take longer than dots of Bf16x2.
 inline bool fills_amx(long rows, long columns, long k) {
     return std::min(rows, columns) > 4 && rows * columns * k > kAmxSide * kAmxSide * kAmxSide;
 }
@@ -201,17 +202,17 @@ void multiply_at_precision(long rows, long columns, long k, const StridedPack<T>
     multiply<T>(rows, columns, k, a, b, epilogue);
 }
 
-// That a kernel has a loop for a unit, and what its panels hold there.
+// Declares that a kernel has a loop for a unit, and its panel element there.
 template <Bf16Unit Unit, class PanelElement>
 struct On {
     static constexpr Bf16Unit kUnit = Unit;
     using Element = PanelElement;
 };
 
-// body.operator()<Element>(), where Element is what panels hold at the precision in force, for
-// kernels with loops of their own: of `Loops` the one for the unit in use, otherwise T. Dots of
-// pairs are no way out where the unit is AMX: on its machines they have half the speed of float32
-// (87 beside 170 GFLOP/s on a core).
+// Calls body.operator()<Element>() with the panel element at the precision in force, for kernels
+// with loops of their own: of `Loops` the one for the unit in use, otherwise T. Dots of Bf16x2 are
+// no way out where the unit is AMX: on its machines they have half the speed of float32 (87 beside
+// 170 GFLOP/s on a core).
 template <class T, class... Loops, class Body>
 void at_precision(const Body& body) {
     bool done = false;

@@ -1,19 +1,20 @@
-// Convolution as the tiled product. What changes is where the register tile finds its operands.
+// Convolution as the tiled product, whose micro-kernel finds its operands elsewhere.
 //
-// With V the image, K the kernel and one "tap" t = (channel, m, n) per value of a filter, at output
-// position p = (j, k):
-//   forward          Z[p, f]  = Σ_t V[t at p] K[t, f] kernel_offset_sum.h input gradient   dV[q, c]
-//   = Σ_t dZ[t at q] K[t, c]     the same, with dZ as the image kernel gradient  dK[t, f] = Σ_p V[t
-//   at p] dZ[p, f]                          kernel_gradient.h
+// With V the image, K the kernel and one patch index t = (channel, m, n) per value of a filter,
+// where (m, n) is the kernel offset, at output position p = (j, k):
+//   forward          Z[p, f]  = Σ_t V[t at p] K[t, f]                        kernel_offset_sum.h
+//   input gradient   dV[q, c] = Σ_t dZ[t at q] K[t, c]          the same, with dZ as the image
+//   kernel gradient  dK[t, f] = Σ_p V[t at p] dZ[p, f]                         kernel_gradient.h
 // V is the left operand each time, and a left operand is read one value at a time: it needs no
-// packing, only zeros around the image (padded_input.h). The right operands, kernels and dZ, are
-// small and are packed as in matmul.h. In the input gradient a stride s means that only every s-th
-// place of dV meets a given tap; such places form s · s convolutions of stride 1, each with taps of
-// its own. Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9.
+// packing, only padding (padded_input.h). The right operands, kernels and dZ, are small and are
+// packed as in matmul.h. In the input gradient a stride s means that only every s-th position of dV
+// receives from a given kernel offset; such positions form s · s convolutions of stride 1, each
+// with kernel offsets of its own.
+// Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9.
 //
-// V below is the type of what panels hold: numbers, or pairs of them rounded to bfloat16. It
-// decides how the image lies and which register tile runs (convolution_micro_kernels.h). AMX, with
-// its tiles, has sums of its own (convolution_amx.h).
+// V below is the panel element: a number, or a Bf16x2. It decides the layout of the image and the
+// micro-kernel (convolution_micro_kernels.h). AMX, with its tiles, has sums of its own
+// (convolution_amx.h).
 #pragma once
 
 #include <deque>
@@ -23,8 +24,8 @@
 
 namespace handgrad {
 
-// Writes a row of places to an image whose channels are the lanes: places x, x + step, ... of row
-// y, and of the rows after it where these are joined.
+// Stores a row of positions to an image whose channels are the lanes: positions x, x + step, ... of
+// row y, and of the rows after it if these are joined.
 template <class T>
 struct StoreLanes {
     T* image;
@@ -55,8 +56,8 @@ class Forward {
                 conv.kernel_size(), conv.kernel_values(), conv.patch_size(), conv.kernel_size()},
                kernel_offsets_of(conv)) {}
 
-    // finish(row, first filter, sums) with the sums of one image and group from this row of places
-    // on.
+    // epilogue(row, first filter, sums) with the sums of one image and group from this row of
+    // output positions on.
     template <class Epilogue>
     void run(const T* image, long group, const Epilogue& epilogue) const {
         sum_.run(Operand<V>::for_offsets(padded_, image), group, conv_.out_h, conv_.out_w,
@@ -76,7 +77,7 @@ class InputGradient {
     using T = typename SumOf<V>::type;
 
     InputGradient(const Convolution& conv, const T* kernel) : conv_(conv) {
-        // Of dz the places up to `low` before and `high` after are met.
+        // Output positions -low to high - 1 are read from dz, padded with zeros.
         const Reach down = reach(conv.kernel_h, conv.stride_h, conv.pad_h, conv.dilation_h,
                                  conv.height, conv.out_h);
         const Reach across = reach(conv.kernel_w, conv.stride_w, conv.pad_w, conv.dilation_w,
@@ -103,7 +104,7 @@ class InputGradient {
                                     kernel_offsets_at(y, x, down.low, across.low));
     }
 
-    // The gradient of one image and group, written there; every place once.
+    // Writes the gradient of one image and group, every position once.
     void run(const T* dz, long group, const StoreLanes<T>& write) const {
         const auto* values = Operand<V>::for_offsets(padded_, dz);
         for (const Part& part : parts_) {
@@ -118,8 +119,8 @@ class InputGradient {
     }
 
   private:
-    // The places y, y + stride_h, ... and x, x + stride_w, ... of the image, which meet the same
-    // taps.
+    // The positions y, y + stride_h, ... and x, x + stride_w, ... of the image, which have the same
+    // kernel offsets.
     struct Part {
         long y, x;
         KernelOffsetSum<V> sum;
@@ -131,8 +132,8 @@ class InputGradient {
         long low, high;
     };
 
-    // Of place y in the image, tap m meets output (y + pad - m · dilation) / stride where that is
-    // whole; all in all outputs -low to high - 1.
+    // For position y in the image and kernel offset m, the output position is (y + pad - m ·
+    // dilation) / stride if that is whole; all in all output positions -low to high - 1.
     static Reach reach(long kernel, long stride, long pad, long dilation, long size, long out) {
         const long first = pad - (kernel - 1) * dilation, last = size - 1 + pad;
         const long low = first < 0 ? (-first + stride - 1) / stride : 0;
@@ -157,8 +158,8 @@ class InputGradient {
     std::deque<Part> parts_;
 };
 
-// `values` sums over the batch, such as dweight and dbias: some images share a part, the parts are
-// added in order. How many share is a function of the sizes alone, never of the threads.
+// `values` sums over the batch, such as dweight and dbias: some images add into one part, the parts
+// are added in order. The images of a part follow from the sizes alone, never from the threads.
 template <class T>
 class BatchSums {
   public:

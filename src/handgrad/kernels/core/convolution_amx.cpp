@@ -50,7 +50,7 @@ __attribute__((target("avx512bf16"))) const Bf16x2* Operand<AmxBf16x2>::for_offs
     const PaddedInput& padded, const float* image) {
     const long channel_pairs = Operand<AmxBf16x2>::channel_pairs(padded.channels).padded();
     const long run = padded.run(), width = padded.padded_width();
-    // A tile may read up to 15 places beyond the last.
+    // A tile may read up to 15 positions beyond the last.
     Bf16x2* target =
         thread_workspace<Bf16x2>(WorkspaceSlot::kPanelA, padded.rows * channel_pairs * width + 16);
     for (long p = 0; p < channel_pairs; p++)
@@ -97,7 +97,7 @@ KernelOffsetSum<AmxBf16x2>::KernelOffsetSum(const PaddedInput& padded,
     });
 }
 
-// A row of pairs of channels for each lane, tile by tile.
+// A row of channel pairs for each lane, tile by tile.
 void KernelOffsetSum<AmxBf16x2>::pack(const Kernels<float>& kernels,
                                       const std::vector<KernelOffset>& kernel_offsets, long group,
                                       long q) {

@@ -1,16 +1,17 @@
 // Convolutions on AMX (amx.h): the sums of kernel_offset_sum.h and kernel_gradient.h in its tiles.
 //
-// A tile of the left operand has a row of pairs of terms for each of 16 rows; one of the right
-// operand a row for each of 16 pairs of terms, 16 lanes in each. Rows may lie at any one distance,
-// so that images are read where they lie:
-//   sums over taps     Z[f, p]  = Σ_t K[f, t] V[t at p]    the image is the right operand: the rows
-//                                                          are pairs of channels at one tap, the
-//                                                          lanes 16 places side by side
-//   sums over places   dK[t, f] = Σ_p V[t at p] dZ[p, f]   the image is the left operand: the rows
-//                                                          are channels at one tap, the terms
-//                                                          places side by side
-// What a tile reads beyond a row of places or a last channel ends in sums that nobody reads. A term
-// that is none of the sum is never read but where it is 0: 0 times the NaN beside it would be NaN.
+// A tile of the left operand has a row of Bf16x2 for each of 16 rows; one of the right operand a
+// row for each of 16 elements of k, 16 lanes in each. Rows may lie at any one distance, so that
+// images are read where they lie:
+//   sums over kernel offsets   Z[f, p]  = Σ_t K[f, t] V[t at p]
+//                              The image is the right operand: the rows are pairs of channels at
+//                              one kernel offset, the lanes 16 positions side by side.
+//   sums over positions        dK[t, f] = Σ_p V[t at p] dZ[p, f]
+//                              The image is the left operand: the rows are channels at one kernel
+//                              offset, the terms positions side by side.
+// Values that a tile reads beyond a row of positions or a last channel end in sums that are not
+// used. A term that is none of the sum is never read but where it is 0: 0 times the NaN beside it
+// would be NaN.
 #pragma once
 
 #include "core/amx.h"
@@ -30,15 +31,15 @@ struct TileRows {
     long padded() const { return tiles * rows; }
 };
 
-// The framed image as pairs of channels: row by row, in each of them pair by pair, in each of these
-// the columns. There are so many pairs that they fill the tiles.
+// The padded input as pairs of channels: row by row, in each of them pair by pair, in each of these
+// the columns. Zeros make up pairs to fill the tiles.
 template <>
 struct Operand<AmxBf16x2> {
     static TileRows channel_pairs(long channels) { return TileRows((channels + 1) / 2); }
     static const Bf16x2* for_offsets(const PaddedInput& padded, const float* image);
 };
 
-// The sums of a row of places, those of a lane side by side.
+// The sums of a row of positions, lane by lane.
 struct SumsByLane {
     const float* values;
     int lanes;
@@ -59,7 +60,7 @@ class KernelOffsetSum<AmxBf16x2> {
     KernelOffsetSum(const PaddedInput& padded, const Kernels<float>& kernels,
                     const std::vector<KernelOffset>& kernel_offsets);
 
-    // Tiles are taken in twos, where need be of two rows of places.
+    // Tiles are taken two at a time, if need be from two rows of positions.
     template <class Epilogue>
     void run(const Bf16x2* image, long group, long rows, long columns, long step, bool,
              const Epilogue& epilogue) const {
@@ -91,14 +92,14 @@ class KernelOffsetSum<AmxBf16x2> {
     long panel_size() const { return terms() * kAmxSide * kAmxElements; }
     void pack(const Kernels<float>& kernels, const std::vector<KernelOffset>& kernel_offsets,
               long group, long q);
-    // values[lane][place] of two tiles of places, or of one.
+    // values[lane][position] of two tiles of positions, or of one.
     void gather(int lanes, const Bf16x2* kernel, const Bf16x2* first, const Bf16x2* second,
                 float* values, long lane_step) const;
 
     TileRows channel_pairs_;
-    long width_, row_pitch_;  // of the framed image: a pair's columns, a row's pairs
+    long width_, row_pitch_;  // of the padded input: columns, elements of a row
     long lanes_, panels_;
-    std::vector<long> offsets_;  // of each tile of terms, in the framed image
+    std::vector<long> offsets_;  // of each tile of terms, in the padded input
     Workspace<Bf16x2> packed_;
 };
 
@@ -115,8 +116,9 @@ class KernelGradient<AmxBf16x2> {
     void add(const float* image, const float* dz, float* sums) const;
 
   private:
-    // The columns that a column of taps meets, row after row as one long sum runs through them:
-    // with a stride, rows that one tap meets lie side by side. Even in number; the last may be 0.
+    // The columns that a column of kernel offsets reads, row after row as one long sum runs through
+    // them: with a stride, rows of one kernel offset lie side by side. Even in number; the last may
+    // be 0.
     const Bf16* columns_of(const float* image, long n) const;
 
     Convolution conv_;

@@ -107,7 +107,7 @@ __attribute__((target("avx512bf16"))) void correlate_bf16(const Positions& posit
         std::memcpy(&value, position, sizeof value);
         return value;
     };
-    // What stands beside the last value of an odd row may be no number.
+    // The value beside the last one of an odd row may be NaN.
     const auto alone = [](const Bf16* position) { return static_cast<int>(*position); };
     const long columns = positions.columns, row_step = positions.row_step;
     for (long j = 0; j < positions.rows; j++, image += row_step) {

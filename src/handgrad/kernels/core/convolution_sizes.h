@@ -33,7 +33,7 @@ inline Convolution convolution_of(const ConvolutionSizes& s) {
             s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
 }
 
-// The image as the taps meet it.
+// The image as kernel offsets index it.
 inline PaddedInput padded_input_of(const Convolution& conv) {
     return {conv.group_channels(),
             conv.height,

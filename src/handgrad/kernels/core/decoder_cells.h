@@ -70,7 +70,7 @@ struct GruCell {
     }
 };
 
-// Calls use(cell) with the cell of this code, its place in CELLS of models/decoder_cells.py.
+// Calls use(cell) with the cell of this code, its index in CELLS of models/decoder_cells.py.
 template <class T, class Use>
 void with_cell(int code, const Use& use) {
     if (code == 0)

@@ -74,11 +74,11 @@ struct Keys {
 };
 
 // score_i = v·u_i,  u_i = tanh(k_i + query) = 1 − 2 r_i,  r_i = 1/(1 + e^{2 k_i} e^{2 query}): the
-// powers of the keys are made once and those of a query once for all keys, so that a pair costs a
-// product and a reciprocal instead of a tanh: two fifths of its time. Its error is that of tanh
-// near 1, at any u. Beyond kNear, where a product of powers might be too large or 0 · ∞, it is
+// powers of the keys are made once and those of a query once for all keys, so that a query and key
+// cost a product and a reciprocal instead of a tanh: two fifths of its time. Its error is that of
+// tanh near 1, at any u. Beyond kNear, where a product of powers might be too large or 0 · ∞, it is
 // tanh.
-// r, one value for every pair and every unit, is computed again in backward: to write it and to
+// r, one value for every query, key and unit, is computed again in backward: to write it and to
 // read it back would take as long.
 template <class T>
 struct AdditiveScore {
@@ -93,7 +93,7 @@ struct AdditiveScore {
         return {keys, count, {powers.data, powers.pitch}};
     }
 
-    // Without what all scores have in common, Σ v, which their softmax does not see.
+    // Without the common term Σ v of all scores, which does not change their softmax.
     void forward(const T* query, const T*, const Keys<T>& keys, T* scores) const {
         with_r(query, keys, [&](auto r) {
             for (long i = 0; i < keys.count; i++)
@@ -145,7 +145,7 @@ struct AdditiveScore {
         }
     }
 
-    // powers = e^{2x}; false, and nothing written, where an x is beyond kNear or NaN.
+    // powers = e^{2x}; false, with nothing written, where an x is beyond kNear or NaN.
     static bool write_powers(const T* x, long count, T* powers) {
         Vec<T> beyond{};
         transform<T>(0, count, [&](auto lanes) {
@@ -222,7 +222,7 @@ struct ProductScore {
     }
 };
 
-// Calls use(score) with the score of this code, its place in SCORES of models/decoder_scores.py.
+// Calls use(score) with the score of this code, its index in SCORES of models/decoder_scores.py.
 template <class T, class Use>
 void with_score(int code, long size, const T* v, const Use& use) {
     if (code == 0)

@@ -5,14 +5,14 @@
 
 namespace handgrad {
 
-// The last tile of a large matrix, which is streamed past the caches. With all its rows at once the
-// core waits for memory, and so does what it reads from the caches; a row every few terms of the
-// next tile's sum goes by unnoticed.
+// The last tile of a large matrix, written by non-temporal stores. All its rows at once would make
+// the core wait for memory; a row every few iterations of the next tile's micro-kernel costs
+// nothing.
 template <class T>
 class DeferredStore {
   public:
-    // A row-major tile, `width` wide, and where in a matrix with this stride it goes. It has to
-    // stay as it is until all of it is written.
+    // Takes a row-major tile, `width` wide, and its target in a matrix with this stride. The tile
+    // must stay as it is until all of it is stored.
     void defer(const T* tile, int rows, int width, T* target, long stride) {
         store_all();
         row_ = tile;

@@ -1,7 +1,7 @@
 // Loops over arrays, a vector at a time and in parallel chunks.
 //
-// A body is called with `lanes`: all lanes of the vector at one place, or the few that are left at
-// the end. It loads and stores through it, and so is written once for both:
+// A body is called with `lanes`: a full vector at some index, or the tail of the row. It loads and
+// stores through it, and so is written once for both:
 //     parallel_transform<T>(count, [=](auto lanes) { lanes.store(y, exp(lanes.load(x))); });
 #pragma once
 
@@ -30,11 +30,11 @@ struct FullVector {
 template <class T>
 struct Tail {
     long at, count;
-    // `fill` takes the place of what is not there.
+    // `fill` stands for the lanes beyond the tail.
     Vec<T> load(const T* p, T fill = T(0)) const { return masked_load(p + at, count, fill); }
     void store(T* p, Vec<T> v) const { masked_store(p + at, v, count); }
     void stream(T* p, Vec<T> v) const { store(p, v); }
-    // The lanes that count, and 0 in the others.
+    // The lanes of the tail, and 0 in the others.
     Vec<T> zero_tail(Vec<T> v) const { return lane_numbers<T>() < T(count) ? v : Vec<T>{}; }
 };
 
@@ -52,8 +52,9 @@ void parallel_transform(long count, const Body& body) {
     parallel_for(count, kChunk, [&](long begin, long end) { transform<T>(begin, end, body); });
 }
 
-// K sums at once over [begin, end): add(lanes) returns an array of K vectors. One order, always: a
-// vector to each of four accumulators in turn, then these in pairs, then the lanes in pairs.
+// K sums at once over [begin, end): term(lanes) returns an array of K vectors. The order is always
+// the same: a vector to each of four accumulators in turn, then these two by two, then the lanes
+// two by two.
 template <class T, int K, class Term>
 std::array<T, K> reduce_sums(long begin, long end, const Term& term) {
     constexpr int n = kLanes<T>;

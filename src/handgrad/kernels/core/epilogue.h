@@ -1,4 +1,4 @@
-// The finish of dense layers: add the bias, apply the activation, add what else is given, write.
+// The epilogue of dense layers: add the bias, apply the activation, add the residual, store.
 #pragma once
 
 #include "core/activation.h"
@@ -23,7 +23,7 @@ struct ActivationEpilogue {
         apply(row, rows, column, columns, tile, width,
               [&](long at, Vec<T> h, int have, long) { put(y + at, h, have, large); });
     }
-    // Where something is saved, writing it leaves no time for more.
+    // A store to `saved` leaves no time for a deferred one.
     void operator()(long row, int rows, long column, int columns, T* tile, int width,
                     DeferredStore<T>& deferred) const {
         if (!large || columns != width || saved != nullptr)
@@ -34,7 +34,7 @@ struct ActivationEpilogue {
     }
 
   private:
-    // Calls write(place in y, value, lanes, place in the tile) for every vector.
+    // Calls write(offset in y, value, lanes, offset in the tile) for every vector.
     template <class Write>
     void apply(long row, int rows, long column, int columns, const T* tile, int width,
                const Write& write) const {

@@ -1,11 +1,11 @@
-// The kernel gradient of a convolution: dK[t, f] = Σ_p V[t at p] dZ[p, f] over places p.
+// The kernel gradient of a convolution: dK[t, f] = Σ_p V[t at p] dZ[p, f] over output positions p.
 #pragma once
 
 #include "core/kernel_offset_sum.h"
 
 namespace handgrad {
 
-// Sums for one image and group after another, kept as tiles of taps × filters.
+// Sums for one image and group after another, kept as tiles of patch values × filters.
 template <class V>
 class KernelGradient {
   public:
@@ -21,7 +21,7 @@ class KernelGradient {
                                    padded_.at(kernel_offset.column));
     }
 
-    // What one group takes.
+    // The number of sums of one group.
     long values() const { return sums_.size(); }
     long at(long channel, long kernel_offset, long filter) const {
         const long q = filter / sums_.kWidth;
@@ -59,7 +59,7 @@ class KernelGradient {
     std::vector<long> offsets_;
 };
 
-// dkernel (filters, channels, taps) from the sums of all groups.
+// dkernel (filters, channels, kernel offsets) from the sums of all groups.
 template <class V, class T>
 void write_kernel_gradient(const Convolution& conv, const KernelGradient<V>& gradient,
                            const T* sums, T* dkernel) {

@@ -1,7 +1,8 @@
-// Sums over taps of a framed image: Z[p, l] = Σ_t V[t at p] K[t, l] at places p for every lane l.
+// Sums over the kernel offsets of a padded input: Z[p, l] = Σ_t V[t at p] K[t, l] at output
+// positions p for every lane l.
 //
 // The image is the left operand, which is read one value at a time where it lies; the kernels are
-// the right one, packed once for the whole batch into panels as in matmul.h.
+// the right one, packed once for the whole batch into micro-panels as in matmul.h.
 #pragma once
 
 #include "core/convolution_sizes.h"
@@ -9,7 +10,7 @@
 
 namespace handgrad {
 
-// Right operands, packed: panels of kNR lanes, or of half as many where that is enough.
+// Packed right operands: micro-panels of NR lanes, or of half as many if that is enough.
 template <class V>
 struct MicroPanels {
     static constexpr long kWidth = kNR<V>;
@@ -32,8 +33,8 @@ struct Kernels {
     long group_stride, lane_stride, channel_stride;
 };
 
-// The sums of a row of places. for_each_lane calls visit(lane, first place, places, their sums), a
-// vector of places at a time. Here the lanes of a place lie side by side.
+// The sums of a row of positions. for_each_lane calls visit(lane, first position, positions, their
+// sums), a vector of positions at a time. Here the lanes of a position lie side by side.
 template <class T>
 struct SumsByPosition {
     const T* values;
@@ -56,9 +57,9 @@ struct SumsByPosition {
     }
 };
 
-// The sum over these taps and all channels, every lane of a kernel at once. V is what panels hold.
-// Its terms go through the taps row by row, in each row through the channels: rows of taps that
-// meet none of the image at some place are left out there.
+// The sum over these kernel offsets and all channels, every lane of a kernel at once. V is the
+// panel element. The sum runs through the kernel offsets row by row, in each row through the
+// channels: rows of them that reach only the padding at some position are left out there.
 template <class V>
 class KernelOffsetSum {
   public:
@@ -87,9 +88,9 @@ class KernelOffsetSum {
         });
     }
 
-    // At rows × columns places, `step` rows of the framed image apart: finish(row, first lane,
-    // sums) with the sums of each row of places, or of a few rows where they can be `joined` into
-    // one: whole vectors of places are transposed and written faster.
+    // At rows × columns positions, `step` rows of the padded input apart: epilogue(row, first lane,
+    // sums) with the sums of each row of positions, or of a few rows if they can be `joined` into
+    // one: whole vectors of positions are transposed and stored faster.
     template <class Epilogue>
     void run(const V* image, long group, long rows, long columns, long step, bool joined,
              const Epilogue& epilogue) const {
@@ -124,7 +125,7 @@ class KernelOffsetSum {
   private:
     static constexpr long kJoinedRows = 4, kJoinedColumns = 64;
 
-    // The rows of taps that meet the image from this row of the frame on.
+    // The rows of kernel offsets that reach the image from this row of the padded input.
     Range rows_inside(long row) const {
         Range inside{0, static_cast<long>(rows_.size())};
         while (inside.count() > 0 && !padded_.inside(row + rows_[inside.begin])) inside.begin++;
@@ -132,7 +133,8 @@ class KernelOffsetSum {
         return inside;
     }
 
-    // A panel: first channel by channel the values of all taps, then these in the order of terms.
+    // Packs a micro-panel: first channel by channel the values of all kernel offsets, then these in
+    // the order of the sum.
     void pack(const Kernels<T>& kernels, const std::vector<KernelOffset>& kernel_offsets,
               long group, long q) {
         const long count = static_cast<long>(kernel_offsets.size()), first = q * panels_.kWidth;
@@ -170,9 +172,9 @@ class KernelOffsetSum {
     long planes_;  // of the image
     MicroPanels<V> panels_;
     Workspace<V> packed_;
-    std::vector<long> rows_;     // of taps, in the framed image
+    std::vector<long> rows_;     // of kernel offsets, in the padded input
     long row_terms_;             // of each of them
-    std::vector<long> offsets_;  // of each term, in the framed image
+    std::vector<long> offsets_;  // of each term, in the padded input
 };
 
 }  // namespace handgrad

@@ -5,20 +5,22 @@
 //     C_00 = A_00 B_00        + A_01 B_10
 //          = [[5,5],[17,17]]  + [[25,25],[53,53]]  = [[30,30],[70,70]].
 // The same identity is used at three sizes:
-//   1. a block of C is one piece of work for one thread;
-//   2. its sum runs in steps of at most `kDefaultKC` terms, so that the operands stay in the
-//   caches;
-//   3. a register tile (14 × 2 vectors with 32 registers) multiplies one packed panel of A with one
-//      of B, one term of the sum at a time.
+//   1. a block of C, MC × NC, is one piece of work for one thread;
+//   2. K is taken in blocks of KC, at most kKC, so that the operands stay in the caches;
+//   3. a micro-kernel multiplies one packed micro-panel of A, MR wide, with one of B, NR wide, one
+//   k
+//      at a time (MR × NR is 14 × 2 vectors with 32 registers).
 //
-// Around the register tile stand two replaceable pieces:
-//   pack    gathers an operand into a panel: term by term, `width` values side by side. A
-//   transpose,
-//           the patches of a convolution or the rows of an embedding are just another gather.
-//   finish  takes each finished tile: adds the bias, applies the activation, writes or scatters it.
+// Around the micro-kernel stand two replaceable pieces:
+//   pack      gathers an operand into a micro-panel: for each k in turn, `width` values side by
+//   side.
+//             A transpose, the patches of a convolution or the rows of an embedding are just
+//             another gather.
+//   epilogue  takes each finished tile: adds the bias, applies the activation, stores or scatters
+//   it.
 //
-// A panel need not hold numbers of the type of the sums: bf16.h has panels of pairs of bfloat16 and
-// a register tile for them.
+// The panel element need not be of the type of the sums: bf16.h has Bf16x2 and a micro-kernel for
+// it.
 //
 // Every value of C is summed in one fixed order, whatever the blocks and threads.
 //
@@ -36,29 +38,29 @@
 
 namespace handgrad {
 
-constexpr long kDefaultKC = 1024;
-// What the panels of B that are packed or met together may take of the second-level cache.
+// The part of the second-level cache that the micro-panels of B of an NC block may take.
 constexpr long kNCBytes = 512 << 10;
 
-// The type of the sums of a product whose panels hold values of type T.
+// The type of the sums of a product whose panel elements are T.
 template <class T>
 struct SumOf {
     using type = T;
 };
 
-// The longest step, counted in values of a panel.
+// The largest KC, counted in panel elements.
 template <class T>
-constexpr long kKC = kDefaultKC;
+constexpr long kKC = 1024;
 
-// The sum is cut into equal steps of at most kDefaultKC terms.
+// K in equal blocks of KC <= most.
 struct KBlocks {
     long count, size;
-    explicit KBlocks(long k, long most = kDefaultKC, long multiple = 1)
+    explicit KBlocks(long k, long most, long multiple = 1)
         : count(std::max((k + most - 1) / most, 1L)),
           size(((k + count - 1) / count + multiple - 1) / multiple * multiple) {}
 };
 
-// Operands are packed in strips of lanes. Rows of A: tiles that differ by one row at most.
+// Operands are packed in micro-panels. Rows of A: tiles of at most MR that differ by one row at
+// most.
 struct RowTiles {
     long rows, count;
     explicit RowTiles(long all) : rows(all), count((all + kMR - 1) / kMR) {}
@@ -74,7 +76,7 @@ struct RowTiles {
     int width(long t) const { return rows_of(t); }
 };
 
-// Columns of B: panels as wide as the register tile; the last may be narrower.
+// Columns of B: micro-panels NR wide; the last may be narrower.
 template <class T>
 struct ColumnPanels {
     long columns, count;
@@ -89,14 +91,14 @@ struct Range {
     long count() const { return end - begin; }
 };
 
-// How a product is cut.
+// The tiling of a product.
 template <class T>
 struct Tiling {
     RowTiles tiles;
     ColumnPanels<T> panels;
     long k;
     KBlocks k_blocks;
-    long size_a, size_b;  // of a panel
+    long size_a, size_b;  // of a micro-panel
 
     Tiling(long rows, long columns, long k)
         : tiles(rows),
@@ -108,7 +110,8 @@ struct Tiling {
 
     long kc(long kb) const { return std::min(k_blocks.size, k - kb * k_blocks.size); }
 
-    // How many of these panels of B are taken together: groups are of one size, as near as can be.
+    // The micro-panels of B in an NC block, of `some` in all: blocks are of one size, as near as
+    // can be.
     long nc_panels(long some) const {
         const long bytes = size_b * static_cast<long>(sizeof(T));
         const long most = std::max(kNCBytes / (bytes + 1), 1L);
@@ -117,8 +120,8 @@ struct Tiling {
     }
 };
 
-// Packs `terms` terms from term p of step s on, for each of these strips into the panel of that
-// step: those of `steps` lie `size` values apart.
+// Packs kc values of k from value p of KC block kb on, for each of these panels into the
+// micro-panel of that block: those of `k_blocks` lie `size` values apart.
 template <class T, class Panels, class Pack>
 void pack_k_range(const Tiling<T>& tiling, const Panels& panels, Range some, Range k_blocks,
                   long kb, long p, long kc, const Pack& pack, T* packed, long size) {
@@ -129,7 +132,7 @@ void pack_k_range(const Tiling<T>& tiling, const Panels& panels, Range some, Ran
     }
 }
 
-// Packs these strips of an operand on the calling thread.
+// Packs these micro-panels of an operand on the calling thread.
 template <class T, class Panels, class Pack>
 void pack_micro_panels(const Tiling<T>& tiling, const Panels& panels, Range some, Range k_blocks,
                        const Pack& pack, T* packed, long size) {
@@ -140,8 +143,8 @@ void pack_micro_panels(const Tiling<T>& tiling, const Panels& panels, Range some
         });
 }
 
-// What blocks share: operands that are packed already, and sums that wait for later steps, those
-// of tile t and panel q at t · panels + q. Each may be null.
+// Operands that are packed already, for all blocks, and partial sums that later KC blocks add to,
+// those of tile t and panel q at t · panels + q. Each may be null.
 template <class T>
 struct Shared {
     const T* a;
@@ -149,8 +152,8 @@ struct Shared {
     typename SumOf<T>::type* sums;
 };
 
-// A left operand whose terms lie side by side is read by the register tile where it is: to pack it
-// takes a tenth as long as a product with 384 columns. Pairs are rounded first, and so are packed.
+// A left operand whose values along k are adjacent is read by the micro-kernel unpacked: to pack it
+// takes a tenth as long as a product with 384 columns. Bf16x2 are rounded first, and so are packed.
 template <class T, class PackA>
 constexpr bool kMayLieInPlace = std::is_same_v<PackA, StridedPack<T>>;
 template <class T, class PackA>
@@ -159,16 +162,16 @@ bool lies_in_place(const PackA& pack_a) {
     return false;
 }
 
-// Whether a finish can leave the writing of a tile to the product of the next one, which the
-// register tile of pairs does not do.
+// True if an epilogue can defer its stores to the micro-kernel of the next tile, which that of
+// Bf16x2 does not do.
 template <class Epilogue, class T>
 constexpr bool kDefersStore =
     std::is_floating_point_v<T> &&
     std::is_invocable_v<const Epilogue&, long, int, long, int, T*, int, DeferredStore<T>&>;
 
-// These steps of one block of C, on the calling thread. What is not packed already, and has to be,
-// is packed here: all of the block's A; of B a few panels at a time, which then meet every tile of
-// A. T is what panels hold; its register tile is the micro_kernel for pointers to it.
+// Multiplies these KC blocks of one block of C, on the calling thread. An operand that is neither
+// packed nor read unpacked is packed here: all of the block's A; of B an NC block at a time, which
+// is then multiplied with every tile of A. T is the panel element, and selects the micro-kernel.
 template <class T, class PackA, class PackB, class Epilogue>
 void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_blocks,
                     const PackA& pack_a, const PackB& pack_b, const Epilogue& epilogue,
@@ -187,8 +190,8 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
         pack_micro_panels(tiling, tiling.tiles, tiles, k_blocks, pack_a, own_a, tiling.size_a);
         panels_a = own_a;
     }
-    // With one step a tile is finished at once, and the next one has another place, while this one
-    // may still have to be written; with several its sum waits for the next step.
+    // With one KC block a tile is finished at once, and the next one has other memory, as this
+    // one's store may be deferred; with several its partial sum is kept for the next KC block.
     constexpr long size_c = kMR * kNR<T>;
     const bool once = tiling.k_blocks.count == 1;
     using Sum = typename SumOf<T>::type;
@@ -257,11 +260,12 @@ void multiply_here(long rows, long columns, long k, const PackA& pack_a, const P
                    {nullptr, nullptr, nullptr});
 }
 
-// How C is cut into blocks, enough of them to share out evenly. A large C is cut along its longer
-// side: a thread packs its piece of that operand where it is going to use it, and the other operand
-// is packed once for all blocks. Where A lies in place it is cut along its columns, and nobody
-// waits for anybody. A small C is cut as square as it can be, and every block packs what it needs.
-// Of a very long sum a few steps are taken at a time, so that no operand is packed as a whole.
+// The partition of C into blocks, enough of them to balance the threads. A large C is divided along
+// its longer side: a thread packs its piece of that operand where it is going to use it, and the
+// other operand is packed once for all blocks. If A is read unpacked C is divided along its
+// columns, and threads are independent. A small C is divided as square as it can be, and every
+// block packs what it needs. Of a very large K a few KC blocks are taken at a time, so that no
+// operand is packed as a whole.
 template <class T>
 struct BlockPartition {
     long k_blocks;  // of one block
@@ -307,9 +311,9 @@ struct BlockPartition {
   private:
     static constexpr double kWorthSharing = 2e5, kWorthPackingOnce = 5e7;
     static constexpr long kMaxKBlocks = 4;
-    // What a block packs of A should find room in the second-level cache.
+    // The part of A that a block packs should fit the second-level cache.
     static constexpr long kMostValues = 1 << 18;
-    // Columns that are worth reading an A that is not packed for each half of them.
+    // The number of columns from which on it pays to read an unpacked A once for each half of them.
     static constexpr long kWideEnough = 6 * kNR<T>;
     long tiles_, panels_;
 
@@ -318,8 +322,8 @@ struct BlockPartition {
     }
 };
 
-// Packs all of an operand for these steps, on all threads: where lanes lie side by side a thread
-// takes whole rows of memory, otherwise strips.
+// Packs all of an operand for these KC blocks, on all threads: if lanes are adjacent a thread takes
+// whole rows of memory, otherwise micro-panels.
 template <class T, class Panels, class Pack>
 void pack_for_all(const Tiling<T>& tiling, const Panels& panels, Range k_blocks, const Pack& pack,
                   T* packed, long size) {
@@ -343,7 +347,7 @@ void pack_for_all(const Tiling<T>& tiling, const Panels& panels, Range k_blocks,
     });
 }
 
-// C = A B over all threads; `pack_a` and `pack_b` gather, `finish` receives each tile of C once.
+// C = A B over all threads; `pack_a` and `pack_b` gather, `epilogue` receives each tile of C once.
 template <class T, class PackA, class PackB, class Epilogue>
 void multiply(long rows, long columns, long k, const PackA& pack_a, const PackB& pack_b,
               const Epilogue& epilogue) {
@@ -380,14 +384,14 @@ void multiply(long rows, long columns, long k, const PackA& pack_a, const PackB&
     }
 }
 
-// Whether a result of so many values outgrows the second-level cache, and is better streamed: what
-// it displaces there is worth as much as itself.
+// True if a result of so many values outgrows the second-level cache, and is better written by
+// non-temporal stores: the values that it would displace there are worth as much as itself.
 template <class T>
 constexpr bool outgrows_caches(long count) {
     return count * static_cast<long>(sizeof(T)) >= 2 << 20;
 }
 
-// The first `have` lanes of a result; a large one's whole vectors are streamed.
+// Stores the first `have` lanes of a result; whole vectors of a large one by non-temporal stores.
 template <class T>
 void put(T* target, Vec<T> v, int have, bool large) {
     if (have < kLanes<T>)
@@ -398,7 +402,7 @@ void put(T* target, Vec<T> v, int have, bool large) {
         store(target, v);
 }
 
-// A finish that writes the tile to a row-major matrix, a large one later, if there is a writer.
+// An epilogue that stores the tile to a row-major matrix, with a deferred store if it is large.
 template <class T>
 struct StoreEpilogue {
     T* data;

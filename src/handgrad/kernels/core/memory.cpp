@@ -1,10 +1,10 @@
 // Blocks of memory that are used again.
 //
-// A training step frees what the step before allocated, in the same sizes. Blocks that are given
-// back are therefore kept, by size, for whoever asks next: steady-state training touches no fresh
-// pages. Sizes are rounded up to classes, eight for each power of two, and of every class no more
-// is kept than was in use at once lately: in this window of time and the one before. A peak that is
-// over is thus given back to the system within two windows of other work, of about a second each.
+// A training step frees what the step before allocated, in the same sizes. Freed blocks are
+// therefore kept, by size, for the next allocation: steady-state training touches no fresh pages.
+// Sizes are rounded up to classes, eight for each power of two, and of every class no more is kept
+// than was in use at once lately: in this window of time and the one before. A peak that is over is
+// thus given back to the system within two windows of other work, of about a second each.
 #include "core/memory.h"
 
 #include <pthread.h>
@@ -119,7 +119,7 @@ class BlockPool {
         free_all(removed.list, removed.bytes);
         if (block == nullptr) block = system_block(capacity);
         if (block == nullptr) {
-            // What is kept for other sizes may be what is missing.
+            // Blocks kept for other sizes may be what is missing.
             release();
             block = system_block(capacity);
         }
@@ -218,12 +218,12 @@ class BlockPool {
     long window_ = 0, takes_ = 0;
 };
 
-// Of a type without a destructor: arrays may outlive every static object of the module.
+// Its type has no destructor, since arrays may outlive every static object of the module.
 constinit BlockPool block_pool;
 
 }  // namespace
 
-// A fork waits for the lock, so that the child has the store as it is between two calls.
+// A fork waits for the lock, so that the child has the pool as it is between two calls.
 void handle_forks_of_memory() {
     if (pthread_atfork([] { block_pool.lock(); }, [] { block_pool.unlock(); },
                        [] { block_pool.unlock(); }) != 0)

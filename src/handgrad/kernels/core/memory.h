@@ -15,7 +15,7 @@ constexpr bool kExactBlocks = __has_feature(address_sanitizer);
 constexpr bool kExactBlocks = false;
 #endif
 
-// A block on a cache line, and how many bytes it really has: free_block wants to know.
+// A block on a cache line, and its real size in bytes, which free_block needs.
 struct MemoryBlock {
     void* data = nullptr;
     std::size_t capacity = 0;
@@ -25,7 +25,7 @@ struct MemoryBlock {
 MemoryBlock allocate_block(long count, long size);
 void free_block(MemoryBlock block) noexcept;
 
-// Tells the store that so many arrays too small for it were made: it reckons time in these too.
+// Tells the pool that so many arrays too small for it were made: it reckons time in these too.
 void note_small_arrays(long count) noexcept;
 
 // To be called once, before the first fork.
@@ -34,7 +34,7 @@ void handle_forks_of_memory();
 // Gives every block that is kept and not in use back to the system.
 void release_blocks() noexcept;
 
-// A temporary of `count` values for the duration of one call.
+// Workspace for `count` values for the duration of one call.
 template <class T>
 class Workspace {
   public:

@@ -8,8 +8,8 @@
 namespace handgrad {
 namespace {
 
-// Terms of a sum that are added in one turn of its loop, with what is done on the way. Sanitizers
-// add so much to each that compiling eight takes minutes.
+// The unrolling of the loop over k, between which rows are prefetched and stored. Sanitizers add so
+// much to each iteration that compiling eight takes minutes.
 constexpr int kUnroll = kExactBlocks ? 2 : 8;
 
 template <class T, int Rows, int Vectors, int Pitch>

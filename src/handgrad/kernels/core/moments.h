@@ -10,7 +10,7 @@ namespace handgrad {
 // Values that are summed in their own type, while they stay in the nearest cache.
 constexpr long kBlock = 2048;
 
-// Where the values of one channel lie: `count` pieces of `size` values, `stride` apart.
+// The memory of the values of one channel: `count` pieces of `size` values, `stride` apart.
 struct Planes {
     long count, size, stride;
 
@@ -48,7 +48,7 @@ Moments moments(const T* x, const Planes& planes) {
             const Vec<T> centred = lanes.load(x) - block_mean;
             return std::array<Vec<T>, 2>{centred, Vec<T>(centred * centred)};
         });
-        // What rounding left of the block's mean is put right.
+        // The rounding error of the block's mean is corrected.
         const double correction = double(rest) / size;
         const double delta = double(block_mean) + correction - mean;
         mean += delta * size / (count + size);

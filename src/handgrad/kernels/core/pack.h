@@ -1,4 +1,5 @@
-// Gathering an operand of the tiled product into panels: term by term, `width` lanes side by side.
+// Gathering an operand of the tiled product into micro-panels: for each k in turn, `width` lanes
+// side by side.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 
 namespace handgrad {
 
-// panel[p · width + l] for kLanes lanes l and `terms` <= kLanes terms p, from rows that lie along
-// the terms: lane(l) points at the first term of lane l, null for a lane of zeros.
+// panel[p · width + l] for kLanes lanes l and p < k <= kLanes, from rows that lie along k: lane(l)
+// points at the first value of lane l, null for a lane of zeros.
 template <class T, class LanePointer>
 void pack_transposed_square(T* panel, int width, int fits, int k, const LanePointer& lane) {
     constexpr int n = kLanes<T>;
@@ -27,8 +28,7 @@ void pack_transposed_square(T* panel, int width, int fits, int k, const LanePoin
     }
 }
 
-// A matrix with any strides, packed: value (lane, term) is at data[lane · lane_stride + term ·
-// k_stride].
+// Packs a matrix with any strides: value (lane, p) is at data[lane · lane_stride + p · k_stride].
 template <class T>
 struct StridedPack {
     const T* data;
@@ -38,7 +38,7 @@ struct StridedPack {
     bool lanes_adjacent() const { return lane_stride == 1; }
     const T* at(long lane, long p) const { return data + lane * lane_stride + p * k_stride; }
 
-    // panel[p · width + l] = value (first + l, term + p) for l < lanes; zero for lanes <= l <
+    // panel[p · width + l] = value (first + l, first_k + p) for l < lanes; zero for lanes <= l <
     // width.
     void operator()(T* panel, int width, long first, int lanes, long first_k, long k) const {
         const T* source = at(first, first_k);
@@ -82,8 +82,8 @@ struct StridedPack {
     }
 };
 
-// Calls pack(first term, terms) over the terms of a step. Where lanes lie side by side in memory it
-// is a few terms at a time for all panels, so that whole rows are read while they are at hand.
+// Calls pack(first k, count) over the k of a KC block. If lanes are adjacent in memory it is called
+// for a few k at a time for all panels, so that whole rows are read while they are in the cache.
 template <class PackChunk>
 void for_each_chunk(bool lanes_adjacent, long k, const PackChunk& pack) {
     const long chunk = lanes_adjacent ? 16 : std::max(k, 1L);

@@ -1,6 +1,6 @@
-// A matrix that many small products share, such as the weight of a recurrent step: packed once.
+// A matrix that many small products use, such as the weight of a recurrent step: packed once.
 //
-// Element is what panels hold: a number or, in bf16, a pair of them (core/bf16.h).
+// Element is the panel element: a number or, in bf16, a Bf16x2 (core/bf16.h).
 #pragma once
 
 #include "core/amx.h"
@@ -9,7 +9,7 @@
 
 namespace handgrad {
 
-// B of C = A B, (depth, columns), in panels; then C for a few rows of A at a time.
+// B of C = A B, (k, columns), in micro-panels; then C for a few rows of A at a time.
 template <class Element>
 class PackedMatrix {
   public:
@@ -30,8 +30,8 @@ class PackedMatrix {
         });
     }
 
-    // C for `rows` <= kMR rows from `row` on of a matrix whose rows are in one piece; finish
-    // as in `multiply`. For pairs this thread holds Registers<Bf16x2>.
+    // C for `rows` <= kMR rows from `row` on of a matrix whose rows are in one piece; epilogue as
+    // in `multiply`. For Bf16x2 this thread holds Registers<Bf16x2>.
     template <class Epilogue>
     void multiply_rows(long row, int rows, const StridedPack<T>& matrix,
                        const Epilogue& epilogue) const {

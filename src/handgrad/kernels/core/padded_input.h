@@ -10,10 +10,10 @@
 namespace handgrad {
 
 // An image of some channels with zeros around it: `top` rows before, `left` columns before, and as
-// many after as make up `rows` and `columns`. What lies beyond these is cut off. A row holds all
-// channels one after the other, as a sum over taps runs through one row of all channels before it
-// comes to the next; of each channel it holds the columns 0, step, 2 · step, ... side by side, then
-// 1, 1 + step, ...: whoever moves by `step` columns finds neighbours.
+// many after as make up `rows` and `columns`. The part beyond these is cut off. A row holds all
+// channels one after the other, as a sum over kernel offsets runs through one row of all channels
+// before it comes to the next; of each channel it holds the columns 0, step, 2 · step, ... side by
+// side, then 1, 1 + step, ...: columns `step` apart are neighbours.
 struct PaddedInput {
     long channels, height, width, top, left, rows, columns, step;
 
@@ -22,24 +22,25 @@ struct PaddedInput {
     }
     long run() const { return (columns + step - 1) / step; }
     long padded_width() const { return step * run(); }
-    // How far apart two channels lie, and two rows of so many channels.
+    // The distance of two channels, and of two rows of so many channels.
     long channel_step() const { return in_place() ? height * width : padded_width(); }
     long row_step(long planes) const { return in_place() ? width : planes * padded_width(); }
     long values() const {
         return in_place() ? channels * height * width : rows * row_step(channels);
     }
-    // Where a column lies in its row.
+    // The index of a column in its row.
     long at(long column) const { return column % step * run() + column / step; }
-    // Whether any of the image is in this row.
+    // True if any of the image is in this row.
     bool inside(long row) const { return row >= top && row < top + height; }
 };
 
-// One value of a plane of a kernel, and how far from a place it meets the framed image.
+// One value of a plane of a kernel, and the distance from a position to the value of the padded
+// input that it is multiplied with.
 struct KernelOffset {
     long index, row, column;
 };
 
-// The framed image; the image itself where there is nothing to add.
+// The padded input; the image itself if there is nothing to add.
 template <class T>
 const T* pad(const PaddedInput& padded, const T* image) {
     if (padded.in_place()) return image;
@@ -70,32 +71,33 @@ const T* pad(const PaddedInput& padded, const T* image) {
     return target;
 }
 
-// How the operands of a product lie in a framed image. V is the type of a panel's values.
+// The layout of the operands of a product in a padded input. V is the panel element.
 template <class V>
 struct Operand {
-    // Of so many channels, the planes that a sum over taps runs through.
+    // The planes that a sum over kernel offsets runs through, for so many channels.
     static long planes(long channels) { return channels; }
     static const V* for_offsets(const PaddedInput& padded, const V* image) {
         return pad(padded, image);
     }
-    // For a sum over places.
+    // The same for a sum over positions.
     static const V* for_positions(const PaddedInput& padded, const V* image) {
         return pad(padded, image);
     }
-    // The panel of `lanes` lanes from `lane` on, its terms the places; `matrix` has the values.
+    // Packs the micro-panel of `lanes` lanes from `lane` on, whose k are the positions; `matrix`
+    // has the values.
     static void pack_positions(V* packed, const Positions& positions, int width,
                                const StridedPack<V>& matrix, long lane, int lanes) {
         matrix(packed, width, lane, lanes, 0, positions.rows * positions.columns);
     }
-    // The panel that pack(values) writes, `plane` values for each channel.
+    // Packs the micro-panel that pack(values) writes, `plane` values for each channel.
     template <class Pack>
     static void pack_planes(V* packed, long, long, const Pack& pack) {
         pack(packed);
     }
 };
 
-// A sum over taps takes two channels at a time, whose values at one place are a pair; a sum over
-// places takes neighbours, so there the image is rounded as it lies.
+// A sum over kernel offsets takes two channels at a time, whose values at one position are a
+// Bf16x2; a sum over positions takes neighbours, so there the image is rounded as it lies.
 template <>
 struct Operand<Bf16x2> {
     static long planes(long channels) { return (channels + 1) / 2; }
@@ -114,7 +116,7 @@ struct Operand<Bf16x2> {
         round_values(rounded, pad(padded, image), padded.values());
         return rounded;
     }
-    // Every row of places starts a new pair; an even one does so by itself.
+    // Every row of positions starts a new element; an even one does so by itself.
     static void pack_positions(Bf16x2* packed, const Positions& positions, int width,
                                const StridedPack<float>& matrix, long lane, int lanes) {
         const bool even = positions.columns % 2 == 0;

@@ -11,7 +11,7 @@ namespace handgrad {
 // Rows of this width that are worth handing to another thread.
 inline long rows_per_chunk(long width) { return std::max(kChunk / std::max(width, 1L), 1L); }
 
-// One axis of an array, seen as (outer, width, inner): a row is what lies along it.
+// One axis of an array, viewed as (outer, width, inner): a row is what lies along it.
 struct Axis {
     long outer, width, inner;
     long rows() const { return outer * inner; }
@@ -74,7 +74,7 @@ void for_rows(Axis axis, std::array<const T*, Inputs> in, T* out, const Body& bo
 }
 
 // Sums over many rows of `width` values each, such as dgamma and dbeta: neighbouring rows add into
-// one part, then the parts are added in order. How many share is a function of the sizes alone.
+// one part, then the parts are added in order. The rows of a part follow from the sizes alone.
 template <class T>
 class RowSums {
   public:

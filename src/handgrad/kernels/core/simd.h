@@ -61,7 +61,7 @@ inline Vec<T> splat(T x) {
     return x - Vec<T>{};
 }
 
-// The first n < lanes values; the rest is `fill`.
+// A masked load of the first n < lanes values; the rest is `fill`.
 template <class T>
 inline Vec<T> masked_load(const T* p, long n, T fill = T(0)) {
 #if defined(__AVX512F__)
@@ -95,9 +95,9 @@ inline void masked_store(T* p, Vec<T> v, long n) {
         for (long i = 0; i < n; i++) p[i] = v[i];
 }
 
-// For what is too large to be found in a cache later: it goes past them, and lines that are written
-// as a whole need not be fetched first. What hands work from thread to thread is a locked
-// instruction, which waits for these stores too.
+// A non-temporal store, for results too large to be found in a cache later: it passes the caches
+// by, and lines that are written as a whole need not be fetched first. Work is handed from thread
+// to thread by a locked instruction, which waits for these stores too.
 template <class T>
 inline void stream(T* p, Vec<T> v) {
 #if defined(__AVX512F__)
@@ -218,7 +218,7 @@ inline Vec<T> deinterleave(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
 }
 }  // namespace detail
 
-// `count` lanes of a and b that lie in turns: a0, b0, a1, b1, ...
+// Two interleaved vectors of `count` lanes: a0, b0, a1, b1, ...
 template <class T>
 inline std::pair<Vec<T>, Vec<T>> load_interleaved(const T* p, long count) {
     constexpr long n = kLanes<T>;
@@ -229,7 +229,7 @@ inline std::pair<Vec<T>, Vec<T>> load_interleaved(const T* p, long count) {
             detail::deinterleave<1, T>(low, high, lanes)};
 }
 
-// The first `count` lanes of a and b in turns.
+// Stores the first `count` lanes of a and b interleaved.
 template <class T>
 inline void store_interleaved(T* p, Vec<T> a, Vec<T> b, long count) {
     constexpr long n = kLanes<T>;

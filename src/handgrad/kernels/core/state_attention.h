@@ -1,4 +1,4 @@
-// What the attention of states to states shares: scores of one state to weights, and back.
+// The shared part of the attention of states to states: scores of one state to weights, and back.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace handgrad {
 
-// Which of h (N, T, ·) each of s (N, J, ·) may look at: `mask` broadcasts to (N, J, T).
+// The keys h (N, T, ·) visible to each of s (N, J, ·): `mask` broadcasts to (N, J, T).
 struct AttentionMask {
     long keys;
     const std::int64_t* lengths;
@@ -33,7 +33,7 @@ struct AttentionMask {
     }
 };
 
-// The scores of one state, −∞ where it may not look, become weights; all 0 where it looks nowhere.
+// The scores of one state, −∞ where masked, become weights; all 0 where all are masked.
 template <class T>
 void softmax_in_place(T* scores, long count) {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
@@ -72,7 +72,7 @@ T dot(const T* a, const T* b, long width) {
                          [&](auto lanes) { return Vec<T>(lanes.load(a) * lanes.load(b)); });
 }
 
-// dscore = α (dα − Σ α dα) with dα_i = dc·h_i, for the steps that one state looks at.
+// dscore = α (dα − Σ α dα) with dα_i = dc·h_i, for the keys of one state.
 template <class T>
 void score_gradients(const T* weights, const T* dc, const T* h, long count, long width,
                      T* dscores) {

@@ -1,7 +1,7 @@
-// The register tile of core/matmul.h on operands that lie in memory as they are, without packing.
+// The micro-kernel of core/matmul.h on operands that lie in memory unpacked.
 //
-// A left operand is read one value at a time: any layout serves whose steps are known, one of them
-// at compile time. A right operand is read a vector at a time: rows of whole vectors serve.
+// A left operand is read one value at a time: any layout serves whose strides are known, one of
+// them at compile time. A right operand is read a vector at a time: rows of whole vectors serve.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ void strided_micro_kernel(long k, const T* a, long a_step, const T* b, long b_st
         for (int v = 0; v < Vectors; v++) store(c + i * pitch + v * n, sums[i][v]);
 }
 
-// The tile for this many rows and vectors of columns.
+// The micro-kernel for this many rows and vectors of columns.
 template <class T, int kRowStep>
 void strided_micro_kernel(int rows, int vectors, long k, const T* a, long a_step, const T* b,
                           long b_step, T* c, long pitch, bool accumulate) {

@@ -77,7 +77,7 @@ ThreadState& make_state() {
 
 inline ThreadState& this_thread() { return own_state != nullptr ? *own_state : make_state(); }
 
-// Thrown where somebody else has ended the job: nothing is to be said about it.
+// Thrown if another thread has ended the job, without a report of its own.
 struct Stopped {};
 
 std::atomic<void (*)()> interrupt_check = nullptr;
@@ -122,7 +122,7 @@ inline void relax() {
 #endif
 }
 
-// Whether done() became true before so long had passed.
+// True if done() became true before so long had passed.
 template <class Done>
 bool spin(std::chrono::microseconds length, const Done& done) {
     const auto deadline = std::chrono::steady_clock::now() + length;
@@ -171,7 +171,7 @@ class Pool {
         open_.store(true);
         announce_apart();
         take_chunks(caller);
-        // Whoever enters after this sees a closed job; whoever entered before is waited for.
+        // A worker that enters after this finds the job closed; those inside are waited for.
         open_.store(false);
         await_workers(caller);
         caller_ = nullptr;
@@ -193,7 +193,7 @@ class Pool {
     }
 
   private:
-    // How many of `wanted` there are in the end: the system may refuse to start any.
+    // The number of workers in the end: the system may refuse to start any.
     int start_workers(int wanted) noexcept {
         int have = static_cast<int>(workers_.size());
         const long now = coarse_time();
@@ -234,8 +234,8 @@ class Pool {
         workers_.push_back(std::move(worker));
     }
 
-    // Where all cores are busy, the system leaves a worker on the core where it was last, even if
-    // that is the caller's: they would take turns on it while a neighbour has the other.
+    // If all cores are busy, the system leaves a worker on the core where it was last, even if that
+    // is the caller's: they would take turns on it while a neighbour has the other.
     void announce_apart() {
         const int core = current_core();
         if (core < 0) return announce();
@@ -507,7 +507,7 @@ void* thread_workspace_bytes(WorkspaceSlot slot, long count, long size) {
         block.data != nullptr)
         return block.data;
     if (block.data != nullptr) free_block(std::exchange(block, {}));
-    // Packed panels are read over and over: huge pages spare the look-up of many small ones.
+    // Packed micro-panels are read over and over: huge pages spare the look-up of many small ones.
     const long huge = static_cast<long>(kLargeWorkspace) / size;
     const bool round = !kExactBlocks && count > huge / 16 && count < huge;
     block = allocate_block(round ? huge : count, size);

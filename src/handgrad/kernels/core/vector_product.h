@@ -7,8 +7,8 @@
 
 namespace handgrad {
 
-// B has value (term, lane) at data[term · k_stride + lane · lane_stride]. One stride is 1; x is
-// in one piece.
+// B has value (p, lane) at data[p · k_stride + lane · lane_stride]. One stride is 1; x is in one
+// piece.
 template <class T>
 struct VectorProduct {
     const T* x;
@@ -43,8 +43,8 @@ struct VectorProduct {
         });
     }
 
-    // Terms side by side: as many lanes at a time as a vector has, whose vectors of sums are then
-    // transposed and added, so that no lane needs a sum over a vector.
+    // Values along k side by side: as many lanes at a time as a vector has, whose vectors of sums
+    // are then transposed and added, so that no lane needs a sum over a vector.
     void along(T* y, long lane, long have) const {
         constexpr int n = kLanes<T>;
         const T* rows[n];

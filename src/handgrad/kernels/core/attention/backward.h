@@ -10,7 +10,7 @@
 
 namespace handgrad::attention {
 
-// What backward is given beside the call, and where it writes; null for a gradient that is not
+// The arrays that backward has beside the call, and its outputs; null for a gradient that is not
 // wanted.
 template <class T>
 struct Gradients {
@@ -29,7 +29,7 @@ struct KeyGradients {
     long stride;
 };
 
-// One piece of work: its dQ, and its share in dK and dV. Element as for ForwardPiece.
+// One piece of work: its dQ, and its part of dK and dV. Element as for ForwardPiece.
 template <class Element>
 class BackwardPiece {
   public:
@@ -87,8 +87,9 @@ class BackwardPiece {
     Block block(long u) const { return call_.block(piece_, piece_.first_unit + u); }
     long sum_q_size() const { return k_columns_.rows() * kWide<T>; }
 
-    // scale · Q and dY both ways round, and of each query log Σ exp(score) and Σ a da = Σ y dy. The
-    // latter takes dY as the products see it: what values have in common cancels in da − Σ a da.
+    // Loads scale · Q and dY both ways round, and for each query log Σ exp(score) and Σ a da = Σ y
+    // dy. The latter takes dY as rounded for the products: the part that all rows of V have in
+    // common cancels in da − Σ a da.
     void gather_queries(long u) const {
         const Block b = block(u);
         load_queries(q_rows_.open(u), q_rows_.pitch(), call_.q.at(b.n, b.h, b.first),
@@ -134,7 +135,7 @@ class BackwardPiece {
         modifiers_.gather(b, key, visible);
         for (int panel = 0; panel * kNR<T> < b.count; panel++)
             add_panel(b, u, panel, key, std::min(call_.visible_keys(b, panel) - key, visible));
-        // In causal order a tile of keys is seen from some query of the block on.
+        // In causal order a tile of keys is masked for the first queries of the block.
         for (long j = 0; j < visible; j += kTileKeys<Element>) {
             const long keys = std::min(kTileKeys<Element>, visible - j);
             const long masked_queries = key + j - call_.offset - b.first;

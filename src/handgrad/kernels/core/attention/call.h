@@ -1,4 +1,4 @@
-// A call of attention: what it is given, which query may look at which key, and how it is cut.
+// A call of attention: its inputs, the keys visible to each query, and its partition.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@ namespace handgrad::attention {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// Queries of a block: two panels of a tile's columns, since a longer sum over them in dV and dK
-// loads and stores these less often.
+// Queries of a block: two micro-panels, since a longer sum over them in dV and dK loads and stores
+// these less often.
 constexpr int kPanels = 2;
 template <class T>
 constexpr int kWide = kPanels * kNR<T>;
 
 inline long round_up(long n, long unit) { return (n + unit - 1) / unit * unit; }
 
-// An array with one row of values for each of (batch, head, place).
+// An array with one row of values for each of (batch, head, position).
 template <class T>
 struct Heads {
     T* data = nullptr;
@@ -39,7 +39,7 @@ struct Heads {
     explicit Heads(const std::optional<View>& x) {
         if (x) *this = Heads(*x);
     }
-    // The rows of one head, from a place on.
+    // The rows of one head, from position t on.
     T* at(long n, long h, long t = 0) const { return data + n * batch + h * head + t * row_stride; }
 };
 
@@ -78,7 +78,7 @@ struct Call {
         return {piece.n, h, first, static_cast<int>(std::min<long>(kWide<T>, queries - first))};
     }
 
-    // How many keys the query t and those before it may look at, mask and bias aside.
+    // The number of keys visible to query t and those before it, mask and bias aside.
     long visible_keys(long n, long t) const {
         long count = lengths == nullptr ? keys : long(lengths[n]);
         if (causal) count = std::clamp(offset + t + 1, 0L, count);
@@ -124,7 +124,7 @@ struct Pieces {
     }
 
   private:
-    // Where there are few heads.
+    // The number of pieces at which a call with few heads aims.
     static constexpr long kWanted = 16;
 };
 

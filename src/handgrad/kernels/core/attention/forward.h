@@ -9,7 +9,7 @@
 
 namespace handgrad::attention {
 
-// One piece of work. Element is what operands hold: a number or, in bf16, a pair of them.
+// One piece of work. Element is what operands hold: a number or, in bf16, a Bf16x2.
 template <class Element>
 class ForwardPiece {
   public:

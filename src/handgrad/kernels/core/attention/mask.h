@@ -1,4 +1,4 @@
-// What a call has for every pair of query and key: a bias, a mask, weights that are dropped.
+// The modifiers of each score, one for every query and key: a bias, a mask, dropout.
 #pragma once
 
 #include "core/attention/arena.h"
@@ -7,7 +7,7 @@
 
 namespace handgrad::attention {
 
-// These values for a block of queries and some keys, a row per key and a lane per query; null where
+// These values for a block of queries and some keys, a row per key and a lane per query; null if
 // the call has none.
 template <class T>
 class ScoreModifiers {
@@ -20,9 +20,9 @@ class ScoreModifiers {
                     ? arena.take<T>(kWide<T> * round_up(keys, kLanes<T>))
                     : nullptr) {}
 
-    // What is added to the scores: the bias, and −∞ where the mask forbids to look.
+    // The term added to each score: the bias, and −∞ where the mask forbids.
     const T* bias() const { return bias_; }
-    // What the weights are multiplied with: 0 where they are dropped.
+    // The factor of each weight: 0 where it is dropped.
     const T* keep() const { return keep_; }
 
     void gather(const Block& b, long first_key, long keys) const {
@@ -60,8 +60,8 @@ class ScoreModifiers {
     T *bias_, *keep_, *rows_;
 };
 
-// Adds the bias and puts −∞ where a query may not look. `seen` is how many of these keys the first
-// query of the panel may look at in causal order; each next query sees one more.
+// Adds the bias and masks keys with −∞. `visible` is the number of these keys visible to the first
+// query of the panel in causal order; each next query has one more.
 template <class T>
 void mask_scores(T* scores, int panel, long keys, const T* bias, bool causal, long visible) {
     constexpr int n = kLanes<T>;

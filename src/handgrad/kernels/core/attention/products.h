@@ -1,11 +1,11 @@
 // The operands of attention's products, and the products, for numbers; products_bf16.h has them for
-// pairs of bfloat16.
+// Bf16x2.
 //
 //     Sᵀ = K Qᵀ, dPᵀ = V dYᵀ       KeyRows × QueryColumns
 //     Yᵀ += Vᵀ Pᵀ, dQᵀ += Kᵀ dSᵀ   KeyColumns × Weights
 //     dV += Pᵀ dY, dK += dSᵀ Q     Weights × QueryRows
 //
-// `terms` is how many values a row has; each class fills up what it holds as its products want it.
+// `width` is how many values a row has; each class pads what it holds to the shape of its products.
 #pragma once
 
 #include "core/amx.h"
@@ -18,7 +18,7 @@ namespace handgrad::attention {
 // Keys of a block, whole tiles.
 template <class Element>
 constexpr long kBlockKeys = 126;
-// Keys of one register tile.
+// Keys of one micro-kernel.
 template <class Element>
 constexpr long kTileKeys = kMR;
 
@@ -48,8 +48,8 @@ class QueryRows {
         : pitch_(round_up(width, kLanes<T>)), data_(arena.take<T>(units * kWide<T> * pitch_)) {}
 
     long pitch() const { return pitch_; }
-    // Where the rows of a block are to be written, `pitch` apart, and that this was done: they are
-    // then what products see of them.
+    // The memory for the rows of a block, `pitch` apart, until close(): it then has them as
+    // products read them.
     T* open(long unit) const { return at(unit); }
     void close(long) const {}
     T* at(long unit) const { return data_ + unit * kWide<T> * pitch_; }
@@ -129,7 +129,7 @@ class KeyColumns {
     void pack(const T* rows, long stride, long count) const {
         for (long i = 0; i < count; i++) copy_values(data_ + i * width_, rows + i * stride, width_);
     }
-    // A panel of the sums, (terms × kWide), += the rows from `key` on × a panel of weights.
+    // A panel of the sums, (width × kWide), += the rows from `key` on × a panel of weights.
     void add_over_keys(long key, long count, const Weights<T>& weights, int panel, T* sums) const {
         const long column = panel * kNR<T>;
         add_product<T, 1>(width_, kNR<T>, count, data_ + key * width_, width_,

@@ -1,6 +1,5 @@
-// The operands and products of products.h in pairs of bfloat16 (core/bf16x2_product.h). All
-// operands are filled up with zeros to whole sides: nothing that is no number comes in from beyond
-// them.
+// The operands and products of products.h in Bf16x2 (core/bf16x2_product.h). All operands are
+// padded with zeros to whole sides, so that no NaN enters from beyond them.
 #pragma once
 
 #include "core/attention/products.h"

@@ -19,7 +19,7 @@ void load_queries(T* rows, long pitch, const T* source, long stride, long count,
     std::fill_n(rows, (kWide<T> - count) * pitch, T(0));
 }
 
-// Row i of the target is lane i of (terms × kWide) sums times its lane of factors(first lane).
+// Row i of the target is lane i of (width × kWide) sums times its lane of factors(first lane).
 template <class T, class Factors>
 void write_columns(T* target, long stride, const T* sums, long count, long width,
                    const Factors& factors) {

@@ -1,4 +1,4 @@
-// The softmax over keys that come a block at a time (online softmax).
+// The online softmax, over keys that come a block at a time.
 // Source: Milakov, Gimelshein, Online normalizer calculation for softmax (2018).
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace handgrad::attention {
 
-// Of each query of a block the largest score and the sum of the weights so far.
+// For each query of a block the largest score and the sum of the weights so far.
 template <class T>
 class OnlineSoftmax {
   public:
@@ -46,8 +46,8 @@ class OnlineSoftmax {
         }
     }
 
-    // Of the lanes from `at` on: log Σ exp(score), and one over the sum of the weights; ∞ and 0
-    // where no key was seen.
+    // For the lanes from `at` on: log Σ exp(score), and one over the sum of the weights; ∞ and 0
+    // where no key was visible.
     Vec<T> log_sum(long at) const {
         const Vec<T> all = total(at), kept = best(at) + log(all);
         return all == T(0) ? splat(kInfinity<T>) : kept;
@@ -58,7 +58,8 @@ class OnlineSoftmax {
     }
 
   private:
-    // Of every lane over some rows. Several chains, as each maximum waits for the one before it.
+    // The maximum of every lane over some rows. Several chains, as each maximum waits for the one
+    // before it.
     static Vec<T> reduce_max(const T* scores, long rows) {
         constexpr int kChains = 4;
         Vec<T> highest[kChains];

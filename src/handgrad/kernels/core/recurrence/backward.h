@@ -11,9 +11,9 @@
 
 namespace handgrad::recurrence {
 
-// All gradients. step(lanes, row, dm, dc, da) gives the gradients da of the cell's kSlopes slabs,
-// changes dc, and returns what dh before has besides the product; kToX and kToH say which slabs
-// meet those of W_ih and W_hh.
+// All gradients. gate_gradients(lanes, row, dm, dc, da, m) gives the gradients da of the cell's
+// kGateGradients slabs, changes dc, and returns the part of dh before that is not from the product;
+// kToX and kToH say which slabs are multiplied with those of W_ih and W_hh.
 template <class Element, class T, class Cell>
 void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
                      const T* dh_n, const T* dc_n, const Gradients<T>& out) {
@@ -27,7 +27,8 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
     if constexpr (kRecurrent) to_h.emplace(in.weight_hh, kSlabs, H * P, P, 1, H, P);
     if (in.weight_hr != nullptr) unprojected.emplace(in.weight_hr, 1, 0, H, 1, P, H);
     const bool keep_m = in.weight_hr != nullptr && out.dweight_hr != nullptr;
-    // Slabs that W_ih and W_hh meet alike are one matrix; each of the others is one of its own.
+    // Slabs that are multiplied with both W_ih and W_hh are one matrix; each of the others is one
+    // of its own.
     std::vector<std::unique_ptr<RowPanels<T>>> da;
     da.push_back(std::make_unique<RowPanels<T>>(all, Cell::kShared, H));
     for (int k = Cell::kShared; k < kGateGradients; k++)

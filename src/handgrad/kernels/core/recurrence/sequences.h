@@ -1,4 +1,4 @@
-// Which sequences have a step at which time, and how they are shared out.
+// The sequences that have a step at each time, and their partition.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct StepRow {
     long row, row_before;            // in what is kept for backward
 };
 
-// Which sequences have a step at which time.
+// Sequences sorted by length, and those that have a step at each time.
 class Sequences {
   public:
     Sequences(long batch, long steps, const std::int64_t* lengths, bool reverse)
@@ -46,7 +46,7 @@ class Sequences {
     long steps() const { return steps_; }
     // All steps that count.
     long rows() const { return start(steps_); }
-    // Sequences that have a step at time t: those of rank 0 to active(t) − 1.
+    // The number of sequences that have a step at time t: those of sorted index 0 to active(t) − 1.
     long active(long t) const { return start(t + 1) - start(t); }
     long sequence(long sorted_index) const {
         return order_[static_cast<std::size_t>(sorted_index)];
@@ -81,14 +81,14 @@ class Sequences {
     std::vector<long> order_, lengths_, starts_;
 };
 
-// The sequences of rank first, first + stride, ...: long and short ones for everybody.
+// The sequences of sorted index first, first + stride, ...: long and short ones in every partition.
 struct SequencePartition {
     long first, stride;
     long count(long active) const { return std::max((active - first + stride - 1) / stride, 0L); }
     long sorted_index(long i) const { return first + i * stride; }
 };
 
-// body(share) for all sequences; every share has work for whole tiles if there is enough.
+// body(partition) for all sequences; every partition has work for whole tiles if there is enough.
 template <class Body>
 void for_partitions(const Sequences& sequences, long values_per_row, const Body& body) {
     const long batch = sequences.batch();

@@ -1,7 +1,7 @@
 // The products of a step: rows that the step before wrote, times weights that were packed once.
 //
-// Element is what panels hold: a number or, in bf16, a pair of them (core/bf16.h). Sums are
-// numbers, float32 for pairs.
+// Element is the panel element: a number or, in bf16, a Bf16x2 (core/bf16.h). Sums are numbers,
+// float32 for Bf16x2.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace handgrad::recurrence {
 template <class Element>
 using Number = typename SumOf<Element>::type;
 
-// The most rows of a register tile.
+// The rows of a micro-kernel.
 template <class Element>
 int mr() {
     return on_amx<Element>() ? kAmxSide : kMR;
 }
 
-// Numbers side by side become elements side by side: copied, or rounded to pairs.
+// Numbers side by side become elements side by side: copied, or rounded to Bf16x2.
 template <class T>
 void write_elements(T* row, const T* values, long count) {
     copy_values(row, values, count);
@@ -41,8 +41,8 @@ inline void write_lanes(Bf16x2* row, Tail<float> lanes, Vec<float> values) {
     round_lanes(row + lanes.at / 2, values, lanes.count);
 }
 
-// The terms of a sum, in steps of kRowKC elements, so that a panel of weights stays in the
-// first-level cache while all rows of a step meet it.
+// K in blocks of kRowKC elements, so that a micro-panel of weights stays in the first-level cache
+// while it is multiplied with all rows of a step.
 template <class Element>
 class RowKBlocks {
   public:
@@ -70,8 +70,8 @@ long padded(long columns) {
     return (columns + kNR<T> - 1) / kNR<T> * kNR<T>;
 }
 
-// Left operands: (rows, depth), block by block. AMX reads whole squares of them: what lies beyond a
-// row's last pair is 0, as in the panel it meets.
+// Left operands: (rows, k), block by block. AMX reads whole squares of them: elements beyond a
+// row's last one are 0, as in the micro-panel of weights.
 template <class Element>
 class StepMatrix {
   public:
@@ -111,8 +111,8 @@ class StepMatrix {
     Workspace<Element> memory_;
 };
 
-// Right operands: `slabs` matrices of (depth, columns), packed; value (term, column) of a slab is
-// at data[slab · slab_stride + column · column_stride + term · k_stride].
+// Right operands: `slabs` matrices of (k, columns), packed; value (p, column) of a slab is at
+// data[slab · slab_stride + column · column_stride + p · k_stride].
 template <class Element>
 class PackedWeights {
   public:
@@ -159,7 +159,7 @@ class PackedWeights {
     Workspace<Element> memory_;
 };
 
-// A tile (+)= rows of a StepMatrix × a panel of weights.
+// A tile (+)= rows of a StepMatrix × a micro-panel of weights.
 template <class Element>
 void multiply_step(int rows, int width, long elements, const Element* a, const Element* b,
                    Number<Element>* tile, bool accumulate) {
@@ -170,7 +170,7 @@ void multiply_step(int rows, int width, long elements, const Element* a, const E
     micro_kernel<kRowPitch>(rows, width, elements, a, b, tile, accumulate);
 }
 
-// The rows of a step cut into register tiles that differ by one row at most; `Sums` sums for each.
+// The rows of a step in tiles of at most MR that differ by one row at most; `Sums` sums for each.
 template <class Element, int Sums>
 class Tiles {
   public:
@@ -190,7 +190,7 @@ class Tiles {
         return memory_.data() + (tile * Sums + sum_index) * size();
     }
 
-    // sum `which` of every tile (+)= its rows of `a` × one panel of weights.
+    // Sum `sum_index` of every tile (+)= its rows of `a` × one micro-panel of weights.
     void multiply(int sum_index, const StepMatrix<Element>& a,
                   const PackedWeights<Element>& weights, long panel, long slab,
                   bool accumulate) const {

@@ -9,8 +9,8 @@
 
 namespace handgrad::recurrence {
 
-// Rows of `slabs` times `columns` values as the panels of a product over the rows: what the steps
-// write needs no packing when the weights' gradients are summed.
+// Rows of `slabs` times `columns` values as the micro-panels of a product over the rows: the
+// gradients that the steps write need no packing when the weights' gradients are summed.
 template <class T>
 class RowPanels {
   public:
@@ -45,8 +45,7 @@ class RowPanels {
     }
 
   private:
-    // A step writes to all panels: three cache lines keep them out of each other's place in a
-    // cache.
+    // A step writes to all panels: three cache lines keep them out of each other's sets in a cache.
     static constexpr long kApart = 3 * 64 / sizeof(T);
 
     long within(long panel) const { return panel % each_ * kNR<T>; }
@@ -56,8 +55,7 @@ class RowPanels {
     Workspace<T> memory_;
 };
 
-// What the rows of a RowPanels are multiplied with: a row of `width` values for each of them, null
-// for zeros.
+// The factors of the rows of a RowPanels: a row of `width` values for each of them, null for zeros.
 template <class T>
 struct Operand {
     const T* const* rows;
@@ -65,8 +63,7 @@ struct Operand {
     T* target;  // (columns, width)
 };
 
-// Terms that a product takes at a time, and so many of them that there are `terms`: what is not
-// there is 0.
+// The k that a product takes at a time, and k rounded up to a multiple of it: the rest is 0.
 template <class Element>
 long k_at_once() {
     return on_amx<Element>() ? kAmxK : kTermsPerElement<Element>;
@@ -76,7 +73,7 @@ long whole_k(long k) {
     return (k + k_at_once<Element>() - 1) / k_at_once<Element>() * k_at_once<Element>();
 }
 
-// Rows of `width` values as the elements of a panel: as they stand, or rounded, pairs of rows, in
+// Rows of `width` values as panel elements: unpacked, or rounded, two rows to an element, in
 // `rounded`.
 template <class T>
 const T* as_elements(T*, const T* rows, long, long) {
@@ -89,7 +86,7 @@ inline const Bf16x2* as_elements(Bf16x2* rounded, const float* rows, long width,
     return rounded;
 }
 
-// A tile (+)= a packed tile of operands × elements of a panel.
+// A tile (+)= a packed tile of operands × elements of a micro-panel.
 template <class Element>
 void multiply_packed(int height, int width, long elements, const Element* a, const Element* b,
                      Number<Element>* tile, bool accumulate) {
@@ -101,7 +98,7 @@ void multiply_packed(int height, int width, long elements, const Element* a, con
     micro_kernel(height, width, elements, a, b, tile, accumulate);
 }
 
-// sums (+)= the sum of the rows of a panel.
+// sums (+)= the sum of the rows of a micro-panel.
 template <class T>
 void add_rows(T* sums, const T* rows, int width, long k, bool accumulate) {
     for (int c = 0; c < width; c += kLanes<T>) {
@@ -111,12 +108,12 @@ void add_rows(T* sums, const T* rows, int width, long k, bool accumulate) {
     }
 }
 
-// Whether what is read next is sent for. In bf16 a product is over before it could come: there it
+// True if the next operand is prefetched. In bf16 a product is over before it could come: there it
 // took 5 % longer.
 template <class Element>
 constexpr bool kPrefetches = kTermsPerElement<Element> == 1;
 
-// Sends for one of so many parts of what is read next, into the second-level cache.
+// Prefetches one of so many parts of the next operand, into the second-level cache.
 template <class T>
 void prefetch_part(const T* values, long count, long part, long parts) {
     constexpr long kLine = 64 / sizeof(T);
@@ -125,7 +122,7 @@ void prefetch_part(const T* values, long count, long part, long parts) {
         __builtin_prefetch(values + l * kLine, 0, 2);
 }
 
-// The operands side by side, cut into register tiles.
+// The operands side by side, in tiles of at most MR.
 template <class Element>
 class OperandTiles {
   public:
@@ -143,9 +140,9 @@ class OperandTiles {
     // From one packed tile to the next: whole vectors are stored, so there is room for more.
     long stride(long elements) const { return mr_ * elements + mr_ + kLanes<T>; }
 
-    // All tiles of `terms` rows, from `term` on. The operands of a few rows are first put side by
-    // side, as vectors cannot be read at once from where others are just being written; a store
-    // beyond the lanes of a tile is put right by that of the next entry.
+    // Packs all tiles of k rows, from first_k on. The operands of a few rows are first put side by
+    // side, as vectors cannot be read at once from memory that others are just being written to; a
+    // store beyond the lanes of a tile is corrected by that of the next element.
     void pack(Element* packed, long first_k, long k) const {
         const Workspace<T> rows(kRowsAtOnce * pitch());
         const Workspace<Element> rounded(kTermsPerElement<Element> > 1 ? kRowsAtOnce * pitch() : 0);
@@ -164,7 +161,7 @@ class OperandTiles {
         }
     }
 
-    // A tile of the products, (height, width of the panel), to where its values belong.
+    // Writes a tile of the products, (height, width of the panel), to the targets of its values.
     void write(long tile, const T* sums, int width, long first_column, int columns) const {
         long begin = 0;
         for (const Operand<T>& operand : operands_) {
@@ -183,7 +180,7 @@ class OperandTiles {
 
     long pitch() const { return count() * mr_ + mr_ + kLanes<T>; }
 
-    // These elements of a tile, from the first on. AMX wants those of a column side by side.
+    // Writes these elements of a tile, from the first on. On AMX those of a column are adjacent.
     void write_tile(Element* tile, long first, int height, const Element* values,
                     long elements) const {
         if constexpr (std::is_same_v<Element, Bf16x2>)
@@ -213,7 +210,7 @@ class OperandTiles {
         }
     }
 
-    // Rows lie far apart: nothing but this tells the machine which comes next.
+    // Rows lie far apart, where no hardware prefetcher finds the next.
     void prefetch(long row) const {
         for (const Operand<T>& operand : operands_)
             for (long c = 0; operand.rows[row] != nullptr && c < operand.width;
@@ -227,8 +224,8 @@ class OperandTiles {
 };
 
 // target[column] = Σ da[row, column] operand[row] over all rows, and dbias[column] = Σ da[row,
-// column]. The operands take the place of the left matrix, which is packed, some rows at a time, so
-// that they stay in the second-level cache.
+// column]. The operands are the left matrix, which is packed, some rows at a time, so that they
+// stay in the second-level cache.
 template <class Element>
 void weight_gradients(const RowPanels<Number<Element>>& da,
                       std::vector<Operand<Number<Element>>> operands, Number<Element>* dbias) {
@@ -239,7 +236,7 @@ void weight_gradients(const RowPanels<Number<Element>>& da,
     const KBlocks k_blocks(da.rows(), kRowKC * kTermsPerElement<Element>, k_at_once<Element>());
     const long most = elements_of<Element>(k_blocks.size), size = mr<Element>() * kNR<T>;
     const bool small = double(da.panels() * tiles.count() * size) * double(da.rows()) < 2e5;
-    // Of few enough panels for their sums to stay in the second-level cache too.
+    // The micro-panels whose sums stay in the second-level cache too.
     constexpr long kMostPanels = 16;
     const long chunk =
         small ? da.panels()
