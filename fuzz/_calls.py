@@ -56,7 +56,7 @@ class Call:
         return [
             f"{name}=np.random.default_rng({value.number})"
             if isinstance(value, Seed)
-            else f"{name}={value!r}".replace("nan", "np.nan").replace("inf", "np.inf")
+            else f"{name}={repr(value).replace('nan', 'np.nan').replace('inf', 'np.inf')}"
             for name, value in self.options.items()
         ]
 

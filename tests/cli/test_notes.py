@@ -83,7 +83,3 @@ def test_a_wrong_gradient_is_exit_code_1(handgrad, here, out):
 def test_mistakes_are_one_sentence(refused, here, arguments, message):
     assert message in refused("notes", *arguments)
     assert not list(here.iterdir())
-
-
-def test_a_model_of_tokens_is_refused(refused):
-    assert "text is a GPT, which takes tokens; allowed" in refused("notes", "text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from handgrad.derivation.models.names import Sizes
 from handgrad.derivation.models.passes import loss_subject, run_forward
 from handgrad.derivation.models.sample import example, target_for
 from handgrad.derivation.models.symbols import value_gradient
-from handgrad.layers import Residual, Sequential
-from tests.derivation.models import MODELS, dense, foreign, projected, residual
+from handgrad.layers import Layer, Residual, Sequential
+from tests.derivation.models import MODELS, Scaled, dense, foreign, projected, residual
 from tests.layers.cases import CASES
 from tests.tolerances import assert_close
 
@@ -83,15 +84,23 @@ def test_a_value_added_to_itself_counts_twice(rng):
     compare(Sequential(dense(rng, 4, 4), Residual(Sequential()), dense(rng, 4, 2)), (4,))
 
 
-def test_a_layer_that_does_more_than_its_op_is_opaque(rng):
+def test_a_layer_that_does_more_than_its_op_is_written_whole(rng):
     _, steps = chained(foreign(rng), (4,))
-    assert [step.is_opaque for _, step in reversed(steps)] == [False, True, True, False]
+    assert not any(step.is_opaque for _, step in steps)
+
+
+def test_a_layer_without_source_is_opaque(rng):
+    source = inspect.getsource(Scaled).replace("class Scaled", "class Hidden")
+    names = {"Layer": Layer, "np": np}
+    exec(source, names)
+    _, steps = chained(names["Hidden"](3), (3,))
+    assert [step.is_opaque for _, step in steps] == [True]
 
 
 def test_what_only_leads_to_the_gradient_of_the_data_is_left_out(rng):
     _, steps = chained(projected(rng), (2, 5, 4))
     first = steps[-1][1]
-    assert [equation.name for equation in first.backward] == [
+    assert [equation.name for equation in first.backward[0].equations] == [
         "v",
         "dbias",
         "dw_taps",

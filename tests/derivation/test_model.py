@@ -17,6 +17,7 @@ from handgrad.derivation.documents.document import (
     Paragraph,
     Table,
 )
+from handgrad.derivation.documents.labels import label
 from handgrad.derivation.formulas.formula import Row, Script, gradient_of
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.formulas.numbers import matrix
@@ -25,6 +26,7 @@ from handgrad.derivation.models.model import model_document, recipe_document
 from handgrad.derivation.models.names import parameters_of
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import Conv2d, Dense, Sequential
+from handgrad.models import Seq2Seq
 from tests.derivation.formulas import contains, parts
 from tests.derivation.models import F64, MODELS, mlp, of_data, residual
 
@@ -248,11 +250,49 @@ def test_mistakes_are_named(rng):
 
 def test_a_recipe_brings_its_loss_and_optimizer(tmp_path: Path):
     recipe = recipes.read("digits")
-    model = recipes.build_model(recipes.completed(recipe, recipes.load_task(recipe)))
-    found = recipe_document(recipe, model, (1, 8, 8), title="digits")
+    recipe = recipes.completed(recipe, recipes.load_task(recipe))
+    found = recipe_document(recipe, recipes.build_model(recipe), title="digits")
     assert found.blocks[0] == Paragraph("CNN on 8×8 handwritten digits, carried in the package.")
     headings = [block.content for block in found.blocks if isinstance(block, Heading)]
     assert headings.count("CrossEntropy") == 2
     assert headings[-1] == "Update: AdamW"
     assert sum(isinstance(block, Figure) for block in found.blocks) == 2
     assert r"h_{1} = \operatorname{relu} (a_{1})" in spoken(found)
+
+
+#: What the data of recipes that need a download tell.
+TOLD = {
+    "cifar-cnn": {"shape": [3, 32, 32], "classes": list("0123456789")},
+    "fashion-cnn": {"shape": [1, 28, 28], "classes": list("0123456789")},
+    "mnist-cnn": {"shape": [1, 28, 28], "classes": list("0123456789")},
+    "mnist-mlp": {"shape": [1, 28, 28], "classes": list("0123456789")},
+    "mnist-rows-lstm": {"shape": [28, 28], "classes": list("0123456789")},
+    "dates": {"vocabularies": [40, 16]},
+    "pronounce": {"vocabularies": [30, 42]},
+    "translate": {"vocabularies": [50, 50]},
+    "vowels": {"shape": [9, 12], "classes": list("012345678"), "mean": [0.0], "std": [1.0]},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", recipes.names())
+def test_every_recipe_is_written_whole(name):
+    recipe = recipes.read(name)
+    if name in TOLD:
+        recipe = recipe.changed("data", **TOLD[name])
+    else:
+        recipe = recipes.completed(recipe, recipes.load_task(recipe))
+    found = recipe_document(recipe, recipes.build_model(recipe), title=name)
+    assert Paragraph(label("en", "model_opaque")) not in found.blocks
+    assert equations(found, "forward", "backward")
+    assert equations(found, "backward", "update")
+
+
+def test_inputs_of_several_kinds_go_by_their_names(rng):
+    model = Seq2Seq(7, 5, embedding=2, hidden=1, rng=rng, dtype=F64)
+    sources, inputs = np.array([[1, 2, 3], [4, 5, 0]]), np.array([[1, 2], [3, 0]])
+    given = sources, np.array([3, 2]), inputs, np.array([2, 1])
+    found = model_document(model, given, title="pairs", numbers=True)
+    (first, *_) = equations(found, "given", "forward")
+    assert to_latex(first).startswith(r"\text{sources}_{0} = ")
+    assert contains(first, matrix(sources))

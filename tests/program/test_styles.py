@@ -84,6 +84,21 @@ def test_helper_functions_are_followed() -> None:
     assert any(each.name == "W0" for each in program.inputs)
 
 
+def test_a_function_that_calls_itself_is_followed() -> None:
+    program = trace(styles.summed, ((some(2), some(2)), some(2)))
+    assert [node.op for node in program.nodes if node.op == "multiply"] == ["multiply"] * 3
+    assert {node.frame.name for node in program.nodes} == {"summed"}
+
+
+def test_properties_and_attributes_by_name_are_read() -> None:
+    halves = styles.Halves(some(4, 3))
+    program = trace(halves.forward, some(5, 2))
+    (product,) = (node for node in program.nodes if node.op == "matmul")
+    part = product.args[1]
+    assert part.op == "getitem"
+    assert part.args[0].value is halves.w
+
+
 def test_a_backward_uses_the_nodes_of_its_forward() -> None:
     recorder = Recorder()
     forward = recorder.run(styles.rnn, *copy.deepcopy(RNN))

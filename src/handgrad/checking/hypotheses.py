@@ -100,6 +100,7 @@ def general(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
         yield from _scaled(name, draw, found, right)
         yield from _passed_through(name, draw)
         yield from _offset(name, draw, found, right)
+        yield from _flipped(name, right)
         yield from _confined(name, draws)
         yield from _elementwise_factor(name, draw, found, right)
     if found.squeeze().shape == right.squeeze().shape != () and found.shape != right.shape:
@@ -127,7 +128,7 @@ def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
         def zero(d: Draw) -> Any:
             return np.zeros_like(d.found[name])
 
-        yield Explanation("gradient is zero", "", phrase, 2.0, zero)
+        yield Explanation("gradient is zero", "", phrase, 1.4, zero)
         return
     shapes = {each: np.shape(draw.arrays[each]) for each in draw.arrays}
     nearness = max(_NEAR, 4.0 * draw.tolerances[name] / float(np.max(np.abs(right[known]))))
@@ -211,6 +212,22 @@ def _permuted(name: str, found: Array, right: Array) -> Iterator[Explanation]:
                 1.5,
                 lambda d, order=order: np.transpose(d.right[name], order),  # type: ignore[misc]
             )
+
+
+def _flipped(name: str, right: Array) -> Iterator[Explanation]:
+    """The right values, the other way round along some axes."""
+    for count in (1, 2):
+        for axes in combinations(range(right.ndim), count):
+            if all(right.shape[axis] > 1 for axis in axes):
+                listed = " and ".join(map(str, axes))
+                phrase = f"is the other way round along axis {listed}"
+                yield Explanation(
+                    "flipped",
+                    "",
+                    phrase,
+                    1.5 + 0.1 * count,
+                    lambda d, axes=axes: np.flip(d.right[name], axes),  # type: ignore[misc]
+                )
 
 
 def _not_reduced(name: str, found: Array, right: Array) -> Iterator[Explanation]:

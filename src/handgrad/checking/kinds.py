@@ -142,6 +142,18 @@ INSERTIONS: Final = {
     "transpose inserted": FaultKind(
         "", cost=1.45, repair=Repair("transpose missing", "{} should be transposed")
     ),
+    "mask inserted": FaultKind(
+        "", cost=1.5, repair=Repair("mask forgotten", "the mask {} is forgotten")
+    ),
+    "flip inserted": FaultKind("", cost=1.6, repair=Repair("flipped", "{} should be flipped")),
+    "shift inserted": FaultKind(
+        "", cost=1.6, repair=Repair("shifted", "{} should be taken one element further or before")
+    ),
+    "sum inserted": FaultKind(
+        "",
+        cost=1.4,
+        repair=Repair("term missing", "{} is overwritten where a sum belongs: the last one counts"),
+    ),
     "factor inserted": FaultKind(
         "", cost=1.5, repair=Repair("factor missing", "the factor {} is missing")
     ),
@@ -169,6 +181,8 @@ KINDS: Final = EDITS | {
         "term scaled": "a summand is multiplied by a number",
         "extra term": "a summand too many",
         "extra factor": "a factor too many",
+        "flipped": "an array, or the gradient, is the other way round along an axis",
+        "shifted": "elements are taken one position away",
         "axes permuted": "the axes are in another order",
         "gradient is zero": "nothing flows back",
         "some rows": "right except on the rows named",

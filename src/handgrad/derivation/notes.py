@@ -30,7 +30,6 @@ from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
-from handgrad.recipes.tasks import example_shape
 from handgrad.resolve import Target, resolve
 
 #: The format of each suffix.
@@ -135,7 +134,7 @@ def notes(
     functions `(forward, backward)` in the op contract, a module or class with both,
     "module:object" for one of these, a layer or model, or the name of a recipe or run. `inputs` are
     arrays for forward, in its order; an op and a worked example have their own, a pair may have
-    `INPUTS` beside it or shapes in forward's annotations, and a model takes one batch or none.
+    `INPUTS` beside it or shapes in forward's annotations, and a model of one input needs none.
     `options` are settings of forward; for a model `loss`, `target`, `optimizer` and `input_shape`,
     the shape of one example. `lang` is en or ro. `eta` is the learning rate
     of the updates that `numbers` shows. `measure` gives the finite-difference result; None leaves
@@ -152,15 +151,8 @@ def notes(
     if isinstance(target, str) and target not in WORKED:
         named = _resolved(target)
         if named.recipe is not None:
-            if named.value.takes_tokens:
-                raise ArgumentError(
-                    f"notes: {target} is a {type(named.value).__name__}, which takes tokens; "
-                    "allowed: a model of numbers, or one of the operations it is made of "
-                    "(attention, layer_norm, gru, ...)"
-                )
-            chosen, shape = named.recipe, example_shape(named.recipe)
             written = recipe_document(
-                chosen, named.value, shape, title=target, lang=lang, numbers=numbers
+                named.recipe, named.value, title=target, lang=lang, numbers=numbers
             )
             return Notes(_with_source(written, named.value))
         found = named.value
@@ -178,11 +170,11 @@ def _model(
 ) -> Document:
     """The notes of a layer or model, on the batch that is given, if one is."""
     unknown = sorted(options.keys() - _MODEL_OPTIONS)
-    if unknown or len(inputs) > 1:
-        given = f"{len(inputs)} inputs" if len(inputs) > 1 else ", ".join(unknown)
+    if unknown:
         allowed = ", ".join(sorted(_MODEL_OPTIONS))
-        raise ArgumentError(f"notes: {given} for a model; allowed: one batch, and {allowed}")
-    x = inputs[0] if inputs else None
+        given = ", ".join(unknown)
+        raise ArgumentError(f"notes: {given} for a model; allowed: its inputs, and {allowed}")
+    x = inputs if len(inputs) > 1 else inputs[0] if inputs else None
     return model_document(model, x, **settings, **options)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from handgrad.derivation.documents.document import Equation as Line
+from handgrad.derivation.documents.document import Paragraph
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Equation, Meaning
 from handgrad.derivation.formulas.formula import (
@@ -31,19 +33,49 @@ _NOTHING = Row(())
 class Board:
     """Equations numbered through, each written once; with `numbers` its values follow."""
 
-    def __init__(self, numbers: bool) -> None:
+    def __init__(self, numbers: bool, say: Callable[[str], str]) -> None:
         self.numbers = numbers
+        self.say = say
         self.count = 0
         self.known: set[Formula] = set()
 
-    def lines(self, equations: Iterable[Equation]) -> Iterator[Line]:
+    def lines(self, equations: Iterable[Equation]) -> Iterator[Line | Paragraph]:
+        """The equations, and before those of a loop what it runs over."""
+        before = None
+        for loop, group in groupby(equations, key=lambda each: each.loop):
+            found = list(group)
+            written = list(self._of_steps(found) if loop is not None else self._group(found))
+            if written and loop is not None:
+                yield Paragraph((f"{self.say('for_every')} ", loop, ":"))
+                if any(each.updates for each in found):
+                    yield Paragraph(self.say("rounds"))
+            elif written and before is not None:
+                yield Paragraph(self.say("after_rounds"))
+            before = loop
+            yield from written
+
+    def _of_steps(self, equations: Iterable[Equation]) -> Iterator[Line | Paragraph]:
+        """What every step computes, and then each of them with its numbers."""
+        every = list(equations)
+        yield from self._group((each for each in every if not each.again), plain=True)
+        if not self.numbers:
+            return
+        for step, group in groupby(every, key=lambda each: each.step):
+            if step is not None:
+                yield Paragraph((step, ":"))
+            for each in group:
+                if each.here is not None and not each.here.says_nothing:
+                    yield self.line(with_numbers(each.here), each.shape)
+
+    def _group(self, equations: Iterable[Equation], *, plain: bool = False) -> Iterator[Line]:
         for equation in equations:
-            both = equals(equation.left, equation.right)
+            sign = "←" if equation.updates else "="
+            both = row(equation.left, Sign(sign), equation.right)
             if both in self.known and not equation.again:
                 continue
             self.known.add(both)
-            if self.numbers:
-                yield self.line(with_numbers(equation), equation.shape)
+            if self.numbers and not plain:
+                yield self.line(with_numbers(equation, sign=sign), equation.shape)
             elif not equation.again and not equation.says_nothing:
                 yield self.line(both, equation.shape)
 

@@ -138,6 +138,11 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
                 operand_words(node, args[0]),
                 lambda own, of: node.function(of(args[0]), of(args[2]), of(args[1])),  # type: ignore[misc]
             )
+        case "bitwise_invert":
+            yield Variant("wrong branch", definition(node), lambda own, of: of(args[0]))
+        case "less" | "less_equal" | "greater" | "greater_equal" | "equal" | "not_equal":
+            if "bool" in str(getattr(node.value, "dtype", "")):
+                yield Variant("wrong branch", definition(node), lambda own, of: ~own)
         case "bitwise_and":
             yield Variant(
                 "mask forgotten", operand_words(node, args[0]), lambda own, of: of(args[1])

@@ -12,9 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.program.edits import Edit, Variant, by_site, is_floats, merged, recomputed
+from handgrad.program.functions import copied
 from handgrad.program.nodes import Node, Program
 from handgrad.program.running import Change
-from handgrad.program.words import SHAPING, definition, words
+from handgrad.program.words import SHAPING, definition, symbol, words
 
 #: Operations that a factor passes through.
 _SCALES: Final = frozenset({"multiply", "negative"})
@@ -30,14 +31,64 @@ def insertions(program: Program) -> list[Edit]:
 
 
 def _variants(program: Program, node: Node) -> Iterator[Variant]:
-    known = list(dict.fromkeys(program.named_before(node).values()))
+    # An array that has several names goes by the last.
+    known = {other: name for name, other in program.named_before(node).items()}
     yield from _behind(node, known)
+    if node.op == "store":
+        yield from _of_store(node)
+    if node.op == "getitem":
+        yield from _of_getitem(node)
+    if node.op == "cumulative_sum":
+        yield Variant("flip inserted", definition(node), _from_the_end(node))
     if node.op in _SCALES or node.op in SHAPING:
         return  # the same as behind it
     for operand in dict.fromkeys(node.operands):
         if operand.name or operand.function is None:
             for kind, part, change in _behind(operand, known):
                 yield Variant(kind, part, _before(node, operand, change))
+
+
+def _of_store(node: Node) -> Iterator[Variant]:
+    """`=` on elements as `+=`, and `+=` with an index that has some elements more than once."""
+    array, index, value = node.args
+    said = words(array)
+
+    def added(own: Any, of: Any) -> Any:
+        found = copied(of(array))
+        np.add.at(found, of(index), of(value))
+        return found
+
+    def added_again(own: Any, of: Any) -> Any:
+        found = copied(of(array))
+        np.add.at(found, of(index), of(value) - of(array)[of(index)])
+        return found
+
+    yield Variant("sum inserted", said, added)
+    yield Variant("sum inserted", said, added_again)
+
+
+def _of_getitem(node: Node) -> Iterator[Variant]:
+    """The same elements, one further along one axis, or along all that are cut."""
+    array, index = node.args
+    parts = index if isinstance(index, tuple) else (index,)
+    cut = [i for i, part in enumerate(parts) if isinstance(part, slice) and _bounds(part)]
+    for axes in dict.fromkeys([*((axis,) for axis in cut), tuple(cut)]):
+        for by in (1, -1) if axes else ():
+            moved = [_moved(each, by) if i in axes else each for i, each in enumerate(parts)]
+            yield Variant("shift inserted", definition(node), _with_index(array, tuple(moved)))
+
+
+def _bounds(part: slice) -> list[int]:
+    return [each for each in (part.start, part.stop) if type(each) is int]
+
+
+def _moved(part: slice, by: int) -> slice:
+    stop = None if part.stop is None else part.stop + by
+    return slice((part.start or 0) + by, stop, part.step)
+
+
+def _with_index(array: Any, index: Any) -> Change:
+    return lambda own, of: of(array)[of(index)]
 
 
 def _before(node: Node, operand: Node, change: Change) -> Change:
@@ -48,29 +99,51 @@ def _before(node: Node, operand: Node, change: Change) -> Change:
     return changed
 
 
-def _behind(node: Node, known: list[Node]) -> Iterator[Variant]:
+def _behind(node: Node, known: dict[Node, str]) -> Iterator[Variant]:
     if not is_floats(node.value) or np.ndim(node.value) == 0:
         return
-    for other in known:
+    for other, name in known.items():
         if is_array_or_mask(other.value) and broadcasts(
             np.shape(other.value), np.shape(node.value)
         ):
-            yield from _with_array(node, other)
+            yield from _with_array(node, other, name)
     for axis in range(np.ndim(node.value)):
         yield from _without_mean(node, axis)
     if np.ndim(node.value) >= 2:
         yield Variant("transpose inserted", words(node), lambda own, of: own.mT)
+    for axes in ((-1,), (-2, -1)):
+        if -axes[0] <= np.ndim(node.value):
+            yield Variant("flip inserted", words(node), _flipped(axes))
 
 
-def _with_array(node: Node, other: Node) -> Iterator[Variant]:
-    name = words(other)
+def _from_the_end(node: Node) -> Change:
+    """A sum that is cumulated from the other end."""
+    first = node.args[0]
+    axes = tuple(axis for axis, size in enumerate(np.shape(first.value)) if size > 1)
+
+    def change(own: Any, of: Any) -> Any:
+        x = np.flip(of(first), axes)
+        return np.flip(recomputed(node, lambda each: x if each is first else of(each)), axes)
+
+    return change
+
+
+def _flipped(axes: tuple[int, ...]) -> Change:
+    return lambda own, of: np.flip(own, axes)
+
+
+def _with_array(node: Node, other: Node, called: str) -> Iterator[Variant]:
+    name = words(other) if other.op in ("sum", "mean") else symbol(called)
     yield Variant("factor inserted", name, lambda own, of: own * of(other))
     if not is_floats(other.value):
+        yield Variant("mask inserted", name, lambda own, of: np.where(of(other), own, -np.inf))
+        yield Variant("mask inserted", name, lambda own, of: np.where(of(other), -np.inf, own))
         return
     yield Variant("factor inserted", "1/" + name, lambda own, of: own / of(other))
     yield Variant(
         "derivative inserted", f"1 − {name}²", lambda own, of: own * (1.0 - of(other) * of(other))
     )
+    yield Variant("factor inserted", f"1 − {name}", lambda own, of: own * (1.0 - of(other)))
     yield Variant(
         "derivative inserted",
         f"{name} (1 − {name})",

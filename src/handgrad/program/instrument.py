@@ -19,6 +19,8 @@ from handgrad.program.nodes import ProgramError, Site
 
 _RECORDER: Final = "__record__"
 _SITES: Final = "__sites__"
+#: Not its own name, which in a function that calls itself is a global one.
+_FUNCTION: Final = "__function__"
 #: Names that mean something by the frame they are called in.
 _OF_THE_FRAME: Final = frozenset({"super", "locals", "vars", "globals", "eval", "exec", "dir"})
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
@@ -88,6 +90,7 @@ def _compiled(code: CodeType, name: str) -> tuple[CodeType, tuple[Site, ...]]:
     _, _, owner = name.removesuffix(f".{code.co_name}").rpartition(".")
     told = _Instrumenter(source, max(first, 1) - 1, owner)
     definition.decorator_list = []
+    definition.name = _FUNCTION
     definition.body = told.block(definition.body)
     arguments = definition.args
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
@@ -106,7 +109,8 @@ def _compiled(code: CodeType, name: str) -> tuple[CodeType, tuple[Site, ...]]:
     module = ast.Module([factory], [])
     ast.fix_missing_locations(module)
     whole = compile(module, code.co_filename, "exec")
-    return _inner(_inner(whole, "factory"), definition.name), tuple(told.sites)
+    made = _inner(_inner(whole, "factory"), _FUNCTION).replace(co_name=code.co_name)
+    return made, tuple(told.sites)
 
 
 def _inner(code: CodeType, name: str) -> CodeType:

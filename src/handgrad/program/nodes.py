@@ -141,15 +141,35 @@ class Program:
         return tuple(node for node in self.nodes if node.op == "input")
 
     def named_before(self, node: Node) -> dict[str, Node]:
-        """The nodes that the names of the node's function stand for just before it."""
-        found = {name: each for name, each in self.arguments.items() if isinstance(each, Node)}
-        if node.frame is not self.frame:
-            found = {}
+        """The nodes that the names of the node's function stand for just before it.
+
+        Also parts of what it was called with, such as cache['out'] and self.s, and items of lists
+        at the variable of a loop around it, such as hs[t] and hs[t − 1], but not at a fixed number.
+        """
+        if node.frame is self.frame:
+            met = list(leaves(dict(self.arguments)))
+        else:
+            met = [each for each in self.inputs if each.frame is node.frame]
+        found = {each.name: each for each in met if not each.name[-2:-1].isdecimal()}
+        lists: dict[str, Any] = {}
+        variables: dict[str, int] = {}
         for each in self.assignments:
             if each.made > node.number:
                 break
-            if each.frame is node.frame and isinstance(each.value, Node):
+            if each.frame is not node.frame:
+                continue
+            if isinstance(each.value, Node):
                 found[each.name] = each.value
+            elif isinstance(each.value, tuple | list):
+                lists[each.name] = each.value
+            elif type(each.value) is int and each.rounds and each.rounds == node.rounds:
+                variables[each.name] = each.value
+        for name, items in lists.items():
+            for variable, at in variables.items():
+                for back, said in ((0, ""), (1, " − 1")):
+                    item = items[at - back] if 0 <= at - back < len(items) else None
+                    if isinstance(item, Node):
+                        found[f"{name}[{variable}{said}]"] = item
         return found
 
     @cached_property

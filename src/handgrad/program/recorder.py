@@ -137,6 +137,9 @@ class Recorder:
     def attribute(self, site: Site, owner: Any, name: str) -> Any:
         if is_array(owner) and name in _VIEWS:
             return self._apply(Operation(site, _VIEWS[name], Attribute(name), (owner,)))
+        found = inspect.getattr_static(type(owner), name, None)
+        if isinstance(found, property) and isinstance(found.fget, FunctionType):
+            return self.call(site, found.fget, owner)
         return self._met(site, getattr(owner, name))
 
     def item(self, site: Site, owner: Any, index: Any) -> Any:
@@ -295,6 +298,9 @@ class Recorder:
                 return function(*args, **kwargs)
             if name == "sum" and not kwargs:
                 return self._sum(site, *args)
+            if name == "getattr":
+                found = hasattr(*args[:2]) or len(args) == 2
+                return self.attribute(site, *args[:2]) if found else args[2]
         elif is_library(function):
             args = tuple(list(a) if isinstance(a, GeneratorType) else a for a in args)
         op = library_function(function)

@@ -160,11 +160,13 @@ def _parts(node: Node) -> tuple[str, int]:
 def _index_text(node: Node) -> str:
     """The index as it stands in the source, with the variables of loops; else its values."""
     text = node.site.text if node.site is not None else ""
-    if not text.endswith("]"):
+    try:
+        expression = ast.parse(text, mode="eval").body
+    except SyntaxError:  # a statement, or a part of an expression over several lines
+        expression = None
+    if not isinstance(expression, ast.Subscript):
         return _index(node.args[1])
-    subscript = ast.parse(text, mode="eval").body
-    assert isinstance(subscript, ast.Subscript)
-    written = ast.get_source_segment(text, subscript.slice) or ""
+    written = ast.get_source_segment(text, expression.slice) or ""
     return written.replace("-", "−")
 
 

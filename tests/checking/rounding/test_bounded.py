@@ -65,6 +65,18 @@ def test_a_function_of_infinity_times_a_zero_in_doubt_is_in_doubt() -> None:
             assert np.isinf(result.error)
 
 
+def test_zero_and_a_subnormal_number_may_be_zero() -> None:
+    total = _bounded(0.0) + _bounded(2.0**-130)
+    assert total.error >= total.value
+    slope = np.where(total > 0, 1.0, 0.3)
+    assert slope.error == pytest.approx(0.7)
+
+
+def test_infinity_times_a_number_that_may_be_flushed_is_in_doubt() -> None:
+    gate = _bounded(2.0**-130) * 1.0
+    assert np.isinf(np.tanh(gate * -np.inf).error)
+
+
 def test_every_partial_result_of_a_sum_may_be_flushed() -> None:
     """Terms below the smallest normal number can all be lost where their sum is above it."""
     x = np.full((1, 6), 2.0**-63)

@@ -75,8 +75,8 @@ class Uncertain:
 
     @property
     def is_open(self) -> Array:
-        """Where it is NaN, and may as well be any number: ∞ times what may be 0 or not."""
-        return np.isnan(self.value) & np.isinf(self.error)
+        """Where it is NaN or infinite and may as well be any number: ∞ times a 0 in doubt."""
+        return ~np.isfinite(self.value) & np.isinf(self.error)
 
     @property
     def reach(self) -> Array:
@@ -120,10 +120,11 @@ def computed(
     error = np.nan_to_num(error, nan=0.0, posinf=np.inf)
     size = np.abs(value) + error if size is None else size
     finite = np.isfinite(value)
-    rounded = finite & (size > 0) & (roundings > 0)
-    own = np.where(rounded, roundings * arithmetic.unit * size, 0.0)
-    flushed = rounded & ((np.abs(value) - error < arithmetic.smallest) | np.greater(roundings, 1))
-    total = error + own + np.where(flushed, roundings * arithmetic.smallest, 0.0)
+    nonzero = finite & (size > 0)
+    own = np.where(nonzero, roundings * arithmetic.unit * size, 0.0)
+    # What needs no rounding may be flushed all the same: 0 + a subnormal number is 0.
+    flushed = nonzero & ((np.abs(value) - error < arithmetic.smallest) | np.greater(roundings, 1))
+    total = error + own + np.where(flushed, np.maximum(roundings, 1) * arithmetic.smallest, 0.0)
     total = np.where(finite & (size > arithmetic.largest), np.inf, total)
     return Uncertain(np.asarray(value), np.array(np.broadcast_to(total, np.shape(value))))
 

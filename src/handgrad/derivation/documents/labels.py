@@ -82,15 +82,18 @@ LABELS = {
             "of values that no parameter has gone into, such as the data, are not computed."
         ),
         "model_fork": "{} forks: its gradients add up",
+        "model_inputs": "{} are the inputs and {} what layer {} gives.",
         "model_lines": (
             "Values go down along solid lines, each with the shape of one example; gradients "
             "come back up along dashed lines; ⊕ adds."
         ),
         "model_opaque": (
-            "This layer is not one op of handgrad, so it is written as one function with its "
+            "The code of this layer cannot be read, so it is written as one function with its "
             "derivatives."
         ),
         "model_passed": "{} goes into a sum, which passes its gradient on",
+        "model_round": "Round {} repeats round {}. What changes: {}.",
+        "model_rounds": "Rounds {} to {} repeat round {}. From each round to the next: {}.",
         "model_stops": (
             "No parameter has gone into {}, so training needs no gradient there and computes none."
         ),
@@ -209,15 +212,17 @@ LABELS = {
             "datele, nu se calculează."
         ),
         "model_fork": "{} se ramifică: gradienții se adună",
+        "model_inputs": "{} sunt intrările și {} ce dă stratul {}.",
         "model_lines": (
             "Valorile coboară pe linii pline, fiecare cu forma unui exemplu; gradienții urcă pe "
             "linii întrerupte; ⊕ adună."
         ),
         "model_opaque": (
-            "Acest strat nu este o singură operație din handgrad, deci este scris ca o funcție cu "
-            "derivatele ei."
+            "Codul acestui strat nu poate fi citit, deci este scris ca o funcție cu derivatele ei."
         ),
         "model_passed": "{} intră într-o sumă, care îi transmite gradientul",
+        "model_round": "Runda {} repetă runda {}. Ce se schimbă: {}.",
+        "model_rounds": "Rundele {} – {} repetă runda {}. De la fiecare la următoarea: {}.",
         "model_stops": (
             "Niciun parametru nu a intrat în {}, deci antrenarea nu are nevoie de gradient "
             "acolo și nu îl calculează."

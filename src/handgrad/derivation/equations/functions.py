@@ -129,9 +129,13 @@ def explain(writer: Writer, function: Node, symbol: Formula) -> None:
         return
     if module.split(".")[0] in _LIBRARIES:
         return
-    words = (inspect.getdoc(found) or "").split("\n\n")[0].replace("\n", " ")
-    first = re.split(r"(?<=[.;])\s", words, maxsplit=1)[0].rstrip(";")
-    writer.frame.helpers.setdefault(called(function), (symbol, first))
+    writer.frame.helpers.setdefault(called(function), (symbol, first_sentence(found)))
+
+
+def first_sentence(function: Callable[..., object]) -> str:
+    """The first sentence of a docstring, or what comes before its first semicolon."""
+    words = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
+    return re.split(r"(?<=[.;])\s", words, maxsplit=1)[0].rstrip(";")
 
 
 def root(writer: Writer, node: nodes.Call, marks: Marks) -> Part:

@@ -139,6 +139,7 @@ class Lines:
         if self._is_set_anew(name):
             frame.primes[name] = frame.primes.get(name, 0) + 1
         side.inlined.pop(name, None)
+        frame.aliases.pop(name, None)
         side.written.add(name)
         self.elements[name] = indices
         lefts = [each.name(name, own).formula for each in self._writers(position, after=True)]

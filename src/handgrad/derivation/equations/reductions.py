@@ -26,6 +26,7 @@ from handgrad.derivation.formulas.formula import (
     Fraction,
     Number,
     Sign,
+    Symbol,
     equals,
     row,
     separated,
@@ -45,7 +46,7 @@ def reduced(writer: Writer, node: nodes.Reduce, marks: Marks) -> Part:
     shape = writer.shape(node.value)
     outer = _outer_marks(writer, node, axes, len(shape), marks)
     inner = list(outer)
-    taken: list[str] = []
+    taken = [mark.name for mark in marks if isinstance(mark, Symbol)]
     for axis in axes:
         inner[axis] = marking.letter(writer, shape[axis], taken)
     indices = tuple(mark for axis in axes if (mark := inner[axis]) is not None)
@@ -113,8 +114,9 @@ def _over_rows(writer: Writer, node: nodes.Reduce) -> Part | None:
         return None
     array, axis = found
     shape = writer.shape(array)
-    other = marking.letter(writer, shape[1 - axis], [])
-    step = _index(writer, array, axis)
+    taken: list[str] = []
+    step = _index(writer, array, axis, taken)
+    other = marking.letter(writer, shape[1 - axis], taken)
     inner = (step, other) if axis == 0 else (other, step)
     body = writer.write(array, BIG, (*inner, None))
     size = writer.frame.dimensions.size
@@ -130,7 +132,7 @@ def over_rows(writer: Writer, left: Node, right: Node) -> Part | None:
     first, second, axis = found
     if writer.figures is not None:
         return _figures(writer, writer.value(first), writer.value(second), axis)
-    step = _index(writer, first, axis)
+    step = _index(writer, first, axis, [])
     marks: Marks = (step, None, None) if axis == 0 else (None, step, None)
     turned = power(writer.part(first, marks), Sign("⊤")).formula
     body = juxtaposed([turned, writer.write(second, PRODUCT, marks)])
@@ -173,9 +175,9 @@ def _rows(writer: Writer, node: Node) -> tuple[Node, int] | None:
     return inner, 1 if writer.has_steps(inner, -2) else 0
 
 
-def _index(writer: Writer, array: Node, axis: int) -> Formula:
+def _index(writer: Writer, array: Node, axis: int, taken: list[str]) -> Formula:
     """The counter of the loop over the steps, or a letter of its own."""
     counters = list(writer.frame.counters.values())
     if writer.has_steps(array, axis - 3) and counters:
         return counters[0]
-    return marking.letter(writer, writer.shape(array)[axis], [])
+    return marking.letter(writer, writer.shape(array)[axis], taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,12 +15,15 @@ from handgrad.derivation.formulas.formula import (
     Formula,
     Fraction,
     Operator,
+    Script,
     Symbol,
     gradient_of,
     row,
     separated,
     transpose,
 )
+from handgrad.derivation.models.composition import Composer, Ends, input_symbols
+from handgrad.derivation.models.expressions import NotComposedError
 from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.names import (
     Sizes,
@@ -29,9 +33,10 @@ from handgrad.derivation.models.names import (
     parameters_of,
 )
 from handgrad.derivation.models.passes import Forward
-from handgrad.derivation.models.steps import Step, names_behind_parameters, step_of
+from handgrad.derivation.models.recording import LayerRecorder
+from handgrad.derivation.models.steps import Part, Step, names_behind_parameters, step_of
 from handgrad.derivation.models.symbols import numbered, value_gradient, value_symbol
-from handgrad.layers import Flatten
+from handgrad.program import ProgramError
 from handgrad.trees import TreeError, read
 
 
@@ -47,13 +52,21 @@ class Gradients:
 class Chain:
     """Goes from the last node to the first, as their gradients come to be known."""
 
-    def __init__(self, flow: Flow, forward: Forward, sizes: Sizes, lang: str) -> None:
+    def __init__(
+        self, flow: Flow, forward: Forward, sizes: Sizes, lang: str, *, exact: bool = True
+    ) -> None:
         self.flow = flow
         self.run = forward
         self.sizes = sizes
         self.lang = lang
+        #: Whether equations have the values of every call, see `Composer`.
+        self.exact = exact
         self.needed = flow.needed
         self.found = Gradients()
+        #: The symbols of the parameters of nodes that are several ops.
+        self.parameters: dict[int, Mapping[str, Formula]] = {}
+        #: Other arrays that these have, with their symbols.
+        self.given: list[tuple[Formula, Any]] = []
         #: What the loss compares the output with, as a symbol and its value.
         self.target: tuple[Formula, Any] | None = None
 
@@ -62,10 +75,23 @@ class Chain:
         derivation = derive(subject, self.lang, dimensions=self.sizes)
         (first,) = subject.gradients or ()
         output = self.flow.output
-        self.found.values[output] = derivation.gradients[first]
+        y, gradient = self.run.values[output], derivation.gradients[first]
+        self.found.values[output] = gradient.reshape(y.shape)
         _, second, *_ = subject.arrays
         self.target = derivation.glossary.symbol(second), subject.arrays[second]
-        return step_of(None, derivation, loss_names(derivation, first, output), subject)
+        if gradient.shape == y.shape:
+            return step_of(None, derivation, loss_names(derivation, first, output), subject)
+        step = step_of(None, derivation, {}, subject)
+        rows = derivation.glossary.symbol(first)
+        flat = self._reshaped(rows, value_symbol(output), subject.arrays[first])
+        back = self._reshaped(value_gradient(output), gradient_of(rows), gradient.reshape(y.shape))
+        return replace(
+            step, forward=(Part((flat,)), *step.forward), backward=(*step.backward, Part((back,)))
+        )
+
+    def _reshaped(self, left: Formula, of: Formula, value: Any) -> Equation:
+        name = Script(Operator("reshape"), self.sizes.shape(value))
+        return self._equation(left, row(name, Fenced(of)), value)
 
     def node(self, node: Node) -> Step:
         """The equations of a node whose output's gradient is known."""
@@ -75,11 +101,14 @@ class Chain:
         if node.is_sum:
             return self._sum(node, dy)
         subject = self.run.subjects[node.number]
-        if subject is not None:
-            try:
+        recorder = self.run.recordings.get(node.number)
+        try:
+            if subject is not None:
                 return self._op(node, subject, dy)
-            except TreeError:
-                pass
+            if recorder is not None:
+                return self._composed(node, recorder, dy)
+        except (TreeError, ProgramError, NotComposedError):
+            pass
         return self._opaque(node, dy)
 
     # Where a value forks or is passed on
@@ -116,16 +145,20 @@ class Chain:
     def _forks(self, value: int) -> bool:
         return len(self.flow.uses(value)) > 1
 
-    def _input_gradient(self, node: Node) -> Formula:
+    def _input(self, node: Node) -> Formula:
+        """What goes into a node: the value, or the copy of it for this node."""
         (value,) = node.inputs
-        return value_gradient(value, node.number if self._forks(value) else None)
+        return value_symbol(value, node.number if self._forks(value) else None)
+
+    def _input_gradient(self, node: Node) -> Formula:
+        return gradient_of(self._input(node))
 
     # Kinds of nodes
 
     def _sum(self, node: Node, dy: Any) -> Step:
         terms = tuple(map(value_symbol, node.inputs))
         y = self._equation(value_symbol(node.number), separated(terms, "+"), self._value(node))
-        return Step(node, (y,), ())
+        return Step(node, (Part((y,)),), ())
 
     def _op(self, node: Node, subject: Subject, dy: Any) -> Step:
         derivation = derive(replace(subject, cotangent=dy), self.lang, dimensions=self.sizes)
@@ -146,18 +179,43 @@ class Chain:
         # Of the data no gradient is computed, nor what only leads to it.
         wanted = names_behind_parameters(read(subject.backward))
         wanted |= {f"d{name}" for name in node.layer.parameter_names}
-        return replace(step, backward=tuple(each for each in step.backward if each.name in wanted))
+        kept = tuple(each for each in derivation.backward if each.name in wanted)
+        return step_of(node, replace(derivation, backward=kept), names, subject)
+
+    def _composed(self, node: Node, recorder: LayerRecorder, dy: Any) -> Step:
+        """A layer of several ops, with what stands between them."""
+        (value,) = node.inputs
+        is_needed = value in self.needed
+        y = self._value(node)
+        recording = recorder.recording(dy.astype(y.dtype), input_gradient=is_needed)
+        ends = Ends(
+            input_symbols(recorder.layer, recorder.inputs, value),
+            value_symbol(node.number),
+            (self._input(node),) if is_needed else (),
+        )
+        number, exact = node.number, self.exact
+        composed = Composer(
+            recorder.layer, number, recording, ends, self.sizes, self.lang, exact=exact
+        ).composed()
+        self.parameters[node.number] = composed.parameters
+        self.given += composed.given
+        if is_needed:
+            self._keep(node, composed.dx)
+        trained = composed.gradients if node.number in self.needed else {}
+        for name, gradient in trained.items():
+            self.found.parameters[full_name(node, name)] = gradient
+        backward = composed.backward if node.number in self.needed else ()
+        return Step(node, composed.forward, backward, others=composed.others)
 
     def _opaque(self, node: Node, dy: Any) -> Step:
         """A layer known by its behaviour alone: y = f(x), dx by its Jacobian."""
-        flattens = isinstance(node.layer, Flatten)
         (value,) = node.inputs
         dx, gradients = node.layer.backward_y(dy, self.run.caches[node.number])
         if node.number not in self.needed:
             gradients = {}
         y, x = value_symbol(node.number), value_symbol(value)
         symbols = parameters_of(node)
-        function = Operator("flatten") if flattens else numbered(Symbol("f"), node.number)
+        function = numbered(Symbol("f"), node.number)
         arguments = Fenced(separated((x, *symbols.values())))
         forward = self._equation(y, row(function, arguments), self._value(node))
         backward = []
@@ -167,11 +225,12 @@ class Chain:
             backward.append(self._equation(gradient_of(symbols[name]), slope, gradient))
         if value in self.needed and dx is not None:
             self._keep(node, dx)
-            slope = _chained(y, x)
-            if flattens:
-                slope = row(Operator("unflatten"), Fenced(value_gradient(node.number)))
-            backward.append(self._equation(self._input_gradient(node), slope, dx))
-        return Step(node, (forward,), tuple(backward), is_opaque=not flattens)
+            backward.append(self._equation(self._input_gradient(node), _chained(y, x), dx))
+        return Step(node, (Part((forward,)),), (Part(tuple(backward)),), is_opaque=True)
+
+    def symbols_of(self, node: Node) -> Mapping[str, Formula]:
+        """The symbol of every parameter of a node."""
+        return self.parameters.get(node.number) or parameters_of(node)
 
     def _value(self, node: Node) -> Any:
         return self.run.values[node.number]

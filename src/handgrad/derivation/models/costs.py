@@ -36,7 +36,7 @@ def costs(flow: Flow, x: Any) -> list[Cost]:
     sum only what joins the gradients again, where its value forked, costs anything.
     """
     flow = copy.deepcopy(flow)
-    cached = cached_bytes(flow, run_forward(flow, x))
+    cached = cached_bytes(flow, run_forward(flow, x, record=False))
     starts = {fork.join.number: fork.start for fork in flow.forks}
     found = []
     for node in flow.nodes:

@@ -7,9 +7,10 @@ several nodes take forks, and its gradient is the sum of what comes back from ea
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from handgrad.errors import ArgumentError
 from handgrad.layers import Embedding, Layer, Residual, Sequential
@@ -53,8 +54,15 @@ Parts: TypeAlias = tuple[Node | Fork, ...]
 
 @dataclass(frozen=True)
 class Flow:
-    input_shape: Shape
+    """`input_shape` is that of one example, or a tuple of those of several inputs."""
+
+    input_shape: Any
     parts: Parts
+
+    @property
+    def input_shapes(self) -> tuple[Shape, ...]:
+        several = bool(self.input_shape) and isinstance(self.input_shape[0], tuple)
+        return self.input_shape if several else (self.input_shape,)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -69,7 +77,7 @@ class Flow:
     def output(self) -> int:
         return len(self.nodes)
 
-    def shape(self, value: int) -> Shape:
+    def shape(self, value: int) -> Any:
         """The shape of h_value for one example."""
         return self.nodes[value - 1].shape if value else self.input_shape
 
@@ -100,6 +108,18 @@ def flow_of(model: Layer, input_shape: Shape) -> Flow:
     if not parts:
         raise ArgumentError("notes: the model has no layers; allowed: one layer or more")
     return Flow(input_shape, parts)
+
+
+def flow_of_inputs(model: Layer, inputs: tuple[Any, ...]) -> Flow:
+    """The graph of a model that takes several inputs, such as sources and targets: one node.
+
+    Lengths and other arrays of one axis have no shape of their own.
+    """
+    arrays = [each for each in inputs if each is not None]
+    y, _ = copy.deepcopy(model).forward_y(*inputs)
+    shapes = tuple(tuple(each.shape[1:]) for each in arrays if each.ndim > 1)
+    node = Node(1, "", model, (0,), tuple(y.shape[1:]))
+    return Flow(shapes[0] if len(shapes) == 1 else shapes, (node,))
 
 
 def first_layer(model: Layer) -> Layer:

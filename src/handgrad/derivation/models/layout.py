@@ -191,8 +191,9 @@ class _Placer:
         baseline = end.y + 19
         if end.named:
             self.words("forward", left, baseline, value_symbol(end.value))
-            shape = "×".join(map(str, self.flow.shape(end.value))) or "1"
-            self.words("forward", left, baseline + 15, shape)
+            shapes = (self.flow.shape(end.value),) if end.value else self.flow.input_shapes
+            written = ["×".join(map(str, each)) or "1" for each in shapes]
+            self.words("forward", left, baseline + 15, ", ".join(written))
         if end.value not in self.needed:
             return
         self.line("backward", (right, to), (right, end.backward), arrow=end.arrow)

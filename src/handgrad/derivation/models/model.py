@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,16 +14,23 @@ from handgrad.derivation.documents.labels import label
 from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.costs import costs
-from handgrad.derivation.models.flow import Flow, Shape, example_shape, flow_of
+from handgrad.derivation.models.flow import Flow, Shape, example_shape, flow_of, flow_of_inputs
 from handgrad.derivation.models.names import Sizes, parameters_of
 from handgrad.derivation.models.passes import loss_subject, run_forward
-from handgrad.derivation.models.sample import as_batch, batch_unlike, example, target_for, too_large
+from handgrad.derivation.models.sample import (
+    as_batch,
+    batch_unlike,
+    example,
+    is_unlike,
+    target_for,
+    too_large,
+)
 from handgrad.derivation.models.sections import Sections
 from handgrad.derivation.models.steps import Step
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.optimizers import SGD, Optimizer
-from handgrad.recipes import Recipe, build_loss
+from handgrad.recipes import Recipe, build_loss, tasks
 from handgrad.recipes.building import build_optimizer
 
 #: In how many examples caches are measured where none are given.
@@ -47,17 +54,26 @@ def model_document(
 ) -> Document:
     """The notes of a model for examples like those of the batch `x`, or of shape `input_shape`.
 
-    Neither is needed where the first layer fixes the shape. `loss` is one of `hg.losses`, with
-    `target` what it compares the output with, or anything that fits; `optimizer` says how
-    parameters are updated, plain SGD with the learning rate `eta` if there is none. With `numbers`
-    every equation of a small model goes on with the values that it has for `x`. The model is not
-    changed.
+    `x` is a tuple for a model that takes several inputs, in the order of its forward. Neither is
+    needed where the first layer fixes the shape. `loss` is one of `hg.losses`, with `target` what
+    it compares the output with, or anything that fits; `optimizer` says how parameters are updated,
+    plain SGD with the learning rate `eta` if there is none. With `numbers` every equation of a
+    small model goes on with the values that it has for `x`. The model is not changed.
 
     Raises ArgumentError where the shape of an example is not known or there is no layer, ShapeError
     where an example does not fit.
     """
     if x is not None:
         x = as_batch(model, x)
+    flow = _flow(model, x, input_shape)
+    blocks = _blocks(flow, x, None, loss, target, optimizer or SGD(eta), lang, numbers)
+    return Document(title, lang, tuple(blocks))
+
+
+def _flow(model: Layer, x: Any, input_shape: Shape | None) -> Flow:
+    if isinstance(x, tuple):
+        return flow_of_inputs(copy.deepcopy(model), x)
+    if x is not None:
         input_shape = x.shape[1:]
     shape = example_shape(model) if input_shape is None else tuple(input_shape)
     if shape is None:
@@ -65,68 +81,72 @@ def model_document(
             "notes: the shape of one example is not known; allowed: inputs for the model, or "
             "input_shape="
         )
-    flow = flow_of(copy.deepcopy(model), shape)
-    blocks = _blocks(flow, x, loss, target, optimizer or SGD(eta), lang, numbers)
-    return Document(title, lang, tuple(blocks))
+    return flow_of(copy.deepcopy(model), shape)
 
 
 def recipe_document(
-    recipe: Recipe,
-    model: Layer,
-    input_shape: Shape,
-    *,
-    title: str,
-    lang: str = "en",
-    numbers: bool = False,
+    recipe: Recipe, model: Layer, *, title: str, lang: str = "en", numbers: bool = False
 ) -> Document:
-    """The notes of a recipe's model or a run's, with its loss and its optimizer."""
-    document = model_document(
-        model,
-        title=title,
-        lang=lang,
-        numbers=numbers,
-        loss=build_loss(recipe),
-        optimizer=build_optimizer(recipe),
-        input_shape=input_shape,
-    )
+    """The notes of a completed recipe's model or a run's, with its loss and its optimizer."""
+
+    def draw(count: int) -> Any:
+        inputs = tasks.example(recipe, count, np.random.default_rng(0))
+        return inputs if len(inputs) > 1 else inputs[0]
+
+    first = draw(_SMALL)
+    several = isinstance(first, tuple)
+    flow = _flow(model, first if several else None, None if several else first.shape[1:])
+    loss, optimizer = build_loss(recipe), build_optimizer(recipe)
+    drawn = draw if several else None
+    blocks = _blocks(flow, None, drawn, loss, None, optimizer, lang, numbers)
     description = recipe.tables.get("description")
     introduction = (Paragraph(f"{description}."),) if description else ()
-    return replace(document, blocks=(*introduction, *document.blocks))
+    return Document(title, lang, (*introduction, *blocks))
 
 
 def _blocks(
     flow: Flow,
     given: Any,
+    draw: Callable[[int], Any] | None,
     loss: Any,
     target: Any,
     optimizer: Optimizer,
     lang: str,
     numbers: bool,
 ) -> Iterator[Block]:
-    measured = example(flow, _MEASURED) if given is None else given
-    yield from overview.table(costs(flow, measured), len(measured), lang)
-    yield from overview.drawings(flow, loss, lang)
-    refused = too_large(flow, _SMALL if given is None else len(given)) if numbers else ""
-    if refused:
-        yield Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), "."))
+    draw = draw or partial(example, flow)
+    measured = draw(_MEASURED) if given is None else given
+    cost = costs(flow, measured)
+    refused = too_large(flow, _SMALL if given is None else _count(given)) if numbers else ""
     numbers = numbers and not refused
     batch = _SMALL if numbers else batch_unlike(flow)
-    x = given if numbers and given is not None else example(flow, batch)
-    sizes = Sizes({} if numbers else {batch: "N"})
+    several = isinstance(given, tuple)
+    x = given if given is not None and (numbers or several) else draw(batch)
+    batch = _count(x)
+    sizes = Sizes({} if numbers or not is_unlike(flow, batch) else {batch: "N"})
     parameters = {
         node.number: {name: node.layer.parameters[name].copy() for name in parameters_of(node)}
         for node in flow.nodes
     }
     run = run_forward(flow, x)
-    chain = Chain(flow, run, sizes, lang)
+    chain = Chain(flow, run, sizes, lang, exact=numbers)
     last = _last_step(chain, loss, target)
     steps = [(chain.gathered(node.number), chain.node(node)) for node in reversed(flow.nodes)]
+    yield from overview.table(cost, _count(measured), lang)
+    yield from overview.drawings(flow, loss, lang, chain.symbols_of)
+    if refused:
+        yield Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), "."))
     sections = Sections(flow, chain, type(loss).__name__, numbers)
     if numbers:
         yield from sections.given(x, parameters)
     yield from sections.forward([step for _, step in reversed(steps)], last)
     yield from sections.backward(steps, last)
     yield from sections.updates(optimizer, parameters)
+
+
+def _count(x: Any) -> int:
+    """The number of examples."""
+    return len(x[0] if isinstance(x, tuple) else x)
 
 
 def _last_step(chain: Chain, loss: Any, target: Any) -> Step | None:

@@ -25,7 +25,8 @@ from handgrad.derivation.formulas.formula import (
 )
 from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.symbols import contains, numbered, parameter_symbol, value_symbol
-from handgrad.layers import Activation
+from handgrad.layers import Activation, Layer
+from handgrad.layers.base import walk
 
 #: What fused layers call for their activation.
 FUSED: Final = frozenset({"activate", "activation_gradient"})
@@ -60,20 +61,37 @@ def full_name(node: Node, name: str) -> str:
     return f"{node.name}.{name}" if node.name else name
 
 
+def numbered_names(
+    derivation: Derivation, subject: Subject, number: int | str
+) -> dict[Formula, Formula]:
+    """The op's symbols with the number of a node or part."""
+    names: dict[Formula, Formula] = {}
+    every = set(_symbols(derivation, subject))
+    for symbol in every:
+        if isinstance(symbol, Script) and _is_step(symbol, every, derivation.counter):
+            symbol = symbol.base
+        if isinstance(symbol, Fraction):
+            names[symbol.denominator] = numbered(symbol.denominator, number)
+        elif isinstance(symbol, Symbol | Script | Accent | Text):
+            names[symbol] = numbered(symbol, number)
+    return names
+
+
+def _is_step(symbol: Script, every: set[Formula], counter: Formula | None) -> bool:
+    """True for h_t, and for h_0 where h is a symbol too."""
+    if symbol.sup is not None or counter is None:
+        return False
+    return symbol.sub == counter or (isinstance(symbol.sub, Number) and symbol.base in every)
+
+
 def node_names(node: Node, derivation: Derivation, subject: Subject) -> dict[Formula, Formula]:
     """The op's symbols with the number of the node; x and y are the values of the model."""
     glossary = derivation.glossary
-    names: dict[Formula, Formula] = {}
-    for symbol in _symbols(derivation, subject):
-        if isinstance(symbol, Fraction):
-            names[symbol.denominator] = numbered(symbol.denominator, node.number)
-        elif isinstance(symbol, Symbol | Script | Accent | Text):
-            names[symbol] = numbered(symbol, node.number)
+    names = numbered_names(derivation, subject, node.number)
     names[glossary.symbol(next(iter(subject.arrays)))] = value_symbol(node.inputs[0])
     for name in _outputs(derivation):
         names[glossary.symbol(name)] = value_symbol(node.number)
-    activation = activation_of(node)
-    return {**names, **(activation_names(activation) if activation else {})}
+    return names | activation_names(activation_of(node))
 
 
 def loss_names(derivation: Derivation, first: str, output: int) -> dict[Formula, Formula]:
@@ -85,27 +103,33 @@ def loss_names(derivation: Derivation, first: str, output: int) -> dict[Formula,
 
 def activation_of(node: Node) -> str | None:
     """The activation that a fused layer applies; None for any other layer."""
-    if isinstance(node.layer, Activation):
+    return _activation(node.layer)
+
+
+def _activation(layer: Layer) -> str | None:
+    if isinstance(layer, Activation):
         return None
-    options = getattr(node.layer, "options", {})
-    found = options.get("activation", getattr(node.layer, "activation", None))
+    options = getattr(layer, "options", {})
+    found = options.get("activation", getattr(layer, "activation", None))
     return found if isinstance(found, str) else None
 
 
 def activations_of(flow: Flow) -> dict[str, dict[str, Any]]:
     """The activations of fused layers, with the options of the first layer that has each."""
     found: dict[str, dict[str, Any]] = {}
-    for node in flow.nodes:
-        activation = activation_of(node)
+    for _, layer in (each for node in flow.nodes for each in walk(node.layer)):
+        activation = _activation(layer)
         if activation not in (None, "identity"):
-            options = getattr(node.layer, "options", {})
+            options = getattr(layer, "options", {})
             given = {name: value for name, value in options.items() if name != "activation"}
             found.setdefault(str(activation), given)
     return found
 
 
-def activation_names(activation: str) -> dict[Formula, Formula]:
+def activation_names(activation: str | None) -> dict[Formula, Formula]:
     """relu and relu′ for f and f′."""
+    if activation is None:
+        return {}
     function = activation_operator(activation)
     return {
         _FUNCTION: function,

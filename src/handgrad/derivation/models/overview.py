@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handgrad.derivation.documents.document import (
@@ -17,7 +17,7 @@ from handgrad.derivation.documents.document import (
     Table,
 )
 from handgrad.derivation.documents.labels import label
-from handgrad.derivation.formulas.formula import Sign, separated
+from handgrad.derivation.formulas.formula import Formula, Sign, separated
 from handgrad.derivation.models.costs import Cost
 from handgrad.derivation.models.drawing import Label, svg, text_width
 from handgrad.derivation.models.extents import BOX_WIDTH
@@ -26,6 +26,9 @@ from handgrad.derivation.models.layout import Page, pages
 from handgrad.derivation.models.names import activation_of, parameters_of
 from handgrad.derivation.models.symbols import LOSS
 from handgrad.derivation.models.tikz import tikz
+
+#: The symbols of a node's parameters, by their names.
+Symbols = Callable[[Node], Mapping[str, Formula]]
 
 _UNKNOWN: Final = "–"
 #: The room for a line of text in a box.
@@ -59,9 +62,9 @@ def kind(node: Node) -> str:
     return name if activation in (None, "identity") else f"{name}, {activation}"
 
 
-def drawings(flow: Flow, loss: Any, lang: str) -> Iterator[Block]:
+def drawings(flow: Flow, loss: Any, lang: str, symbols: Symbols = parameters_of) -> Iterator[Block]:
     """The data flow, in as many figures as fit on a page each."""
-    texts = {node.number: _texts(node) for node in flow.nodes if not node.is_sum}
+    texts = {node.number: _texts(node, symbols(node)) for node in flow.nodes if not node.is_sum}
     start = (label(lang, "input"),)
     end: tuple[Label, ...] = (label(lang, "output"),)
     if loss is not None:
@@ -98,12 +101,12 @@ def _count(value: int | None, lang: str) -> str:
     return f"{value:,}" if lang == "en" else f"{value:,}".replace(",", ".")
 
 
-def _texts(node: Node) -> tuple[Label, ...]:
+def _texts(node: Node, parameters: Mapping[str, Formula]) -> tuple[Label, ...]:
     """The lines in a node's box: what it is, and as many of its parameters as have room."""
     words = f"{node.number}  {kind(node)}"
     while text_width(words) > _ROOM:
         words = words.rstrip("…")[:-1] + "…"
-    symbols = list(parameters_of(node).values())
+    symbols = list(parameters.values())
     shown = separated(tuple(symbols))
     while symbols and text_width(shown) > _ROOM:
         symbols.pop()

@@ -13,6 +13,7 @@ import numpy as np
 
 from handgrad.derivation.equations.execution import Subject
 from handgrad.derivation.models.flow import Flow
+from handgrad.derivation.models.recording import LayerRecorder
 from handgrad.layers import Embedding, Layer, OpLayer
 
 #: How close a layer's y is to that of its op, in float32 too.
@@ -21,30 +22,39 @@ _SAME: Final = 1e-4
 
 @dataclass(frozen=True)
 class Forward:
-    """`values` are h_0, h_1, ...; the others have a place for every node, by its number."""
+    """`values` are h_0, h_1, ...; the others have a place for every node, by its number.
+
+    A node has a subject where it is one op, a recording where it is several.
+    """
 
     values: tuple[Any, ...]
     caches: Mapping[int, Any]
     subjects: Mapping[int, Subject | None]
+    recordings: Mapping[int, LayerRecorder]
 
 
-def run_forward(flow: Flow, x: Any) -> Forward:
+def run_forward(flow: Flow, x: Any, *, record: bool = True) -> Forward:
     """The forward pass in training. It advances generators and running statistics, as training
-    does; the subjects keep what they were before."""
+    does; the subjects keep what they were before, as do the layers of recordings."""
     values = [x]
     caches: dict[int, Any] = {}
     subjects: dict[int, Subject | None] = {}
+    recordings: dict[int, LayerRecorder] = {}
     for node in flow.nodes:
         taken = [values[value] for value in node.inputs]
         if node.is_sum:
             caches[node.number], subjects[node.number] = (), None
             values.append(taken[0] + taken[1])
             continue
-        subject = subject_of(node.layer, taken[0])
-        y, caches[node.number] = node.layer.forward_y(taken[0], training=True)
+        inputs = taken[0] if isinstance(taken[0], tuple) else (taken[0],)
+        subject = subject_of(node.layer, inputs[0])
+        before = copy.deepcopy(node.layer) if record else node.layer
+        y, caches[node.number] = node.layer.forward_y(*inputs, training=True)
         subjects[node.number] = subject if _computes(subject, node.layer, y) else None
+        if record and subjects[node.number] is None:
+            recordings[node.number] = LayerRecorder(before, inputs)
         values.append(y)
-    return Forward(tuple(values), caches, subjects)
+    return Forward(tuple(values), caches, subjects, recordings)
 
 
 def subject_of(layer: Layer, x: Any) -> Subject | None:
@@ -86,10 +96,10 @@ def subject_of(layer: Layer, x: Any) -> Subject | None:
 
 def _computes(subject: Subject | None, layer: Layer, y: Any) -> bool:
     """Whether the layer does what its op does, and no more; a user's own layer may do more."""
-    if subject is None:
+    if subject is None or not isinstance(layer, OpLayer | Embedding):
         return False
     if type(layer).__module__.startswith("handgrad.layers."):
-        return isinstance(layer, OpLayer | Embedding)
+        return True
     found, _ = subject.forward(**subject.arrays, **subject.fresh_options())
     same = found.shape == y.shape and np.allclose(found, y, rtol=_SAME, atol=_SAME)
     return same and type(layer).backward is OpLayer.backward
@@ -101,6 +111,9 @@ def loss_subject(loss: Any, y: Any, target: Any) -> Subject:
     given = {name: value for name, value in loss.options.items() if value is not None}
     weights = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
     options = {name: value for name, value in given.items() if name not in weights}
+    if getattr(loss, "class_axis", 1) == -1:
+        target = target.reshape(-1, *target.shape[y.ndim - 1 :])
+        y = y.reshape(-1, y.shape[-1])
     arrays = {first: y, second: target, **weights}
     forward, backward = inspect.unwrap(loss.op.forward), inspect.unwrap(loss.op.backward)
     return Subject(type(loss).__name__, forward, backward, arrays, options, None, (first,))

@@ -9,6 +9,7 @@ import numpy as np
 from handgrad.derivation.models.flow import Flow, first_layer
 from handgrad.errors import ArgumentError
 from handgrad.layers import Embedding, Layer
+from handgrad.layers.base import walk
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy
 
 #: Sizes of a batch, of which one divides no size of the model, so that it is known by it.
@@ -19,10 +20,13 @@ NODES: Final = 12
 
 
 def as_batch(model: Layer, x: Any) -> Any:
-    """A user's batch as an array; whole numbers become floats unless they are tokens.
+    """A user's batch as an array, or as several; whole numbers become floats unless they may be
+    tokens.
 
     Raises ArgumentError for what is no array of numbers.
     """
+    if isinstance(x, tuple):
+        return tuple(None if each is None else np.asarray(each) for each in x)
     try:
         batch = np.asarray(x)
     except ValueError as error:
@@ -34,7 +38,7 @@ def as_batch(model: Layer, x: Any) -> Any:
             f"notes: x is of {batch.dtype} and has shape {batch.shape}; allowed: numbers, with one "
             "example or more along the first axis"
         )
-    if batch.dtype.kind in "iub" and not isinstance(first_layer(model), Embedding):
+    if batch.dtype.kind in "iub" and not first_layer(model).takes_tokens:
         return batch.astype(_dtype(model))
     return batch
 
@@ -44,8 +48,9 @@ def example(flow: Flow, batch: int) -> Any:
     rng = np.random.default_rng(0)
     first = flow.nodes[0].layer
     shape = (batch, *flow.input_shape)
-    if isinstance(first, Embedding):
-        return rng.integers(0, first.weight.shape[0], shape)
+    if first.takes_tokens:
+        tables = (each for _, each in walk(first) if isinstance(each, Embedding))
+        return rng.integers(0, min(len(each.weight) for each in tables), shape)
     dtypes = (_dtype(node.layer) for node in flow.nodes if node.layer.parameters)
     return rng.integers(-2, 4, shape).astype(next(dtypes, np.float64))
 
@@ -54,7 +59,9 @@ def target_for(loss: Any, y: Any) -> Any:
     """What the output could be compared with: classes, yes and no, or whole numbers."""
     rng = np.random.default_rng(1)
     if isinstance(loss, CrossEntropy):
-        return rng.integers(0, y.shape[1], (y.shape[0], *y.shape[2:]))
+        shape = list(y.shape)
+        classes = shape.pop(loss.class_axis)
+        return rng.integers(0, classes, shape)
     high = 2 if isinstance(loss, BinaryCrossEntropy) else 4
     return rng.integers(0, high, y.shape).astype(y.dtype)
 
@@ -62,11 +69,14 @@ def target_for(loss: Any, y: Any) -> Any:
 def batch_unlike(flow: Flow) -> int:
     """A size for the batch that divides no size in the model, so that every multiple of it is one
     of the batch."""
+    return next((batch for batch in _BATCHES if is_unlike(flow, batch)), _BATCHES[-1])
+
+
+def is_unlike(flow: Flow, batch: int) -> bool:
+    """True where the number of examples divides no size of the model."""
     sizes = {size for node in flow.nodes for size in (*node.shape, *_sizes(node.layer))}
-    sizes |= set(flow.input_shape)
-    return next(
-        (batch for batch in _BATCHES if all(size % batch for size in sizes if size)), _BATCHES[-1]
-    )
+    sizes |= {size for each in flow.input_shapes for size in each}
+    return all(size % batch for size in sizes if size)
 
 
 def too_large(flow: Flow, batch: int) -> str:

@@ -21,16 +21,19 @@ from handgrad.derivation.documents.document import (
 from handgrad.derivation.documents.document import Equation as Line
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.equations import Equation
-from handgrad.derivation.formulas.formula import Formula, Script, Sign, Symbol, equals, row
+from handgrad.derivation.formulas.formula import Formula, Number, Script, Sign, Symbol, equals, row
 from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
+from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow
-from handgrad.derivation.models.names import FUSED, activations_of, full_name, parameters_of
-from handgrad.derivation.models.steps import Step, activation_step
+from handgrad.derivation.models.names import FUSED, activations_of, full_name
+from handgrad.derivation.models.rounds import Repeated, folded
+from handgrad.derivation.models.steps import Part, Step, activation_step
 from handgrad.derivation.models.symbols import renamed, value_gradient, value_symbol
 from handgrad.derivation.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.derivation.written import Board, assigned, put_in, settings
+from handgrad.layers.base import walk
 from handgrad.optimizers import Optimizer
 
 #: The parameters of every node, by its number.
@@ -45,7 +48,7 @@ class Sections:
         self.flow = flow
         self.chain = chain
         self.loss = loss
-        self.board = Board(numbers)
+        self.board = Board(numbers, self.say)
 
     def say(self, key: str) -> str:
         return label(self.chain.lang, key)
@@ -60,19 +63,31 @@ class Sections:
 
     def given(self, x: Any, parameters: Parameters) -> Iterator[Block]:
         yield Heading(self.say("board"), anchor="given")
-        yield self.board.line(assigned(value_symbol(0), x))
+        several = x if isinstance(x, tuple) else (x,)
+        arrays = [each for each in several if each is not None]
+        for symbol, array in zip(self._inputs(), arrays, strict=True):
+            yield self.board.line(assigned(symbol, array))
         for node in self.flow.nodes:
-            for name, symbol in parameters_of(node).items():
+            for name, symbol in self.chain.symbols_of(node).items():
                 yield self.board.line(assigned(symbol, parameters[node.number][name]))
+        for symbol, array in self.chain.given:
+            yield self.board.line(assigned(symbol, array))
         if self.chain.target is not None:
             yield self.board.line(assigned(*self.chain.target))
+
+    def _inputs(self) -> tuple[Formula, ...]:
+        x = self.chain.run.values[0]
+        inputs = x if isinstance(x, tuple) else (x,)
+        return input_symbols(self.flow.nodes[0].layer, inputs, 0)
 
     # Forward
 
     def forward(self, steps: Sequence[Step], last: Step | None) -> Iterator[Block]:
         yield Heading(self.say("forward"), anchor="forward")
         index = Symbol("i")
-        symbols = self.filled("model_symbols", value_symbol(0), Script(Symbol("h"), index), index)
+        inputs = self._inputs()
+        key = "model_symbols" if len(inputs) == 1 else "model_inputs"
+        symbols = self.filled(key, _listed(inputs), Script(Symbol("h"), index), index)
         batch = "" if self.board.numbers else f" {self.say('model_batch')}"
         yield Paragraph((*symbols, f"{batch} {self.say('elementwise')}"))
         every = list(steps) if last is None else [*steps, last]
@@ -81,12 +96,12 @@ class Sections:
             yield self._heading(step, "forward")
             if step.is_opaque:
                 yield Paragraph(self.say("model_opaque"))
-            yield from self._settings(step)
-            yield from self.board.lines(step.forward)
+            yield from self._parts(step, step.forward, "forward")
 
     def _functions(self, steps: Sequence[Step]) -> Iterator[Block]:
         """What the equations call, in words; and the activations of fused layers."""
-        functions = {each.symbol: each for step in steps for each in step.functions}
+        parts = [part for step in steps for part in (*step.forward, *step.backward)]
+        functions = {each.symbol: each for part in parts for each in part.functions}
         words = tuple(
             (each.symbol, ": ", *spans(docstrings.prose(each.words)))
             for each in functions.values()
@@ -97,12 +112,46 @@ class Sections:
         for name, options in activations_of(self.flow).items():
             step = activation_step(name, options, self.chain.lang)
             yield Heading(name, 2, f"function-{name}")
-            yield from self._settings(step)
-            for each in (*step.forward, *step.backward):
-                yield self.board.line(equals(each.left, each.right))
+            for part in (*step.forward, *step.backward):
+                yield from self._settings(part)
+                for each in part.equations:
+                    yield self.board.line(equals(each.left, each.right))
 
-    def _settings(self, step: Step) -> Iterator[Block]:
-        found = settings(step.settings, self.chain.sizes)
+    def _parts(self, step: Step, parts: Sequence[Part], which: str) -> Iterator[Block]:
+        """The parts of a node, each with a heading where it has a number."""
+        for i, part in enumerate(folded(parts)):
+            if isinstance(part, Repeated):
+                yield self._repeated(part)
+                continue
+            if part.number:
+                yield Heading(self._title(step, part), 3, f"{which}-{part.number}-{i}")
+            yield from self._settings(part)
+            yield from self.board.lines(part.equations)
+
+    def _repeated(self, rounds: Repeated) -> Paragraph:
+        """Rounds 2 to 6 repeat round 1, with what changes from each to the next."""
+        changes: list[Span] = []
+        for before, after in rounds.changes:
+            both = (Mono(each) if isinstance(each, str) else each for each in (before, after))
+            one, other = both
+            changes += [*([", "] if changes else []), one, " → ", other]
+        is_one = rounds.first == rounds.last
+        key = "model_round" if is_one else "model_rounds"
+        said = (rounds.first, *(() if is_one else (rounds.last,)), rounds.first - 1)
+        numbers = (Number(str(each)) for each in said)
+        return Paragraph(self.filled(key, *numbers, tuple(changes)))
+
+    def _title(self, step: Step, part: Part) -> Content:
+        """3.2 attention, and the layer that it is in; of values between ops that layer alone."""
+        assert step.node is not None
+        words = f"{part.number} {part.name}"
+        if not part.name:
+            layer = dict(walk(step.node.layer))[part.path]
+            words = type(layer).__name__
+        return (f"{words} ", Mono(part.path)) if part.path else words
+
+    def _settings(self, part: Part) -> Iterator[Block]:
+        found = settings(part.settings, self.chain.sizes)
         if found:
             yield Paragraph(_listed(found))
 
@@ -119,7 +168,11 @@ class Sections:
                 yield from self._gathered(gathered, step)
             if step.backward:
                 yield self._heading(step, "backward")
-                yield from self.board.lines(step.backward)
+                yield from self._parts(step, step.backward, "backward")
+            for other in step.others:
+                yield Heading(Mono(other.name), 2, f"{other.name}-{len(step.others)}")
+                yield Paragraph(docstrings.prose(other.words))
+                yield from self._parts(step, other.parts, other.name)
         needed = self.flow.needed
         taken = {
             value for node in self.flow.nodes if node.number in needed for value in node.inputs
@@ -132,7 +185,7 @@ class Sections:
         if last is not None:
             yield self._heading(last, "backward")
             yield Paragraph(self.say("last_node"))
-            yield from self.board.lines(last.backward)
+            yield from self._parts(last, last.backward, "backward")
             return
         output = self.flow.output
         value = self.chain.found.values[output]
@@ -160,7 +213,8 @@ class Sections:
 
     def updates(self, optimizer: Optimizer, parameters: Parameters) -> Iterator[Block]:
         """The optimizer's rule, with numbers its first step."""
-        every = [symbol for node in self.flow.nodes for symbol in parameters_of(node).values()]
+        symbols = {node.number: self.chain.symbols_of(node) for node in self.flow.nodes}
+        every = [each for of_node in symbols.values() for each in of_node.values()]
         if not every:
             return
         yield Heading(f"{self.say('update')}: {type(optimizer).__name__}", anchor="update")
@@ -172,7 +226,7 @@ class Sections:
         if not self.board.numbers:
             return
         for node in self.flow.nodes:
-            for name, symbol in parameters_of(node).items():
+            for name, symbol in symbols[node.number].items():
                 old = parameters[node.number][name]
                 gradient = self.chain.found.parameters[full_name(node, name)]
                 yield self._update(optimizer, rule, symbol, old, gradient)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -15,7 +15,7 @@ from handgrad.derivation.equations.execution import Subject
 from handgrad.derivation.formulas.formula import Fenced, Formula, Symbol, gradient_of, row
 from handgrad.derivation.models.flow import Node
 from handgrad.derivation.models.names import activation_operator
-from handgrad.derivation.models.symbols import renamed
+from handgrad.derivation.models.symbols import Renaming, gradients_in, renamed
 from handgrad.trees import Function, nodes
 
 
@@ -23,16 +23,41 @@ from handgrad.trees import Function, nodes
 class Step:
     """What is written of one node, or of the loss, which has no node.
 
-    `settings` are numbers that its equations use, `functions` what they call. `is_opaque` where the
-    layer's own code is no op that can be read.
+    `is_opaque` where the layer's own code can be read neither as an op nor as several.
     """
 
     node: Node | None
-    forward: tuple[Equation, ...]
-    backward: tuple[Equation, ...]
+    forward: tuple[Part, ...]
+    backward: tuple[Part, ...]
+    is_opaque: bool = False
+    others: tuple[Other, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One call of an op in one of the passes, or values between such calls.
+
+    `settings` are numbers that its equations use, `functions` what they call; `path` is the layer
+    that it belongs to, by its name within the node; `block` is the number of the loop that it is
+    in, and the round. A node that is one op has one part, without a number.
+    """
+
+    equations: tuple[Equation, ...]
     settings: tuple[Meaning, ...] = ()
     functions: tuple[Meaning, ...] = ()
-    is_opaque: bool = False
+    number: str = ""
+    name: str = ""
+    path: str = ""
+    block: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another form of a layer's backward: the method, what it says of itself, and its parts."""
+
+    name: str
+    words: str
+    parts: tuple[Part, ...]
 
 
 def step_of(
@@ -42,31 +67,61 @@ def step_of(
     subject: Subject,
 ) -> Step:
     """A derivation with other symbols, and with the settings that the layer has."""
+    forward = without_identity(rewritten(each, names) for each in derivation.forward)
+    backward = tuple(rewritten(each, names) for each in derivation.backward)
+    meanings = meanings_of(derivation, names, subject)
+    return Step(node, (Part(forward, *meanings),), (Part(backward),))
+
+
+def meanings_of(
+    derivation: Derivation, names: Renaming, subject: Subject
+) -> tuple[tuple[Meaning, ...], tuple[Meaning, ...]]:
+    """The settings and the functions of a derivation, by other symbols."""
     symbols = [
         replace(
             each,
             symbol=renamed(each.symbol, names),
             definition=each.definition and renamed(each.definition, names),
-            value=subject.options.get(each.name, each.value),
+            value=each.value
+            if subject.options.get(each.name) is None
+            else subject.options[each.name],
         )
         for each in derivation.symbols
     ]
-    return Step(
-        node,
-        tuple(_rewritten(each, names) for each in derivation.forward),
-        tuple(_rewritten(each, names) for each in derivation.backward),
-        tuple(each for each in symbols if each.shape is None and not each.words),
-        tuple(each for each in symbols if each.words),
-    )
+    settings = tuple(each for each in symbols if each.shape is None and not each.words)
+    return settings, tuple(each for each in symbols if each.words)
 
 
-def _rewritten(equation: Equation, names: Mapping[Formula, Formula]) -> Equation:
+def rewritten(
+    equation: Equation, names: Renaming, of_gradients: Renaming | None = None
+) -> Equation:
+    """An equation with other symbols; those that a gradient is of may go by others again."""
+
+    def changed(formula: Formula) -> Formula:
+        if of_gradients is None:
+            return renamed(formula, names)
+        gradients = {each: renamed(each, of_gradients) for each in gradients_in(formula)}
+        return renamed(formula, {**names, **gradients})
+
     return replace(
         equation,
-        left=renamed(equation.left, names),
-        right=renamed(equation.right, names),
-        parts=tuple((renamed(each, names), value) for each, value in equation.parts),
+        left=changed(equation.left),
+        right=changed(equation.right),
+        parts=tuple((changed(each), value) for each, value in equation.parts),
+        loop=equation.loop and changed(equation.loop),
+        here=equation.here and rewritten(equation.here, names, of_gradients),
     )
+
+
+def without_identity(equations: Iterable[Equation]) -> tuple[Equation, ...]:
+    """The equations with h = … in the place of a = … and h = identity(a)."""
+    found: list[Equation] = []
+    identity = activation_operator("identity")
+    for each in equations:
+        if found and each.right == row(identity, Fenced(found[-1].left)):
+            each = replace(found.pop(), name=each.name, left=each.left, parts=each.parts)
+        found.append(each)
+    return tuple(found)
 
 
 def activation_step(activation: str, options: Mapping[str, Any], lang: str) -> Step:

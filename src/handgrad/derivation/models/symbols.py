@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from handgrad.derivation.formulas.formula import (
     Text,
     gradient_of,
     row,
+    separated,
 )
 
 Renaming = Mapping[Formula, Formula]
@@ -28,8 +29,8 @@ LOSS = Symbol("L")
 
 def value_symbol(number: int, into: int | None = None) -> Formula:
     """h_3; with `into`, the copy of a value that forks which goes into that node."""
-    copy = None if into is None else Fenced(Number(str(into)))
-    return Script(Symbol("h"), Number(str(number)), copy)
+    symbol = Script(Symbol("h"), Number(str(number)))
+    return symbol if into is None else copy_symbol(symbol, into)
 
 
 def value_gradient(number: int, into: int | None = None) -> Formula:
@@ -37,7 +38,15 @@ def value_gradient(number: int, into: int | None = None) -> Formula:
     return gradient_of(value_symbol(number, into))
 
 
-def numbered(symbol: Formula, number: int) -> Formula:
+def copy_symbol(symbol: Formula, into: int | str) -> Formula:
+    """A value that forks, as it goes into one node or part: h_3 with the number above."""
+    copy = Fenced(Number(str(into)))
+    if isinstance(symbol, Script) and symbol.sup is None:
+        return Script(symbol.base, symbol.sub, copy)
+    return Script(Fenced(symbol) if isinstance(symbol, Script) else symbol, sup=copy)
+
+
+def numbered(symbol: Formula, number: int | str) -> Formula:
     """W_3 for W, and 1/σ_3 for 1/σ."""
     if isinstance(symbol, Fraction):
         return Fraction(symbol.numerator, numbered(symbol.denominator, number))
@@ -47,9 +56,14 @@ def numbered(symbol: Formula, number: int) -> Formula:
 def parameter_symbol(name: str, axes: int, number: int) -> Formula:
     """W_3 for the parameter `weight` of node 3, W_{3,part} for its `part.weight`."""
     path, _, last = name.rpartition(".")
-    vectors = frozenset((last,) if axes < 2 else ())
-    symbol = numbered(Glossary(vectors=vectors).symbol(last), number)
+    symbol = numbered(plain_symbol(last, axes), number)
     return subscript(symbol, Text(path)) if path else symbol
+
+
+def plain_symbol(name: str, axes: int) -> Formula:
+    """The symbol of an array by its name alone: W for a weight, w where it is a vector."""
+    vectors = frozenset((name,) if axes < 2 else ())
+    return Glossary(vectors=vectors).symbol(name)
 
 
 def inline(gradient: Formula) -> Formula:
@@ -70,6 +84,19 @@ def contains(formula: Any, part: Formula) -> bool:
     return any(contains(getattr(formula, field.name), part) for field in fields(formula))
 
 
+def gradients_in(formula: Any) -> Iterator[Formula]:
+    """Every ∂L/∂x in a formula."""
+    match formula:
+        case Fraction(Row((Symbol("partial"), *_)), Row((Symbol("partial"), *_))):
+            yield formula
+        case tuple():
+            for each in formula:
+                yield from gradients_in(each)
+        case _ if hasattr(formula, "__dataclass_fields__"):
+            for each in fields(formula):
+                yield from gradients_in(getattr(formula, each.name))
+
+
 def renamed(formula: Formula, names: Renaming) -> Formula:
     """The formula with every symbol that `names` has written in its other way.
 
@@ -85,40 +112,59 @@ def _renamed(part: Any, names: Renaming) -> Any:
         return part
     if part in names:
         return names[part]
-    values = {field.name: _renamed(getattr(part, field.name), names) for field in fields(part)}
     if isinstance(part, Script):
-        return _script(part, names, **values)
-    return replace(part, **values)
+        return _script(part, names)
+    return replace(
+        part, **{field.name: _renamed(getattr(part, field.name), names) for field in fields(part)}
+    )
 
 
-def _script(
-    part: Script, names: Renaming, base: Formula, sub: Formula | None, sup: Formula | None
-) -> Formula:
-    """A renamed symbol with the index and exponent that the old one had."""
-    bare = Script(part.base, None, part.sup)
-    if sub is not None and bare in names:
-        return subscript(names[bare], sub)
-    plain, primes = _without_primes(part)
-    if primes and plain in names:
-        found = names[plain]
-        above = [found.sup] if isinstance(found, Script) and found.sup is not None else []
-        inner = replace(found, sup=None) if isinstance(found, Script) else found
-        return _merged(inner, None, row(*above, *primes))
-    return _merged(base, sub, sup)
+def _script(part: Script, names: Renaming) -> Formula:
+    """A renamed symbol with the indices and exponents that it has not itself: W_ihᵀ, x_t, m′."""
+    indices, above = _indices(part.sub), _parts(part.sup)
+    for owned in range(len(indices), -1, -1):
+        for raised in range(len(above), -1, -1):
+            symbol = _scripted(part.base, indices[:owned], above[:raised])
+            if symbol in names:
+                rest = [_renamed(each, names) for each in indices[owned:]]
+                return _attached(names[symbol], rest, above[raised:])
+    rest = [_renamed(each, names) for each in indices]
+    return _attached(_renamed(part.base, names), rest, [_renamed(each, names) for each in above])
 
 
-def _merged(base: Formula, sub: Formula | None, sup: Formula | None) -> Formula:
-    """The base with an index and an exponent, beside an index that it has already."""
-    if isinstance(base, Script) and base.sup is None and base.sub is not None:
-        both = base.sub if sub is None else row(base.sub, Sign(","), sub)
-        return Script(base.base, both, sup)
-    return Script(base, sub, sup)
+def _attached(base: Formula, indices: list[Formula], above: list[Formula]) -> Formula:
+    """The base with more indices behind its own, and exponents."""
+    found = subscript(base, separated(tuple(indices))) if indices else base
+    if not above:
+        return found
+    if not isinstance(found, Script):
+        bare = Fenced(found) if isinstance(found, Row | Fraction) else found
+        return Script(bare, sup=row(*above))
+    if found.sup is None or all(each == Sign("′") for each in above):
+        return Script(found.base, found.sub, row(*_parts(found.sup), *above))
+    return Script(Fenced(found), sup=row(*above))
 
 
-def _without_primes(part: Script) -> tuple[Formula, list[Formula]]:
-    """A symbol as it was before it was set anew, and its primes."""
-    above = part.sup.parts if isinstance(part.sup, Row) else (part.sup,)
-    primes: list[Formula] = [each for each in above if each == Sign("′")]
-    rest = [each for each in above if each is not None and each != Sign("′")]
-    plain = Script(part.base, part.sub, row(*rest) if rest else None)
-    return (part.base if plain == Script(part.base) else plain), primes
+def _scripted(base: Formula, indices: list[Formula], above: list[Formula]) -> Formula:
+    if not indices and not above:
+        return base
+    return Script(
+        base, separated(tuple(indices)) if indices else None, row(*above) if above else None
+    )
+
+
+def _parts(formula: Formula | None) -> list[Formula]:
+    if formula is None:
+        return []
+    return list(formula.parts) if isinstance(formula, Row) else [formula]
+
+
+def _indices(sub: Formula | None) -> list[Formula]:
+    """What stands between commas."""
+    found: list[list[Formula]] = [[]]
+    for part in _parts(sub):
+        if part == Sign(","):
+            found.append([])
+        else:
+            found[-1].append(part)
+    return [row(*each) for each in found if each]
