@@ -27,11 +27,11 @@ namespace {
 void fill_and_add(long count, long chunk) {
     std::vector<long> values(static_cast<std::size_t>(count));
     parallel_for(count, chunk, [&](long begin, long end) {
-        long* scratch_values = scratch<long>(Scratch::kRow, end - begin);
-        for (long i = begin; i < end; i++) scratch_values[i - begin] = i;
+        long* own_values = thread_workspace<long>(WorkspaceSlot::kRow, end - begin);
+        for (long i = begin; i < end; i++) own_values[i - begin] = i;
         parallel_for(end - begin, 2, [&](long first, long last) {
             for (long i = first; i < last; i++)
-                values[static_cast<std::size_t>(begin + i)] = scratch_values[i];
+                values[static_cast<std::size_t>(begin + i)] = own_values[i];
         });
     });
     long sum = 0;
@@ -181,16 +181,16 @@ void memory() {
             for (int i = 0; i < 3000; i++) {
                 random = random * 1664525 + 1013904223;
                 const long size = static_cast<long>(random >> (8 + random % 16));
-                blocks.push_back(take_block(size, 1));
+                blocks.push_back(allocate_block(size, 1));
                 expect(static_cast<long>(blocks.back().capacity) >= size, "a block is too small");
                 *static_cast<char*>(blocks.back().data) = 1;
                 if (blocks.size() > 8) {
-                    give_back_block(blocks[random % 8]);
+                    free_block(blocks[random % 8]);
                     blocks.erase(blocks.begin() + random % 8);
                 }
                 if (i % 1000 == 0) release_blocks();
             }
-            for (const MemoryBlock& block : blocks) give_back_block(block);
+            for (const MemoryBlock& block : blocks) free_block(block);
         });
     for (auto& thread : threads) thread.join();
 }
@@ -210,14 +210,14 @@ void forks() {
         others.emplace_back([&] {
             while (!stop) {
                 fill_and_add(500, 10);
-                give_back_block(take_block(100'000, 1));
+                free_block(allocate_block(100'000, 1));
             }
         });
     for (int i = 0; i < 20; i++) {
         const pid_t child = fork();
         if (child == 0) {
             const CallScope scope({kThreadsOfChild, false});
-            give_back_block(take_block(200'000, 1));
+            free_block(allocate_block(200'000, 1));
             many_jobs(20);
             _exit(0);
         }

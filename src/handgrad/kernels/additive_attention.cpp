@@ -1,5 +1,5 @@
 // Additive attention between its matrix products: u = tanh(a_s + a_h), scores, weights and sums.
-#include "core/attended.h"
+#include "core/state_attention.h"
 
 namespace handgrad {
 namespace {
@@ -10,7 +10,7 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
                       std::optional<Indices> lengths, Out<T> u, Out<T> alpha, Out<T> c) {
     const long states = alpha.shape(1), steps = alpha.shape(2);
     const long size = v.size(), width = h.shape(2);
-    const Sight sight(alpha.shape(0), steps, lengths, mask);
+    const AttentionMask attention_mask(alpha.shape(0), steps, lengths, mask);
     const KernelScope scope(u.size());
     parallel_for(alpha.shape(0) * states, rows_per_chunk(steps * size), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {
@@ -20,26 +20,27 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
             for (long i = 0; i < steps; i++) {
                 const T* other = a_h.data() + (n * steps + i) * size;
                 T* hidden = u.data() + (row * steps + i) * size;
-                const bool looks = i < sight.count(n) && sight.seen(n, j, i);
+                const bool visible =
+                    i < attention_mask.visible_keys(n) && attention_mask.visible(n, j, i);
                 weights[i] = -std::numeric_limits<T>::infinity();
-                if (!looks) {
+                if (!visible) {
                     std::fill_n(hidden, size, T(0));
                     continue;
                 }
-                weights[i] = sum<T>(0, size, [&](auto lanes) {
+                weights[i] = reduce_sum<T>(0, size, [&](auto lanes) {
                     const Vec<T> value = tanh(Vec<T>(lanes.load(own) + lanes.load(other)));
                     lanes.store(hidden, value);
                     return Vec<T>(value * lanes.load(v.data()));
                 });
             }
             softmax_in_place(weights, steps);
-            weighted_sum(weights, h.data() + n * steps * width, sight.count(n), width,
-                         c.data() + row * width);
+            weighted_sum(weights, h.data() + n * steps * width, attention_mask.visible_keys(n),
+                         width, c.data() + row * width);
         }
     });
 }
 
-// da_s and da_h, the share of the weighted sum in dh, and dv of each sequence (N, A).
+// da_s and da_h, the part of dh from the weighted sum, and dv of each sequence (N, A).
 template <class T>
 void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> da_s, Out<T> da_h,
                        Out<T> dh, Out<T> dv_parts) {
@@ -47,7 +48,7 @@ void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> 
     const long size = v.size(), width = h.shape(2);
     const KernelScope scope(u.size());
     parallel_for(alpha.shape(0), rows_per_chunk(states * steps * size), [&](long begin, long end) {
-        T* dscores = scratch<T>(Scratch::kRow, steps);
+        T* dscores = thread_workspace<T>(WorkspaceSlot::kRow, steps);
         for (long n = begin; n < end; n++) {
             T* all_da_h = da_h.data() + n * steps * size;
             T* all_dh = dh.data() + n * steps * width;
@@ -68,7 +69,7 @@ void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> 
                     const T* hidden = u.data() + (row * steps + i) * size;
                     T* other = all_da_h + i * size;
                     const T dscore = dscores[i];
-                    for_lanes<T>(0, size, [&](auto lanes) {
+                    transform<T>(0, size, [&](auto lanes) {
                         const Vec<T> value = lanes.load(hidden);
                         const Vec<T> da = dscore * lanes.load(v.data()) * (T(1) - value * value);
                         lanes.store(dv, lanes.load(dv) + dscore * value);

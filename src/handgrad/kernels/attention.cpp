@@ -41,12 +41,12 @@ Call<T> call_of(const StridedIn<T>& q, const StridedIn<T>& k, const StridedIn<T>
             T(keep_scale)};
 }
 
-// body.operator()<Entry>(), where Entry is what operands hold at the precision in force. Of a few
-// queries keys are read once and in place, and rounding would gain nothing.
+// Calls body.operator()<Element>() with the type that operands hold at the precision in force. For
+// a few queries, keys are read once and in place, and rounding would gain nothing.
 template <class T, class Body>
 void at_precision_of(const Call<T>& call, const Body& body) {
     if (call.queries <= kFewQueries) return body.template operator()<T>();
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>(body);
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(body);
 }
 
 template <class T>
@@ -73,19 +73,19 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
     const Heads<T> rows(y);
     const KernelScope scope(log_sums.size() * call.keys);
     if (call.queries <= kFewQueries) return forward_few(call, rows, log_sums.data());
-    at_precision_of(call, [&]<class Entry>() {
+    at_precision_of(call, [&]<class Element>() {
         Pieces(call).run([&](const Piece& piece, long) {
-            in_scratch<ForwardPiece<Entry>>(call, piece).run(rows, log_sums.data());
+            in_workspace<ForwardPiece<Element>>(call, piece).run(rows, log_sums.data());
         });
     });
 }
 
-// dK and dV of the pieces that share a head, before they are added up: of each piece all rows of
-// dK, then all of dV.
+// dK and dV of the pieces of one head, before they are added up: of each piece all rows of dK, then
+// all of dV.
 template <class T>
-class Shares {
+class PartialKeyGradients {
   public:
-    Shares(const Call<T>& call, const Gradients<T>& to, const Pieces& pieces)
+    PartialKeyGradients(const Call<T>& call, const Gradients<T>& to, const Pieces& pieces)
         : call_(call),
           to_(to),
           pieces_(pieces),
@@ -93,12 +93,12 @@ class Shares {
           v_size_(to.v.data != nullptr ? call.keys * call.values : 0),
           memory_(alone() ? 0 : pieces.heads * pieces.per_head * (k_size_ + v_size_)) {}
 
-    // Where a piece writes: what has a head of its own, to the gradients themselves.
+    // The output of a piece: if it is the only one of its head, the gradients themselves.
     KeyGradients<T> k(const Piece& piece, long number) const {
-        return place(to_.k, piece, share(number), call_.features);
+        return target_of(to_.k, piece, partial(number), call_.features);
     }
     KeyGradients<T> v(const Piece& piece, long number) const {
-        return place(to_.v, piece, share(number) + k_size_, call_.values);
+        return target_of(to_.v, piece, partial(number) + k_size_, call_.values);
     }
 
     void add_up() const {
@@ -108,7 +108,7 @@ class Shares {
         parallel_for(rows, rows_per_chunk(work), [&](long begin, long end) {
             for (long i = begin; i < end; i++) {
                 const long head = i / call_.keys, key = i % call_.keys;
-                const T* first = share(head * pieces_.per_head);
+                const T* first = partial(head * pieces_.per_head);
                 add(to_.k, head, key, first, call_.features);
                 add(to_.v, head, key, first + k_size_, call_.values);
             }
@@ -117,18 +117,19 @@ class Shares {
 
   private:
     bool alone() const { return pieces_.per_head == 1; }
-    T* share(long number) const { return memory_.data() + number * (k_size_ + v_size_); }
+    T* partial(long number) const { return memory_.data() + number * (k_size_ + v_size_); }
 
-    KeyGradients<T> place(const Heads<T>& to, const Piece& piece, T* share, long width) const {
+    KeyGradients<T> target_of(const Heads<T>& to, const Piece& piece, T* partial,
+                              long width) const {
         if (to.data == nullptr) return {nullptr, 0};
-        return alone() ? KeyGradients<T>{to.at(piece.n, piece.group), to.place}
-                       : KeyGradients<T>{share, width};
+        return alone() ? KeyGradients<T>{to.at(piece.n, piece.group), to.row_stride}
+                       : KeyGradients<T>{partial, width};
     }
 
     void add(const Heads<T>& to, long head, long key, const T* first, long width) const {
         if (to.data == nullptr) return;
         T* target = to.at(head / call_.groups, head % call_.groups, key);
-        for_lanes<T>(0, width, [&](auto lanes) {
+        transform<T>(0, width, [&](auto lanes) {
             Vec<T> sum{};
             for (long p = 0; p < pieces_.per_head; p++)
                 sum += lanes.load(first + p * (k_size_ + v_size_) + key * width);
@@ -140,7 +141,7 @@ class Shares {
     const Gradients<T>& to_;
     const Pieces& pieces_;
     long k_size_, v_size_;
-    Temporary<T> memory_;
+    Workspace<T> memory_;
 };
 
 template <class T>
@@ -157,14 +158,14 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
                           Heads<T>(dk),      Heads<T>(dv),       Heads<T>(dscores)};
     const KernelScope scope(log_sums.size() * call.keys);
     const Pieces pieces(call);
-    const Shares<T> shares(call, to, pieces);
-    at_precision_of(call, [&]<class Entry>() {
+    const PartialKeyGradients<T> partial_gradients(call, to, pieces);
+    at_precision_of(call, [&]<class Element>() {
         pieces.run([&](const Piece& piece, long number) {
-            in_scratch<BackwardPiece<Entry>>(call, to, piece)
-                .run(shares.k(piece, number), shares.v(piece, number));
+            in_workspace<BackwardPiece<Element>>(call, to, piece)
+                .run(partial_gradients.k(piece, number), partial_gradients.v(piece, number));
         });
     });
-    shares.add_up();
+    partial_gradients.add_up();
 }
 
 template <class T>

@@ -15,7 +15,7 @@ T sum_of(const T* values, long count) {
     Vec<T> sum{};
     long i = 0;
     for (; i + kLanes<T> <= count; i += kLanes<T>) sum += load(values + i);
-    return lane_sum(sum + load_some(values + i, count - i));
+    return lane_sum(sum + masked_load(values + i, count - i));
 }
 
 template <class T>
@@ -33,7 +33,7 @@ void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& size
             std::fill_n(means, pool.windows(), T(0));
             for (long j = 0; j < pool.out_h; j++) {
                 T* sums = means + j * pool.out_w;
-                pool.for_each_tap_row(j, [&](long row, long shift) {
+                pool.for_each_offset_row(j, [&](long row, long shift) {
                     const T* source = image + row * pool.width + shift;
                     const long last = pool.last_inside(shift);
                     for (long k = pool.first_inside(shift); k < last; k++)
@@ -59,13 +59,13 @@ void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const PoolingSizes& s
             }
             std::fill_n(image, pool.values(), T(0));
             for (long j = 0; j < pool.out_h; j++) {
-                const T* share = gradient + j * pool.out_w;
+                const T* gradient_row = gradient + j * pool.out_w;
                 const T* counts = count.data() + j * pool.out_w;
-                pool.for_each_tap_row(j, [&](long row, long shift) {
+                pool.for_each_offset_row(j, [&](long row, long shift) {
                     T* target = image + row * pool.width + shift;
                     const long last = pool.last_inside(shift);
                     for (long k = pool.first_inside(shift); k < last; k++)
-                        target[k * pool.stride_w] += share[k] / counts[k];
+                        target[k * pool.stride_w] += gradient_row[k] / counts[k];
                 });
             }
         }

@@ -15,7 +15,7 @@
 namespace handgrad {
 namespace {
 
-// What is known of a channel when it is normalised.
+// The constants of a channel when it is normalised.
 template <class T>
 struct Channel {
     T mean, inv_std, gamma, beta;
@@ -40,7 +40,7 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
     };
     double sum_da = 0, sum_da_x_hat = 0;
     planes.each_block([&](long begin, long end) {
-        const auto [block_da, block_da_x_hat] = sums<T, 2>(begin, end, [=](auto lanes) {
+        const auto [block_da, block_da_x_hat] = reduce_sums<T, 2>(begin, end, [=](auto lanes) {
             const Vec<T> x_hat = c.x_hat(lanes.load(x)), da = gradient(lanes, x_hat);
             return std::array<Vec<T>, 2>{da, Vec<T>(da * x_hat)};
         });
@@ -53,8 +53,9 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
         planes.each_lanes_again<T>(
             [=](auto lanes) { lanes.store(dx, gradient(lanes, c.x_hat(lanes.load(x))) * scale); });
     } else if (dx != nullptr) {
-        const double share = 1.0 / double(std::max(planes.values(), 1L));
-        const T mean_da = T(sum_da * share), mean_da_x_hat = T(sum_da_x_hat * share);
+        const double one_over_count = 1.0 / double(std::max(planes.values(), 1L));
+        const T mean_da = T(sum_da * one_over_count),
+                mean_da_x_hat = T(sum_da_x_hat * one_over_count);
         planes.each_lanes_again<T>([=](auto lanes) {
             const Vec<T> x_hat = c.x_hat(lanes.load(x)), da = gradient(lanes, x_hat);
             lanes.store(dx, (da - mean_da - x_hat * mean_da_x_hat) * scale);
@@ -63,7 +64,7 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
     return {sum_da, sum_da_x_hat};
 }
 
-// body(channel, {its values in each input}, its place in out, where they lie) for every channel of
+// body(channel, {its values in each input}, its values in out, their memory) for every channel of
 // arrays (N, C, size). The columns of (N, C) are brought together first.
 template <class T, std::size_t Inputs, class Body>
 void each_channel(long batch, long channels, long size, std::array<const T*, Inputs> in, T* out,

@@ -10,9 +10,9 @@
 namespace handgrad {
 namespace {
 
-// The finish of the forward pass: lanes are filters.
+// The epilogue of the forward pass: lanes are filters.
 template <class T>
-struct ActivateLanes {
+struct ConvolutionEpilogue {
     int activation;
     double slope;
     T* y;
@@ -26,8 +26,8 @@ struct ActivateLanes {
             row.for_each_lane([&](int l, long p, long count, Vec<T> v) {
                 const long filter = lane + l, at = filter * positions + j * out_w + p;
                 const Vec<T> a = bias == nullptr ? v : v + bias[filter];
-                store_some(y + at, f.value(a), count);
-                if (saved != nullptr) store_some(saved + at, a, count);
+                masked_store(y + at, f.value(a), count);
+                if (saved != nullptr) masked_store(saved + at, a, count);
             });
         });
     }
@@ -39,12 +39,12 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
                 const long group = item % conv.groups, out = item * conv.output_values();
-                const ActivateLanes<T> finish{
+                const ConvolutionEpilogue<T> epilogue{
                     activation,
                     slope,
                     y.data() + out,
@@ -52,7 +52,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     bias ? bias->data() + group * conv.group_filters() : nullptr,
                     conv.out_w,
                     conv.positions()};
-                forward.run(x.data() + item * conv.image_values(), group, finish);
+                forward.run(x.data() + item * conv.image_values(), group, epilogue);
             }
         });
     });
@@ -68,7 +68,7 @@ void activation_gradient_image(int activation, double slope, const T* dy, const 
             breathe();
             Vec<T> sum{};
             // Beyond the last position dy is loaded as 0, and so is its gradient.
-            for_lanes<T>(i * positions, (i + 1) * positions, [&](auto lanes) {
+            transform<T>(i * positions, (i + 1) * positions, [&](auto lanes) {
                 const Vec<T> g = f.gradient(lanes.load(dy), lanes.load(saved));
                 if (dz != nullptr) lanes.store(dz, g);
                 sum += g;
@@ -85,7 +85,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
                      double slope) {
     const Convolution conv = convolution_of(sizes);
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const KernelGradient<V> kernel_gradient(conv);
         const std::optional<InputGradient<V>> input_gradient =
             dx ? std::make_optional<InputGradient<V>>(conv, weight.data()) : std::nullopt;
@@ -97,7 +97,8 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
         const T* total = sums.run([&](long item, T* part) {
             const long group = item % conv.groups, out = item * conv.output_values();
             const long image = item * conv.image_values();
-            T* own = identity ? nullptr : scratch<T>(Scratch::kRow, conv.output_values());
+            T* own =
+                identity ? nullptr : thread_workspace<T>(WorkspaceSlot::kRow, conv.output_values());
             const T* dz = identity ? dy.data() + out : own;
             if (!identity || dbias)
                 activation_gradient_image(activation, slope, dy.data() + out, kept + out, own,
@@ -106,7 +107,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
             if (dweight) kernel_gradient.add(x.data() + image, dz, part + group * group_values);
             if (input_gradient)
                 input_gradient->run(
-                    dz, group, WriteLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
+                    dz, group, StoreLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
         });
         if (dweight) write_kernel_gradient(conv, kernel_gradient, total, dweight->data());
         if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());

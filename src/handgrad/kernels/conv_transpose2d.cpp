@@ -14,14 +14,14 @@ void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, 
                               const ConvolutionSizes& sizes) {
     const Convolution conv = convolution_of(sizes);
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const InputGradient<V> input_gradient(conv, weight.data());
         parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
             for (long item = begin; item < end; item++) {
                 const long group = item % conv.groups;
                 const T* b = bias ? bias->data() + group * conv.group_channels() : nullptr;
                 input_gradient.run(x.data() + item * conv.output_values(), group,
-                                   WriteLanes<T>{y.data() + item * conv.image_values(), conv.height,
+                                   StoreLanes<T>{y.data() + item * conv.image_values(), conv.height,
                                                  conv.width, b});
             }
         });
@@ -35,7 +35,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
     const Convolution conv = convolution_of(sizes);
     const long plane = conv.height * conv.width, channels = conv.group_channels();
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, AmxPair>>([&]<class V>() {
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
         const KernelGradient<V> kernel_gradient(conv);
         const long group_values = kernel_gradient.values();
@@ -45,7 +45,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
             const long group = item % conv.groups, in = item * conv.output_values();
             const T* image = dy.data() + item * conv.image_values();
             if (dx) {
-                const WriteLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
+                const StoreLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
                 forward.run(image, group,
                             [&](long j, long lane, const auto& row) { write(j, 0, 1, lane, row); });
             }

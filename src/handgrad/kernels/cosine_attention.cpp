@@ -1,5 +1,5 @@
 // Cosine attention: lengths of the states, scores, weights and sums, a state at a time.
-#include "core/attended.h"
+#include "core/state_attention.h"
 
 namespace handgrad {
 namespace {
@@ -14,7 +14,7 @@ void to_length_1(In<T> x, Out<T> x_hat, Out<T> inverse, T eps) {
             T* target = x_hat.data() + row * width;
             const T factor = T(1) / std::sqrt(dot(source, source, width) + eps);
             inverse.data()[row] = factor;
-            for_lanes<T>(0, width,
+            transform<T>(0, width,
                          [&](auto lanes) { lanes.store(target, lanes.load(source) * factor); });
         }
     });
@@ -26,7 +26,7 @@ void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
                     std::optional<Indices> lengths, double eps, Out<T> s_hat, Out<T> h_hat,
                     Out<T> inv_s, Out<T> inv_h, Out<T> alpha, Out<T> c) {
     const long states = alpha.shape(1), steps = alpha.shape(2), width = h.shape(2);
-    const Sight sight(alpha.shape(0), steps, lengths, mask);
+    const AttentionMask attention_mask(alpha.shape(0), steps, lengths, mask);
     const KernelScope scope(alpha.size() * width);
     to_length_1(s, s_hat, inv_s, T(eps));
     to_length_1(h, h_hat, inv_h, T(eps));
@@ -35,13 +35,15 @@ void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
             const long n = row / states, j = row % states, first = n * steps * width;
             T* weights = alpha.data() + row * steps;
             for (long i = 0; i < steps; i++) {
-                const bool looks = i < sight.count(n) && sight.seen(n, j, i);
-                weights[i] =
-                    looks ? dot(s_hat.data() + row * width, h_hat.data() + first + i * width, width)
-                          : -std::numeric_limits<T>::infinity();
+                const bool visible =
+                    i < attention_mask.visible_keys(n) && attention_mask.visible(n, j, i);
+                weights[i] = visible ? dot(s_hat.data() + row * width,
+                                           h_hat.data() + first + i * width, width)
+                                     : -std::numeric_limits<T>::infinity();
             }
             softmax_in_place(weights, steps);
-            weighted_sum(weights, h.data() + first, sight.count(n), width, c.data() + row * width);
+            weighted_sum(weights, h.data() + first, attention_mask.visible_keys(n), width,
+                         c.data() + row * width);
         }
     });
 }
@@ -50,7 +52,7 @@ void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
 template <class T>
 void add_through_length(const T* dx_hat, const T* x_hat, T inverse, long width, T* dx) {
     const T along = dot(dx_hat, x_hat, width);
-    for_lanes<T>(0, width, [&](auto lanes) {
+    transform<T>(0, width, [&](auto lanes) {
         lanes.store(dx,
                     lanes.load(dx) + (lanes.load(dx_hat) - lanes.load(x_hat) * along) * inverse);
     });
@@ -63,7 +65,7 @@ void cosine_backward(In<T> dc, In<T> h, In<T> s_hat, In<T> h_hat, In<T> inv_s, I
     const KernelScope scope(alpha.size() * width);
     const long work = (states + 1) * steps * width;
     parallel_for(alpha.shape(0), rows_per_chunk(work), [&](long begin, long end) {
-        T* dscores = scratch<T>(Scratch::kRow, steps + (steps + 1) * width);
+        T* dscores = thread_workspace<T>(WorkspaceSlot::kRow, steps + (steps + 1) * width);
         T* dh_hat = dscores + steps;
         T* ds_hat = dh_hat + steps * width;
         for (long n = begin; n < end; n++) {

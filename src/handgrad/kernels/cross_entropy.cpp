@@ -46,7 +46,7 @@ struct Smoothing {
 
 template <class T>
 double sum_of_losses(const Kept<T>& keep, long rows) {
-    return total<T>(rows, [=](auto lanes) { return lanes.load(keep.loss); });
+    return parallel_reduce_sum<T>(rows, [=](auto lanes) { return lanes.load(keep.loss); });
 }
 
 // −Σ q log p, where a class with q = 0 adds nothing even if its log p is −∞.
@@ -66,8 +66,9 @@ void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T
     const KernelScope scope(x.size());
     const Kept<T> keep(kept.data(), rows);
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
-    const T all_shares =
-        smoothing.share * sum<T>(0, classes, [=](auto lanes) { return smoothing.weights(lanes); });
+    const T all_shares = smoothing.share * reduce_sum<T>(0, classes, [=](auto lanes) {
+                             return smoothing.weights(lanes);
+                         });
     for_rows<T, 1>(axis, {x.data()}, nullptr, [&](long row, auto in, T*) {
         const T* scores = in[0];
         T highest, log_sum;
@@ -80,7 +81,7 @@ void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T
         const T q = smoothing.keep * smoothing.weight_of(c);
         T loss = q == T(0) ? T(0) : -q * (scores[c] - highest - log_sum);
         if (smoothing.share != T(0))
-            loss += sum<T>(0, classes, [=](auto lanes) {
+            loss += reduce_sum<T>(0, classes, [=](auto lanes) {
                 return loss_terms<T>(smoothing.share * smoothing.weights(lanes),
                                      lanes.load(scores) - highest - log_sum);
             });
@@ -111,7 +112,7 @@ void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, O
         keep.highest[row] = highest;
         keep.log_sum[row] = log_sum;
         const auto [loss, q_sum] =
-            sums<T, 2>(0, classes, [=, scores = scores, wanted = wanted](auto lanes) {
+            reduce_sums<T, 2>(0, classes, [=, scores = scores, wanted = wanted](auto lanes) {
                 const Vec<T> q = smoothing.weights(lanes) *
                                  (smoothing.keep * lanes.load(wanted) + smoothing.share);
                 const Vec<T> log_p = lanes.load(scores) - highest - log_sum;
@@ -124,7 +125,7 @@ void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, O
     *loss.data() = T(sum_of_losses(keep, axis.rows()) / *divisor.data());
 }
 
-// What the gradient of each row's loss is: dlosses as they are, or the one of all over the divisor.
+// The gradient of each row's loss: dlosses as they are, or the one of all over the divisor.
 template <class T>
 struct RowGradients {
     const T* dlosses;
@@ -158,7 +159,7 @@ void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, I
         const T* scores = in[0];
         const T score = scores[c];  // dx may lie where x lies
         const T highest = keep.highest[row], log_sum = keep.log_sum[row], q_sum = keep.q_sum[row];
-        for_lanes<T>(0, classes, [=](auto lanes) {
+        transform<T>(0, classes, [=](auto lanes) {
             const Vec<T> p = exp(Vec<T>(lanes.load(scores) - highest - log_sum));
             lanes.store(out, scale * (p * q_sum - smoothing.share * smoothing.weights(lanes)));
         });
@@ -183,7 +184,7 @@ void backward_probabilities(In<T> dloss, std::optional<In<double>> divisor, In<T
         const T* wanted = in[1];
         const T scale = dlosses[row];
         const T highest = keep.highest[row], log_sum = keep.log_sum[row], q_sum = keep.q_sum[row];
-        for_lanes<T>(0, classes, [=](auto lanes) {
+        transform<T>(0, classes, [=](auto lanes) {
             const Vec<T> p = exp(Vec<T>(lanes.load(scores) - highest - log_sum));
             const Vec<T> q =
                 smoothing.weights(lanes) * (smoothing.keep * lanes.load(wanted) + smoothing.share);

@@ -94,7 +94,7 @@ struct Batch {
     }
 
     // The factor of each loss; of a mean over the labels, then over the batch.
-    double share(long n, bool mean) const {
+    double factor(long n, bool mean) const {
         return mean ? 1.0 / (double(std::max(length(n), 1L)) * double(examples)) : 1.0;
     }
 
@@ -102,7 +102,7 @@ struct Batch {
     template <class Body>
     void each(long rows, const Body& body) const {
         const long size = rows * width();
-        const Temporary<double> workspace(examples * size);
+        const Workspace<double> workspace(examples * size);
         parallel_for(examples, 1, [&](long begin, long end) {
             for (long n = begin; n < end; n++) body(n, workspace.data() + n * size);
         });
@@ -146,7 +146,7 @@ void forward(In<T> x, Indices targets, std::optional<Indices> input_lengths,
                 for (long s = 0; s < states; s++) row[s] = log_y[s] + (s < 2 ? 0 : kNever);
                 continue;
             }
-            for_lanes<double>(0, states, [=](auto lanes) {
+            transform<double>(0, states, [=](auto lanes) {
                 lanes.store(row, lanes.load(log_y) +
                                      log_sum_exp(lanes.load(before), lanes.load(before - 1),
                                                  lanes.load(before - 2) + lanes.load(skip)));
@@ -159,7 +159,7 @@ void forward(In<T> x, Indices targets, std::optional<Indices> input_lengths,
         const double each = -log_p.data()[n];
         const double counted = zero_infinity && std::isinf(each) ? 0.0 : each;
         losses.data()[n] = T(counted);
-        sum += batch.share(n, mean) * counted;
+        sum += batch.factor(n, mean) * counted;
     }
     *loss.data() = T(sum);
 }
@@ -169,7 +169,7 @@ template <class T>
 void write_step(const Example& example, const T* scores, const T* normalizer, const double* gamma,
                 T scale, long classes, T* dx) {
     const T highest = normalizer[0], log_sum = normalizer[1];
-    for_lanes<T>(0, classes, [=](auto lanes) {
+    transform<T>(0, classes, [=](auto lanes) {
         lanes.store(dx, exp(Vec<T>(lanes.load(scores) - highest - log_sum)));
     });
     double blanks = gamma[0];
@@ -178,7 +178,7 @@ void write_step(const Example& example, const T* scores, const T* normalizer, co
         blanks += gamma[2 * k + 2];
     }
     dx[example.blank] -= T(blanks);
-    for_lanes<T>(0, classes, [=](auto lanes) { lanes.store(dx, scale * lanes.load(dx)); });
+    transform<T>(0, classes, [=](auto lanes) { lanes.store(dx, scale * lanes.load(dx)); });
 }
 
 // dloss has one value for each example, or one for all.
@@ -207,19 +207,19 @@ void backward(In<T> dloss, In<T> x, Indices targets, std::optional<Indices> inpu
         example.fill_skips(skip);
         for (long s = 0; s < states; s++) log_beta[s] = s < states - 2 ? kNever : 0;
         std::fill_n(log_left + states, kGuard, kNever);
-        const T scale = T(double(dloss.data()[dloss.ndim() == 0 ? 0 : n]) * batch.share(n, mean));
+        const T scale = T(double(dloss.data()[dloss.ndim() == 0 ? 0 : n]) * batch.factor(n, mean));
         for (long step = behind - 1; step >= first; step--) {
             breathe();
             const T* scores = x.data() + step * batch.classes;
             const T* normalizer = normalizers.data() + 2 * step;
             const double* alpha = log_alpha.data() + step * width + kGuard;
             example.look_up(scores, normalizer, log_y);
-            for_lanes<double>(0, states, [=](auto lanes) {
+            transform<double>(0, states, [=](auto lanes) {
                 const Vec<double> beta = lanes.load(log_beta);
                 lanes.store(gamma, exp(Vec<double>(lanes.load(alpha) + beta - log_total)));
                 lanes.store(log_left, lanes.load(log_y) + beta);
             });
-            for_lanes<double>(0, states, [=](auto lanes) {
+            transform<double>(0, states, [=](auto lanes) {
                 lanes.store(log_beta, log_sum_exp(lanes.load(log_left), lanes.load(log_left + 1),
                                                   lanes.load(log_left + 2) + lanes.load(skip + 2)));
             });

@@ -4,9 +4,9 @@
 // The two products of a step, W_s s for an additive score and W_hh s, are one: a row of `step` is
 // [W_s; W_hh] s_{j−1} + [0; b_hh].
 //
-// Sequences do not wait for each other: a thread takes a few through all steps, as many as fill the
-// register tile, and packs the weight once for all of them. Every sum has an order of its own that
-// neither their number nor the threads change.
+// Sequences do not wait for each other: a thread takes a few through all steps, up to MR of them,
+// and packs the weight once for all of them. Every sum has an order of its own that neither their
+// number nor the threads change.
 #include <initializer_list>
 #include <stdexcept>
 
@@ -24,22 +24,22 @@ namespace {
 // scores become weights; a row of nothing gives 0.
 template <class T>
 void softmax(T* scores, long count) {
-    const T best = largest(scores, count);
+    const T best = reduce_max(scores, count);
     const T highest = best == -std::numeric_limits<T>::infinity() ? T(0) : best;
-    const T all = sum<T>(0, count, [=](auto lanes) {
+    const T all = reduce_sum<T>(0, count, [=](auto lanes) {
         const Vec<T> power = exp(Vec<T>(lanes.load(scores) - highest));
         lanes.store(scores, power);
         return power;
     });
     const T scale = all == T(0) ? T(1) : T(1) / all;
-    for_lanes<T>(0, count, [=](auto lanes) { lanes.store(scores, lanes.load(scores) * scale); });
+    transform<T>(0, count, [=](auto lanes) { lanes.store(scores, lanes.load(scores) * scale); });
 }
 
 // body(first sequence, number of them), in parallel.
 template <class Body>
 void for_groups(long batch, const Body& body) {
     const long threads = get_threads();
-    const long least = (batch + kTileRows - 1) / kTileRows;
+    const long least = (batch + kMR - 1) / kMR;
     const long groups = std::min((least + threads - 1) / threads * threads, batch);
     parallel_for(groups, 1, [&](long begin, long end) {
         for (long g = begin; g < end; g++) {
@@ -49,14 +49,14 @@ void for_groups(long batch, const Body& body) {
     });
 }
 
-// What a group of sequences looks at in every step: the first values (N, S, G), and the keys
-// (N, S, A) as the score wants them.
+// The keys and values visible to a group of sequences in every step: the first values (N, S, G),
+// and the keys (N, S, A) as the score prepares them.
 template <class T>
-class Seen {
+class VisibleKeys {
   public:
     template <class Score>
-    Seen(const Score& score, const StridedIn<T>& keys, const StridedIn<T>& values,
-         const std::int64_t* lengths, long first, int rows)
+    VisibleKeys(const Score& score, const StridedIn<T>& keys, const StridedIn<T>& values,
+                const std::int64_t* lengths, long first, int rows)
         : count_(keys.shape(1)),
           pitch_(apart<T>(values.shape(2))),
           values_(rows * count_ * pitch_),
@@ -77,9 +77,9 @@ class Seen {
     Rows<const T> values(long r) const { return {values_.data() + r * count_ * pitch_, pitch_}; }
 
   private:
-    std::array<Keys<T>, kTileRows> keys_;
+    std::array<Keys<T>, kMR> keys_;
     long count_, pitch_;
-    Temporary<T> values_, powers_;
+    Workspace<T> values_, powers_;
 };
 
 // Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them. The
@@ -105,22 +105,22 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&a, &keys, &values});
     const KernelScope scope;
-    auto run = [&]<class Entry>(auto score, auto cell) {
-        const PackedMatrix<Entry> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
+    auto run = [&]<class Element>(auto score, auto cell) {
+        const PackedMatrix<Element> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
-            const Registers<Entry> registers;
-            const Seen<T> seen(score, keys, values, checked, first, rows);
+            const Registers<Element> registers;
+            const VisibleKeys<T> visible(score, keys, values, checked, first, rows);
             copy_values(states.data() + first * hidden, s0.data() + first * hidden, rows * hidden);
             for (long j = 0; j < steps; j++) {
                 const T* before = states.data() + j * batch * hidden;
                 T* products = step.data() + j * batch * width;
                 packed.multiply_rows(
                     first, rows, StridedPack<T>{before, hidden, 1},
-                    ActivateTile<T>{0, 0, products, nullptr, width, bias.data(), nullptr});
+                    ActivationEpilogue<T>{0, 0, products, nullptr, width, bias.data(), nullptr});
                 for (long n = first; n < first + rows; n++) {
                     breathe();
                     const long at = j * batch + n;
-                    const Keys<T>& compare = seen.keys(n - first);
+                    const Keys<T>& compare = visible.keys(n - first);
                     const long have = compare.count;
                     const T* s = before + n * hidden;
                     const T* from_s = products + n * width;
@@ -131,30 +131,31 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                     softmax(weights, have);
                     std::fill(weights + have, weights + count, T(0));
                     add_rows(a.data() + n * a.stride(0) + j * a.stride(1), weights,
-                             seen.values(n - first), have, gates, inputs);
+                             visible.values(n - first), have, gates, inputs);
                     cell.forward(hidden, inputs, from_s + (width - gates), s, s_new);
                     copy_values(y.data() + (n * steps + j) * hidden, s_new, hidden);
                 }
             }
         });
     };
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>([&]<class Entry>() {
-        with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-            with_cell<T>(cell_code,
-                         [&](auto cell) { run.template operator()<Entry>(score, cell); });
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
+        [&]<class Element>() {
+            with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
+                with_cell<T>(cell_code,
+                             [&](auto cell) { run.template operator()<Element>(score, cell); });
+            });
         });
-    });
 }
 
 // y += x.
 template <class T>
 void add_to(T* y, const T* x, long count) {
-    for_lanes<T>(0, count, [=](auto lanes) { lanes.store(y, lanes.load(y) + lanes.load(x)); });
+    transform<T>(0, count, [=](auto lanes) { lanes.store(y, lanes.load(y) + lanes.load(x)); });
 }
 
-// A finish that adds the tile to a row-major matrix.
+// An epilogue that adds the tile to a row-major matrix.
 template <class T>
-struct AddTile {
+struct AddEpilogue {
     T* data;
     long stride;
 
@@ -167,7 +168,7 @@ struct AddTile {
 // target = factor · the sum of `count` rows.
 template <class T>
 void sum_rows(const T* rows, long count, long width, T factor, T* target) {
-    map<T>(width, [=](auto lanes) {
+    parallel_transform<T>(width, [=](auto lanes) {
         Vec<T> sum{};
         for (long n = 0; n < count; n++) sum += lanes.load(rows + n * width);
         lanes.store(target, factor * sum);
@@ -189,15 +190,15 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const auto* checked = checked_lengths(lengths, batch, count);
     check_rows<T>({&keys, &values});
     const KernelScope scope;
-    const Temporary<T> dscores(steps * batch * count);
-    const Temporary<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
-    auto run = [&]<class Entry>(auto score, auto cell) {
-        const PackedMatrix<Entry> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
+    const Workspace<T> dscores(steps * batch * count);
+    const Workspace<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
+    auto run = [&]<class Element>(auto score, auto cell) {
+        const PackedMatrix<Element> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
         for_groups(batch, [&](long first, int rows) {
-            const Registers<Entry> registers;
+            const Registers<Element> registers;
             const long end = first + rows, of_keys = apart<T>(compared);
-            const Seen<T> seen(score, keys, values, checked, first, rows);
-            const Temporary<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
+            const VisibleKeys<T> visible(score, keys, values, checked, first, rows);
+            const Workspace<T> dkeys(score.kHasQuery ? rows * count * of_keys : 0);
             const auto dkeys_of = [&](long n) {
                 return Rows<T>{dkeys.data() + (n - first) * count * of_keys, of_keys};
             };
@@ -212,7 +213,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                 for (long n = first; n < end; n++) {
                     breathe();
                     const long at = j * batch + n;
-                    const Keys<T>& compare = seen.keys(n - first);
+                    const Keys<T>& compare = visible.keys(n - first);
                     const long have = compare.count;
                     const T* s = states.data() + at * hidden;
                     const T* from_s = step.data() + at * width;
@@ -230,11 +231,11 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                                   dgates);
                     add_to(dbias_n, dinputs, gates);
                     add_to(dbias_n + gates, dgates, gates);
-                    row_products(seen.values(n - first), dinputs, have, gates, T(1), dscore);
-                    const T expected = sum<T>(0, have, [=](auto lanes) {
+                    row_products(visible.values(n - first), dinputs, have, gates, T(1), dscore);
+                    const T expected = reduce_sum<T>(0, have, [=](auto lanes) {
                         return Vec<T>(lanes.load(weights) * lanes.load(dscore));
                     });
-                    for_lanes<T>(0, have, [=](auto lanes) {
+                    transform<T>(0, have, [=](auto lanes) {
                         lanes.store(dscore, lanes.load(weights) * (lanes.load(dscore) - expected));
                     });
                     std::fill(dscore + have, dscore + count, T(0));
@@ -243,15 +244,15 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                 }
                 packed.multiply_rows(first, rows,
                                      StridedPack<T>{dstep.data() + j * batch * width, width, 1},
-                                     AddTile<T>{ds0.data(), hidden});
+                                     AddEpilogue<T>{ds0.data(), hidden});
             }
-            // What only sums over time is a product of its own for every sequence.
+            // A sum over time alone is a product of its own for every sequence.
             for (long n = first; n < end; n++) {
                 T* dmemory_n = dmemory.data() + n * count * pitch;
                 const auto over_time = [=](const T* a, const StridedPack<T>& b, long columns,
                                            T* c) {
                     multiply_here<T>(count, columns, steps, StridedPack<T>{a, 1, batch * count}, b,
-                                     WriteTile<T>{c, pitch});
+                                     StoreEpilogue<T>{c, pitch});
                 };
                 over_time(alpha.data() + n * count, {da.data() + n * steps * gates, 1, gates},
                           gates, dmemory_n + compared);
@@ -260,19 +261,20 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                               {states.data() + n * hidden, 1, batch * hidden}, hidden, dmemory_n);
                 else
                     for (long i = 0; i < count; i++)
-                        for_lanes<T>(0, compared, [=, row = dkeys_of(n)[i]](auto lanes) {
+                        transform<T>(0, compared, [=, row = dkeys_of(n)[i]](auto lanes) {
                             lanes.store(dmemory_n + i * pitch,
                                         T(4) * lanes.load(row) * lanes.load(score.v));
                         });
             }
         });
     };
-    at_precision<T, On<Bf16Unit::kAvx512, Pair>, On<Bf16Unit::kAmx, Pair>>([&]<class Entry>() {
-        with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-            with_cell<T>(cell_code,
-                         [&](auto cell) { run.template operator()<Entry>(score, cell); });
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
+        [&]<class Element>() {
+            with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
+                with_cell<T>(cell_code,
+                             [&](auto cell) { run.template operator()<Element>(score, cell); });
+            });
         });
-    });
     sum_rows(dbias_parts.data(), batch, 2 * gates, T(1), dbias.data());
     if (dv) sum_rows(dv_parts.data(), batch, compared, T(-2), dv->data());
 }

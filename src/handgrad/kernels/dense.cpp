@@ -24,11 +24,12 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::option
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = rows_of(x);
     const KernelScope scope;
-    multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
-                             StridedPack<T>{weight.data(), inputs, 1},
-                             ActivateTile<T>{activation, slope, y.data(), data_or_null(saved),
-                                             outputs, data_or_null(bias), data_or_null(residual),
-                                             outgrows_caches<T>(rows * outputs)});
+    multiply_at_precision<T>(
+        rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
+        StridedPack<T>{weight.data(), inputs, 1},
+        ActivationEpilogue<T>{activation, slope, y.data(), data_or_null(saved), outputs,
+                              data_or_null(bias), data_or_null(residual),
+                              outgrows_caches<T>(rows * outputs)});
 }
 
 // da = dh · f′ and db = Σ da over the rows, in one sweep. A large one goes row by row, as rows lie
@@ -42,7 +43,7 @@ void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T*
         const RowSums<T> parts(rows, outputs, db != nullptr ? outputs : 0);
         parts.run([=](long row, T* sums) {
             const long at = row * outputs;
-            for_lanes<T>(0, outputs, [=](auto lanes) {
+            transform<T>(0, outputs, [=](auto lanes) {
                 const Vec<T> g = f.gradient(lanes.load(dh + at), lanes.load(saved + at));
                 if (da != nullptr) lanes.store(da + at, g);
                 if (db != nullptr) lanes.store(sums, lanes.load(sums) + g);
@@ -56,11 +57,11 @@ void activation_gradient_rows(const F& f, const T* dh, const T* saved, T* da, T*
         Vec<T> sum{};
         for (long row = 0; row < rows; row++) {
             const long at = row * outputs + column;
-            const Vec<T> g = f.gradient(load_some(dh + at, have), load_some(saved + at, have));
-            if (da != nullptr) store_some(da + at, g, have);
+            const Vec<T> g = f.gradient(masked_load(dh + at, have), masked_load(saved + at, have));
+            if (da != nullptr) masked_store(da + at, g, have);
             sum += g;
         }
-        if (db != nullptr) store_some(db + column, sum, have);
+        if (db != nullptr) masked_store(db + column, sum, have);
     }
 }
 
@@ -75,11 +76,11 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
     constexpr int kIdentity = static_cast<int>(Activation::kIdentity);
     const bool identity = activation == kIdentity;
     const KernelScope scope;
-    const Temporary<T> own(identity ? 0 : rows * outputs);
+    const Workspace<T> own(identity ? 0 : rows * outputs);
     const T* da = identity ? dh.data() : own.data();
     if (!identity || dbias)
         with_activation<T>(activation, slope, [&](auto f) {
-            // The identity looks at nothing that was saved.
+            // The identity reads nothing that was saved.
             activation_gradient_rows(f, dh.data(), saved ? saved->data() : dh.data(),
                                      identity ? nullptr : own.data(),
                                      dbias ? dbias->data() : nullptr, rows, outputs);
@@ -88,13 +89,13 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
         multiply_at_precision<T>(
             rows, inputs, outputs, StridedPack<T>{da, outputs, 1},
             StridedPack<T>{weight.data(), 1, inputs},
-            ActivateTile<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr,
-                            data_or_null(residual), outgrows_caches<T>(rows * inputs)});
+            ActivationEpilogue<T>{kIdentity, 0, dx->data(), nullptr, inputs, nullptr,
+                                  data_or_null(residual), outgrows_caches<T>(rows * inputs)});
     if (dweight)
         multiply_at_precision<T>(
             outputs, inputs, rows, StridedPack<T>{da, 1, outputs},
             StridedPack<T>{x.data(), 1, inputs},
-            WriteTile<T>{dweight->data(), inputs, outgrows_caches<T>(outputs * inputs)});
+            StoreEpilogue<T>{dweight->data(), inputs, outgrows_caches<T>(outputs * inputs)});
 }
 
 template <class T>

@@ -28,15 +28,15 @@ void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding, 
     check_indices(tokens, rows);
     const KernelScope scope(dy.size() + dweight.size());
     constexpr long kMostParts = 16;
-    const long share = std::max(rows_per_chunk(width), (rows + kMostParts - 1) / kMostParts);
-    parallel_for(rows, share, [&](long begin, long end) {
+    const long chunk = std::max(rows_per_chunk(width), (rows + kMostParts - 1) / kMostParts);
+    parallel_for(rows, chunk, [&](long begin, long end) {
         if (!more) std::fill(dweight.data() + begin * width, dweight.data() + end * width, T(0));
         for (long n = 0; n < tokens.size(); n++) {
             const long row = tokens.data()[n];
             if (row < begin || row >= end || row == padding) continue;
             T* target = dweight.data() + row * width;
             const T* source = dy.data() + n * width;
-            for_lanes<T>(0, width, [=](auto lanes) {
+            transform<T>(0, width, [=](auto lanes) {
                 lanes.store(target, lanes.load(target) + lanes.load(source));
             });
         }

@@ -61,7 +61,7 @@ void forward(In<T> x, In<T> gamma, In<T> beta, Out<T> y, Out<T> statistics, doub
         const T* betas = beta.data() + in.first_channel(row);
         T* out = y.data() + row * in.width();
         in.each_channel<T>([=](long, long begin, long end, auto of) {
-            for_lanes<T>(begin, end, [=](auto lanes) {
+            transform<T>(begin, end, [=](auto lanes) {
                 const Vec<T> x_hat = (lanes.load(values) - mean) * inv_std;
                 lanes.store(out, of(lanes, gammas) * x_hat + of(lanes, betas));
             });
@@ -74,7 +74,7 @@ template <class T>
 void sum_examples(const T* rows, long count, long width, T* target) {
     constexpr long kRun = 64;
     parallel_for(width, std::max(rows_per_chunk(count), 64L), [=](long begin, long end) {
-        for_lanes<T>(begin, end, [=](auto lanes) {
+        transform<T>(begin, end, [=](auto lanes) {
             Vec<T> sum{};
             for (long first = 0; first < count; first += kRun) {
                 Vec<T> part{};
@@ -94,8 +94,8 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
     const Groups in(x, statistics.shape(1));
     const KernelScope scope(x.size());
     const bool parameters = dgamma || dbeta;
-    // Of every example and channel Σ dy x̂ and Σ dy over its positions.
-    const Temporary<T> parts(parameters ? 2 * in.batch * in.channels : 0);
+    // Σ dy x̂ and Σ dy over the positions of every example and channel.
+    const Workspace<T> parts(parameters ? 2 * in.batch * in.channels : 0);
     T* products = parts.data();
     T* totals = products + in.batch * in.channels;
     in.each([&](long row) {
@@ -109,7 +109,7 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
             double sum_dy = 0, sum_dy_x_hat = 0;
             const long channel = row * in.of_group() + c;
             Planes{1, end - begin, end - begin}.each_block([&](long from, long to) {
-                const auto found = sums<T, 4>(begin + from, begin + to, [=](auto lanes) {
+                const auto found = reduce_sums<T, 4>(begin + from, begin + to, [=](auto lanes) {
                     const Vec<T> given = lanes.load(dy_row), product = given * x_hat(lanes);
                     const Vec<T> g = given * of(lanes, gammas);
                     if (parameters && in.size == 1) {
@@ -129,11 +129,11 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
             }
         });
         if (!dx) return;
-        const double share = 1.0 / double(in.width());
-        const T mean_g = T(sum_g * share), mean_g_x_hat = T(sum_g_x_hat * share);
+        const double one_over_count = 1.0 / double(in.width());
+        const T mean_g = T(sum_g * one_over_count), mean_g_x_hat = T(sum_g_x_hat * one_over_count);
         T* dx_row = dx->data() + row * in.width();
         in.each_channel<T>([=](long, long begin, long end, auto of) {
-            for_lanes<T>(begin, end, [=](auto lanes) {
+            transform<T>(begin, end, [=](auto lanes) {
                 const Vec<T> g = lanes.load(dy_row) * of(lanes, gammas);
                 lanes.store(dx_row, (g - mean_g - x_hat(lanes) * mean_g_x_hat) * inv_std);
             });

@@ -8,11 +8,11 @@ namespace {
 
 using namespace recurrence;
 
-// Sums: those of r and z, what n gets from x, and what it gets from h, which is u. Slopes: those of
-// r, z, n, and that of u.
+// Sums: those of r and z, the part of n from x, and its part from h, which is u. Gate gradients:
+// those of r, z, n, and that of u.
 template <class T>
 struct GruCell {
-    static constexpr int kSlabs = 3, kSums = 4, kSlopes = 4, kShared = 2;
+    static constexpr int kSlabs = 3, kSums = 4, kGateGradients = 4, kShared = 2;
     static constexpr std::array<int, 4> kFromX{0, 1, 2, -1}, kFromH{0, 1, -1, 2};
     static constexpr std::array<int, 3> kToX{0, 1, 2}, kToH{0, 1, 3};
     static constexpr bool kDirect = true;
@@ -32,8 +32,8 @@ struct GruCell {
     }
 
     template <class Lanes>
-    Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 4>& da,
-                  T*) const {
+    Vec<T> gate_gradients(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&,
+                          std::array<Vec<T>, 4>& da, T*) const {
         const T* row = gates.at(at.row);
         const Vec<T> r = lanes.load(row), z = lanes.load(row + in.hidden);
         const Vec<T> n = lanes.load(row + 2 * in.hidden), u = lanes.load(row + 3 * in.hidden);

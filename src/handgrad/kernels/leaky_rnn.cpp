@@ -10,7 +10,7 @@ using namespace recurrence;
 
 template <class T>
 struct LeakyCell {
-    static constexpr int kSlabs = 1, kSums = 1, kSlopes = 1, kShared = 1;
+    static constexpr int kSlabs = 1, kSums = 1, kGateGradients = 1, kShared = 1;
     static constexpr std::array<int, 1> kFromX{0}, kFromH{-1}, kToX{0}, kToH{-1};
     static constexpr bool kDirect = true;
 
@@ -27,8 +27,8 @@ struct LeakyCell {
     }
 
     template <class Lanes>
-    Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
-                  T*) const {
+    Vec<T> gate_gradients(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&,
+                          std::array<Vec<T>, 1>& da, T*) const {
         const Vec<T> g_here = lanes.load(g.at(at.row));
         da[0] = lanes.load(rates + in.hidden) * dh * (T(1) - g_here * g_here);
         return lanes.load(rates) * dh;

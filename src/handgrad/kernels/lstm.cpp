@@ -8,10 +8,10 @@ namespace {
 
 using namespace recurrence;
 
-// Sums and slopes stand in the order i, f, g, o.
+// Sums and gate gradients stand in the order i, f, g, o.
 template <class T>
 struct LstmCell {
-    static constexpr int kSlabs = 4, kSums = 4, kSlopes = 4, kShared = 4;
+    static constexpr int kSlabs = 4, kSums = 4, kGateGradients = 4, kShared = 4;
     static constexpr std::array<int, 4> kFromX{0, 1, 2, 3}, kFromH{0, 1, 2, 3};
     static constexpr std::array<int, 4> kToX{0, 1, 2, 3}, kToH{0, 1, 2, 3};
     static constexpr bool kDirect = false;
@@ -35,8 +35,8 @@ struct LstmCell {
     }
 
     template <class Lanes>
-    Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dm, Vec<T>& dc, std::array<Vec<T>, 4>& da,
-                  T* m) const {
+    Vec<T> gate_gradients(Lanes lanes, const StepRow& at, Vec<T> dm, Vec<T>& dc,
+                          std::array<Vec<T>, 4>& da, T* m) const {
         const T* row = gates.at(at.row);
         const Vec<T> i = lanes.load(row), f = lanes.load(row + hidden);
         const Vec<T> g = lanes.load(row + 2 * hidden), o = lanes.load(row + 3 * hidden);
@@ -66,10 +66,11 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
     const Kept<T> states(c, sequences.rows(), in.hidden);
     const LstmCell<T> cell{in.hidden, kept, states, data_or_null(c0)};
     run_forward<T>(in, sequences, cell, h_n.data());
-    for (long rank = 0; rank < sequences.batch(); rank++) {
-        const long t = sequences.last(rank);
-        write_final<T>(c_n.data(), t < 0 ? nullptr : c.data() + sequences.row(rank, t) * in.hidden,
-                       cell.c0, sequences.sequence(rank), in.hidden);
+    for (long sorted_index = 0; sorted_index < sequences.batch(); sorted_index++) {
+        const long t = sequences.last(sorted_index);
+        write_final<T>(c_n.data(),
+                       t < 0 ? nullptr : c.data() + sequences.row(sorted_index, t) * in.hidden,
+                       cell.c0, sequences.sequence(sorted_index), in.hidden);
     }
 }
 

@@ -17,11 +17,11 @@ struct Matrix {
     Matrix transposed() const { return {data, batch_stride, column_stride, row_stride}; }
 };
 
-// Whether C has a single row, and a and b can be read as they lie: in bf16 they are rounded as they
+// True if C has a single row, and a and b can be read as they lie: in bf16 they are rounded as they
 // are packed.
 template <class T>
-bool is_vector_product(long rows, long depth, const Matrix<T>& a, const Matrix<T>& b) {
-    return rows == 1 && (a.column_stride == 1 || depth == 1) &&
+bool is_vector_product(long rows, long k, const Matrix<T>& a, const Matrix<T>& b) {
+    return rows == 1 && (a.column_stride == 1 || k == 1) &&
            (b.row_stride == 1 || b.column_stride == 1) &&
            !(std::is_same_v<T, float> && precision_bf16());
 }
@@ -29,17 +29,17 @@ bool is_vector_product(long rows, long depth, const Matrix<T>& a, const Matrix<T
 // c (batch, N) = a (batch, 1, K) · b (batch, K, N).
 template <class T>
 void multiply_vectors(const Matrix<T>& a, const Matrix<T>& b, T* c, long batch, long columns,
-                      long depth) {
+                      long k) {
     // Values of B that are worth handing to another thread: it has to fetch them first.
     constexpr long kValues = 4 * kChunk;
-    const long block = std::max(kValues / (depth + 1) / kLanes<T>, 1L) * kLanes<T>;
+    const long block = std::max(kValues / (k + 1) / kLanes<T>, 1L) * kLanes<T>;
     const long blocks = (columns + block - 1) / block;
-    const long share = std::max(kValues / (std::min(block, columns) * depth + 1), 1L);
-    parallel_for(batch * blocks, share, [&](long begin, long end) {
+    const long chunk = std::max(kValues / (std::min(block, columns) * k + 1), 1L);
+    parallel_for(batch * blocks, chunk, [&](long begin, long end) {
         for (long i = begin; i < end; i++) {
             const long n = i / blocks, lane = i % blocks * block;
             const VectorProduct<T> product{a.data + n * a.batch_stride, b.data + n * b.batch_stride,
-                                           depth, b.row_stride, b.column_stride};
+                                           k, b.row_stride, b.column_stride};
             product(c + n * columns, lane, std::min(lane + block, columns));
         }
     });
@@ -57,23 +57,23 @@ void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
     const int axes = static_cast<int>(c.ndim());
     const long batch = axes == 3 ? c.shape(0) : 1;
     const long rows = c.shape(axes - 2), columns = c.shape(axes - 1);
-    const long depth = a.shape(static_cast<int>(a.ndim()) - 1);
+    const long k = a.shape(static_cast<int>(a.ndim()) - 1);
     const Matrix<T> left = matrix(a), right = matrix(b);
     const Matrix<T> left_t = left.transposed(), right_t = right.transposed();
     T* c_data = c.data();
     auto one = [&](long n) {
         multiply_at_precision<T>(
-            rows, columns, depth,
+            rows, columns, k,
             StridedPack<T>{left.data + n * left.batch_stride, left.row_stride, left.column_stride},
             StridedPack<T>{right.data + n * right.batch_stride, right.column_stride,
                            right.row_stride},
-            WriteTile<T>{c_data + n * rows * columns, columns, outgrows_caches<T>(c.size())});
+            StoreEpilogue<T>{c_data + n * rows * columns, columns, outgrows_caches<T>(c.size())});
     };
     const KernelScope scope;
-    if (is_vector_product(rows, depth, left, right)) {
-        multiply_vectors(left, right, c_data, batch, columns, depth);
-    } else if (is_vector_product(columns, depth, right_t, left_t)) {
-        multiply_vectors(right_t, left_t, c_data, batch, rows, depth);
+    if (is_vector_product(rows, k, left, right)) {
+        multiply_vectors(left, right, c_data, batch, columns, k);
+    } else if (is_vector_product(columns, k, right_t, left_t)) {
+        multiply_vectors(right_t, left_t, c_data, batch, rows, k);
     } else if (batch == 1) {
         one(0);
     } else {

@@ -1,4 +1,4 @@
-// Max pooling: the largest value of every window and where it was found.
+// Max pooling: the largest value of every window and its index.
 #include <nanobind/stl/array.h>
 
 #include <atomic>
@@ -13,89 +13,90 @@
 namespace handgrad {
 namespace {
 
-// Places are kept as integers as wide as the values, so that both fill the same lanes.
+// Indices are kept as integers as wide as the values, so that both fill the same lanes.
 template <class T>
-using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 // The best so far of some windows side by side, and where it was found.
 template <class T>
 struct Best {
     Vec<T> value = splat(-std::numeric_limits<T>::infinity());
-    Vec<Place<T>> place = splat(Place<T>(-1));
+    Vec<Index<T>> index = splat(Index<T>(-1));
 
     // Better values replace the best, NaN above all, and the first one whatever it is.
-    void take(Vec<T> other, Vec<Place<T>> here) {
-        const auto better = (~(other <= value) & (value == value)) | (place < 0);
+    void take(Vec<T> other, Vec<Index<T>> here) {
+        const auto better = (~(other <= value) & (value == value)) | (index < 0);
         value = better ? other : value;
-        place = better ? here : place;
+        index = better ? here : index;
     }
 };
 
 // The windows of output row j, a vector at a time; all their columns lie inside the image.
 template <class T>
-void pool_row(const Pooling& pool, long j, const T* image, T* best, Place<T>* winner,
-              Vec<Place<T>> numbers) {
-    const Vec<Place<T>> steps = static_cast<Place<T>>(pool.stride_w) * numbers;
+void pool_row(const Pooling& pool, long j, const T* image, T* best, Index<T>* winner,
+              Vec<Index<T>> numbers) {
+    const Vec<Index<T>> steps = static_cast<Index<T>>(pool.stride_w) * numbers;
     for (long k = 0; k < pool.out_w; k += kLanes<T>) {
         const long count = std::min<long>(kLanes<T>, pool.out_w - k);
         Best<T> so_far;
-        pool.for_each_tap_row(j, [&](long y, long shift) {
+        pool.for_each_offset_row(j, [&](long y, long shift) {
             const long at = y * pool.width + shift + k * pool.stride_w;
             so_far.take(load_strided(image + at, pool.stride_w, count),
-                        static_cast<Place<T>>(at) + steps);
+                        static_cast<Index<T>>(at) + steps);
         });
-        store_some(best + k, so_far.value, count);
-        store_some(winner + k, so_far.place, count);
+        masked_store(best + k, so_far.value, count);
+        masked_store(winner + k, so_far.index, count);
     }
 }
 
 // The same where windows are two columns wide and side by side: a row of the image is read once.
 template <class T>
-void pool_row_in_twos(const Pooling& pool, long j, const T* image, T* best, Place<T>* winner,
-                      Vec<Place<T>> numbers) {
+void pool_row_in_twos(const Pooling& pool, long j, const T* image, T* best, Index<T>* winner,
+                      Vec<Index<T>> numbers) {
     for (long k = 0; k < pool.out_w; k += kLanes<T>) {
         const long count = std::min<long>(kLanes<T>, pool.out_w - k);
         Best<T> so_far;
         for (long m = 0; m < pool.kernel_h; m++) {
             const long at = (j * pool.stride_h + m) * pool.width + 2 * k;
-            const auto [left, right] = load_in_turns(image + at, count);
-            const Vec<Place<T>> here = static_cast<Place<T>>(at) + Place<T>(2) * numbers;
+            const auto [left, right] = load_interleaved(image + at, count);
+            const Vec<Index<T>> here = static_cast<Index<T>>(at) + Index<T>(2) * numbers;
             if (m == 0)
                 so_far = {left, here};
             else
                 so_far.take(left, here);
-            so_far.take(right, here + Place<T>(1));
+            so_far.take(right, here + Index<T>(1));
         }
-        store_some(best + k, so_far.value, count);
-        store_some(winner + k, so_far.place, count);
+        masked_store(best + k, so_far.value, count);
+        masked_store(winner + k, so_far.index, count);
     }
 }
 
-// The same where padding lies beside the image: a tap at a time for the outputs it meets.
+// The same where padding lies beside the image: a kernel offset at a time for the output positions
+// whose column is in the image.
 template <class T>
-void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Place<T>* winner,
-                     Vec<Place<T>> numbers) {
-    const Vec<Place<T>> steps = static_cast<Place<T>>(pool.stride_w) * numbers;
+void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Index<T>* winner,
+                     Vec<Index<T>> numbers) {
+    const Vec<Index<T>> steps = static_cast<Index<T>>(pool.stride_w) * numbers;
     std::fill_n(best, pool.out_w, -std::numeric_limits<T>::infinity());
     std::fill_n(winner, pool.out_w, -1);
-    pool.for_each_tap_row(j, [&](long y, long shift) {
+    pool.for_each_offset_row(j, [&](long y, long shift) {
         const long last = pool.last_inside(shift);
         for (long k = pool.first_inside(shift); k < last; k += kLanes<T>) {
             const long count = std::min<long>(kLanes<T>, last - k);
             const long at = y * pool.width + shift + k * pool.stride_w;
-            Best<T> so_far{load_some(best + k, count), load_some(winner + k, count)};
+            Best<T> so_far{masked_load(best + k, count), masked_load(winner + k, count)};
             so_far.take(load_strided(image + at, pool.stride_w, count),
-                        static_cast<Place<T>>(at) + steps);
-            store_some(best + k, so_far.value, count);
-            store_some(winner + k, so_far.place, count);
+                        static_cast<Index<T>>(at) + steps);
+            masked_store(best + k, so_far.value, count);
+            masked_store(winner + k, so_far.index, count);
         }
     });
 }
 
 template <class T>
-void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const PoolingSizes& sizes) {
+void max_pool2d_forward(In<T> x, Out<T> y, Out<Index<T>> winner, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
-    Vec<Place<T>> numbers;
+    Vec<Index<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
     const WithoutGil unlocked;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
@@ -103,40 +104,40 @@ void max_pool2d_forward(In<T> x, Out<T> y, Out<Place<T>> winner, const PoolingSi
             const long plane = row / pool.out_h, j = row % pool.out_h;
             const T* image = x.data() + plane * pool.values();
             T* best = y.data() + row * pool.out_w;
-            Place<T>* places = winner.data() + row * pool.out_w;
+            Index<T>* indices = winner.data() + row * pool.out_w;
             const auto row_of = pool.in_twos()    ? pool_row_in_twos<T>
                                 : pool.pad_w == 0 ? pool_row<T>
                                                   : pool_padded_row<T>;
-            row_of(pool, j, image, best, places, numbers);
+            row_of(pool, j, image, best, indices, numbers);
         }
     });
 }
 
-// dx of one plane whose windows are side by side and two columns wide: every place at once, a
+// dx of one plane whose windows are side by side and two columns wide: every position at once, a
 // vector of windows at a time.
 template <class T>
-void spread_in_twos(const Pooling& pool, const T* gradient, const Place<T>* winner, T* image,
-                    Vec<Place<T>> numbers) {
+void scatter_in_twos(const Pooling& pool, const T* gradient, const Index<T>* winner, T* image,
+                     Vec<Index<T>> numbers) {
     if (!pool.gapless()) std::fill_n(image, pool.values(), T(0));
     for (long j = 0; j < pool.out_h; j++, gradient += pool.out_w, winner += pool.out_w)
         for (long k = 0; k < pool.out_w; k += kLanes<T>) {
             const long count = std::min<long>(kLanes<T>, pool.out_w - k);
-            const Vec<T> g = load_some(gradient + k, count);
-            const Vec<Place<T>> places = load_some(winner + k, count) - Place<T>(2) * numbers;
+            const Vec<T> g = masked_load(gradient + k, count);
+            const Vec<Index<T>> indices = masked_load(winner + k, count) - Index<T>(2) * numbers;
             const auto won_at = [&](long at) {
-                return places == static_cast<Place<T>>(at) ? g : Vec<T>{};
+                return indices == static_cast<Index<T>>(at) ? g : Vec<T>{};
             };
             for (long m = 0; m < pool.kernel_h; m++) {
                 const long at = (j * pool.stride_h + m) * pool.width + 2 * k;
-                store_in_turns(image + at, won_at(at), won_at(at + 1), count);
+                store_interleaved(image + at, won_at(at), won_at(at + 1), count);
             }
         }
 }
 
 template <class T>
-void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const PoolingSizes& sizes) {
+void max_pool2d_backward(In<T> dy, In<Index<T>> winner, Out<T> dx, const PoolingSizes& sizes) {
     const Pooling pool(sizes);
-    Vec<Place<T>> numbers;
+    Vec<Index<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
     std::atomic<bool> strayed{false};
     const WithoutGil unlocked;
@@ -145,15 +146,15 @@ void max_pool2d_backward(In<T> dy, In<Place<T>> winner, Out<T> dx, const Pooling
         for (long plane = begin; plane < end; plane++) {
             T* image = dx.data() + plane * pool.values();
             const T* gradient = dy.data() + plane * pool.windows();
-            const Place<T>* places = winner.data() + plane * pool.windows();
+            const Index<T>* indices = winner.data() + plane * pool.windows();
             if (pool.in_twos()) {
-                spread_in_twos(pool, gradient, places, image, numbers);
+                scatter_in_twos(pool, gradient, indices, image, numbers);
                 continue;
             }
             std::fill_n(image, pool.values(), T(0));
             for (long i = 0; i < pool.windows(); i++) {
-                const bool inside = places[i] >= 0 && places[i] < pool.values();
-                if (inside) image[places[i]] += gradient[i];
+                const bool inside = indices[i] >= 0 && indices[i] < pool.values();
+                if (inside) image[indices[i]] += gradient[i];
                 outside |= !inside;
             }
         }

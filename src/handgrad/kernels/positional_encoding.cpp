@@ -15,7 +15,7 @@ void add_repeated(In<T> x, In<T> p, Out<T> y) {
         for (long row = begin; row < end; row++) {
             const T* source = x.data() + row * width;
             T* target = y.data() + row * width;
-            for_lanes<T>(0, width, [&](auto lanes) {
+            transform<T>(0, width, [&](auto lanes) {
                 lanes.store(target, lanes.load(source) + lanes.load(p.data()));
             });
         }

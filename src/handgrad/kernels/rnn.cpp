@@ -10,7 +10,7 @@ using namespace recurrence;
 
 template <class T, class F>
 struct RnnCell {
-    static constexpr int kSlabs = 1, kSums = 1, kSlopes = 1, kShared = 1;
+    static constexpr int kSlabs = 1, kSums = 1, kGateGradients = 1, kShared = 1;
     static constexpr std::array<int, 1> kFromX{0}, kFromH{0}, kToX{0}, kToH{0};
     static constexpr bool kDirect = false;
 
@@ -22,11 +22,11 @@ struct RnnCell {
     }
 
     template <class Lanes>
-    Vec<T> slopes(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&, std::array<Vec<T>, 1>& da,
-                  T*) const {
+    Vec<T> gate_gradients(Lanes lanes, const StepRow& at, Vec<T> dh, Vec<T>&,
+                          std::array<Vec<T>, 1>& da, T*) const {
         // A product even where the slope of relu is 0: of an infinite dh it is NaN, as in the op.
         const Vec<T> one = splat(T(1));
-        da[0] = dh * F{}.gradient(one, lanes.load(in.y + at.place * in.hidden));
+        da[0] = dh * F{}.gradient(one, lanes.load(in.y + at.position * in.hidden));
         return Vec<T>{};
     }
 };

@@ -21,7 +21,7 @@ void rotary(StridedIn<T> x, In<T> cos, In<T> sin, StridedOut<T> y, bool back) {
             };
             const T *first = at(x), *second = first + half;
             T *first_out = at(y), *second_out = first_out + half;
-            for_lanes<T>(0, half, [&](auto lanes) {
+            transform<T>(0, half, [&](auto lanes) {
                 const Vec<T> a = lanes.load(first), b = lanes.load(second);
                 const Vec<T> c = lanes.load(cos.data() + t * half);
                 const Vec<T> turn = lanes.load(sin.data() + t * half);

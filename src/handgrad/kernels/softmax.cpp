@@ -14,16 +14,16 @@ void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
     const KernelScope scope(x.size());
     for_rows<T, 1>({outer, width, inner}, {x.data()}, y.data(), [=](long, auto in, T* out) {
         const T* scores = in[0];
-        const T best = largest(scores, width);
+        const T best = reduce_max(scores, width);
         // A row of nothing but −∞ gives 0.
         const T highest = best == -std::numeric_limits<T>::infinity() ? T(0) : best;
-        const T all = sum<T>(0, width, [=](auto lanes) {
+        const T all = reduce_sum<T>(0, width, [=](auto lanes) {
             const Vec<T> power = exp(Vec<T>(lanes.load(scores) - highest));
             lanes.store(out, power);
             return power;
         });
         const T scale = all == T(0) ? T(1) : T(1) / all;
-        for_lanes<T>(0, width, [=](auto lanes) { lanes.store(out, lanes.load(out) * scale); });
+        transform<T>(0, width, [=](auto lanes) { lanes.store(out, lanes.load(out) * scale); });
     });
 }
 
@@ -34,10 +34,10 @@ void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long
         {outer, width, inner}, {dy.data(), y.data()}, dx.data(), [=](long, auto in, T* out) {
             const T* given = in[0];
             const T* probability = in[1];
-            const T expected = sum<T>(0, width, [=](auto lanes) {
+            const T expected = reduce_sum<T>(0, width, [=](auto lanes) {
                 return Vec<T>(lanes.load(probability) * lanes.load(given));
             });
-            for_lanes<T>(0, width, [=](auto lanes) {
+            transform<T>(0, width, [=](auto lanes) {
                 lanes.store(out, lanes.load(probability) * (lanes.load(given) - expected));
             });
         });

@@ -9,7 +9,7 @@ namespace {
 template <class T>
 double squared_error_sum(In<T> x, In<T> target) {
     const KernelScope scope(x.size());
-    return total<T>(x.size(), [x = x.data(), t = target.data()](auto lanes) {
+    return parallel_reduce_sum<T>(x.size(), [x = x.data(), t = target.data()](auto lanes) {
         const Vec<T> difference = lanes.load(x) - lanes.load(t);
         return Vec<T>(difference * difference);
     });
@@ -18,10 +18,11 @@ double squared_error_sum(In<T> x, In<T> target) {
 template <class T>
 void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
     const KernelScope scope(x.size());
-    map<T>(x.size(), [x = x.data(), t = target.data(), losses = losses.data()](auto lanes) {
-        const Vec<T> difference = lanes.load(x) - lanes.load(t);
-        lanes.store(losses, difference * difference);
-    });
+    parallel_transform<T>(x.size(),
+                          [x = x.data(), t = target.data(), losses = losses.data()](auto lanes) {
+                              const Vec<T> difference = lanes.load(x) - lanes.load(t);
+                              lanes.store(losses, difference * difference);
+                          });
 }
 
 // dx = dlosses · factor (x − t); without dlosses that factor is 1.
@@ -29,8 +30,8 @@ template <class T>
 void squared_error_backward(std::optional<In<T>> dlosses, In<T> x, In<T> target, Out<T> dx,
                             double factor) {
     const KernelScope scope(x.size());
-    map<T>(x.size(), [given = data_or_null(dlosses), x = x.data(), t = target.data(),
-                      dx = dx.data(), factor = T(factor)](auto lanes) {
+    parallel_transform<T>(x.size(), [given = data_or_null(dlosses), x = x.data(), t = target.data(),
+                                     dx = dx.data(), factor = T(factor)](auto lanes) {
         const Vec<T> slope = factor * (lanes.load(x) - lanes.load(t));
         lanes.store(dx, given == nullptr ? slope : lanes.load(given) * slope);
     });

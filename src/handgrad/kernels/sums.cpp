@@ -10,7 +10,7 @@ namespace {
 template <class T>
 void add_arrays(In<T> a, In<T> b, Out<T> y) {
     const KernelScope scope(y.size());
-    map<T>(y.size(), [a = a.data(), b = b.data(), y = y.data()](auto lanes) {
+    parallel_transform<T>(y.size(), [a = a.data(), b = b.data(), y = y.data()](auto lanes) {
         lanes.store(y, lanes.load(a) + lanes.load(b));
     });
 }

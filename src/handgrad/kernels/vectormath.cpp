@@ -10,8 +10,9 @@ namespace {
 template <class T, class F>
 void bind_function(nb::module_& m, const char* name, const F& f) {
     m.def(name, [f](In<T> x, Out<T> y) {
-        map<T>(x.size(),
-               [=, x = x.data(), y = y.data()](auto lanes) { lanes.store(y, f(lanes.load(x))); });
+        parallel_transform<T>(x.size(), [=, x = x.data(), y = y.data()](auto lanes) {
+            lanes.store(y, f(lanes.load(x)));
+        });
     });
 }
 

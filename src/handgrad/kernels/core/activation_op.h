@@ -20,10 +20,10 @@ void activation_forward(const F& f, In<T> x, Out<T> y) {
     const auto body = [f, x = x.data(), y = y.data()](auto lanes) {
         lanes.store(y, f.value(lanes.load(x)));
     };
-    // Where only y is kept, backward has to find the side of the kink in it.
+    // If only y is kept, backward has to find the side of the kink in it.
     std::optional<FlushSubnormals> flushed;
     if constexpr (!(F::kHasKink && F::kFromOutput)) flushed.emplace();
-    map<T>(count, body);
+    parallel_transform<T>(count, body);
 }
 
 // `kept` is the output or the input, as F::kFromOutput says.
@@ -36,7 +36,7 @@ void activation_backward(const F& f, In<T> dy, In<T> kept, Out<T> dx) {
     };
     std::optional<FlushSubnormals> flushed;
     if constexpr (!F::kHasKink) flushed.emplace();
-    map<T>(count, body);
+    parallel_transform<T>(count, body);
 }
 
 // `<name>_forward(x, y)` and `<name>_backward(dy, kept, dx)` for both types; options, such as a

@@ -44,7 +44,7 @@ __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 
 bool amx_granted() { return amx_present() && handed_out(); }
 
-AmxTiles::AmxTiles(int rows, int pairs) {
+AmxTiles::AmxTiles(int rows, int elements) {
     store_configuration(before_);
     struct alignas(64) {
         std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -52,13 +52,13 @@ AmxTiles::AmxTiles(int rows, int pairs) {
         std::uint8_t rows[16] = {};
     } config;
     std::fill_n(config.rows, 6, static_cast<std::uint8_t>(rows));
-    std::fill_n(config.rows + 6, 2, static_cast<std::uint8_t>(pairs));
-    std::fill_n(config.row_bytes + 4, 2, static_cast<std::uint16_t>(4 * pairs));
+    std::fill_n(config.rows + 6, 2, static_cast<std::uint8_t>(elements));
+    std::fill_n(config.row_bytes + 4, 2, static_cast<std::uint16_t>(4 * elements));
     load_configuration(&config);
 }
 
 AmxTiles::~AmxTiles() {
-    // A palette of 0 says that the tiles were nobody's.
+    // A palette of 0 says that the tiles were not in use.
     if (before_[0] == 0)
         release();
     else
@@ -67,11 +67,11 @@ AmxTiles::~AmxTiles() {
 
 namespace {
 
-// Two or four products that do not wait for each other, of 16 pairs at a time: one takes 52 cycles,
-// and after 16 the next can begin.
+// Two or four independent products of 16 elements of k at a time: one takes 52 cycles, and after 16
+// the next can begin.
 template <int Down, int Across>
-__attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long pairs, const AmxRows& a,
-                                                                 const Pair* b, long b_row,
+__attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long elements, const AmxRows& a,
+                                                                 const Bf16x2* b, long b_row,
                                                                  float* c, long c_row,
                                                                  bool accumulate) {
     const long a_bytes = 4 * a.row, b_bytes = 4 * b_row, c_bytes = 4 * c_row;
@@ -87,8 +87,8 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long pairs, con
         _tile_zero(2);
         _tile_zero(3);
     }
-    const Pair* rows = a.data;
-    for (long p = 0; p < pairs; p += kAmxPairs, rows += a.chunk, b += kAmxPairs * b_row) {
+    const Bf16x2* rows = a.data;
+    for (long p = 0; p < elements; p += kAmxElements, rows += a.chunk, b += kAmxElements * b_row) {
         _tile_loadd(4, rows, a_bytes);
         _tile_loadd(6, b, b_bytes);
         _tile_dpbf16ps(0, 4, 6);
@@ -110,16 +110,16 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long pairs, con
 
 }  // namespace
 
-void multiply_rows(int rows, int width, long pairs, const AmxRows& a, const Pair* b, long b_row,
-                   float* c, long c_row, bool accumulate) {
+void amx_micro_kernel(int rows, int width, long elements, const AmxRows& a, const Bf16x2* b,
+                      long b_row, float* c, long c_row, bool accumulate) {
     if (rows > 16 && width > 16)
-        multiply_tiles<2, 2>(pairs, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<2, 2>(elements, a, b, b_row, c, c_row, accumulate);
     else if (rows > 16)
-        multiply_tiles<2, 1>(pairs, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<2, 1>(elements, a, b, b_row, c, c_row, accumulate);
     else if (width > 16)
-        multiply_tiles<1, 2>(pairs, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<1, 2>(elements, a, b, b_row, c, c_row, accumulate);
     else
-        multiply_tiles<1, 1>(pairs, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<1, 1>(elements, a, b, b_row, c, c_row, accumulate);
 }
 
 __attribute__((target("amx-tile,amx-bf16"))) double amx_multiply_adds(long rounds) {

@@ -64,8 +64,8 @@ bool inner_contiguous(PyArrayObject* array) {
     return last < 0 || PyArray_STRIDE(array, last) == item_size;
 }
 
-// What a parameter of an op may be, as handgrad/dispatch/signature.py numbers it: arrays of floats,
-// of integers or of booleans, and settings.
+// The kinds of a parameter of an op, as handgrad/dispatch/signature.py numbers them: arrays of
+// floats, of integers or of booleans, and settings.
 enum Kind : unsigned {
     kFloats = 1,
     kIntegers = 2,
@@ -200,7 +200,7 @@ bool any_array(PyObject* nested, const Use& use) {
     return false;
 }
 
-// Whether arrays in `out` may share memory with each other or with one in `others`. With `same`,
+// True if arrays in `out` may share memory with each other or with one in `others`. With `same`,
 // one of `others` that is the very same memory does not count.
 bool overlaps(nb::handle out, nb::handle others, bool same) {
     std::vector<Extent> seen;
@@ -266,8 +266,8 @@ std::uint64_t seal(nb::handle outputs, nb::handle kept) {
     return seal_of(kept);
 }
 
-// Whether a readable array, or nested tuples of such, are what `like` says: (shape, dtype), or a
-// list of these for nested outputs, of which all but the first may be None.
+// True if a readable array, or nested tuples of such, are as `like` says: (shape, dtype), or a list
+// of these for nested outputs, of which all but the first may be None.
 bool is_like(PyObject* given, PyObject* like, bool strided, bool optional) {
     if (PyTuple_CheckExact(like)) {
         if (given == Py_None) return optional;

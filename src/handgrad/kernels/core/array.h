@@ -24,7 +24,7 @@ struct ArrayView {
 // because a cache shares them, may be written to.
 inline thread_local bool replaying = false;
 
-// Whether `object` is a C-contiguous array of this kind and item size (and writeable, if asked
+// True if `object` is a C-contiguous array of this kind and item size (and writeable, if asked
 // for).
 bool view_array(PyObject* object, char kind, int item_size, bool writeable, ArrayView& view);
 

@@ -14,66 +14,65 @@ namespace handgrad {
 #if defined(__AVX512F__)
 namespace {
 
-constexpr int kPairLanes = 16;
+constexpr int kBf16Lanes = 16;
 
 inline __mmask16 first_lanes(long n) {
     return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
 }
 
-// 16 lanes × 32 terms of a float32 matrix that has all of them, each lane's terms in one piece
-// (by_lane) or each term's lanes.
+// 16 lanes × 32 terms of a float32 matrix that has all of them: the terms of a lane are adjacent
+// (by_lane), or the lanes of a term are.
 struct Patch {
     const float* data;
     long stride;
     bool by_lane;
 };
 
-constexpr int kPatchTerms = 2 * kPairLanes;
+constexpr int kPatchK = 2 * kBf16Lanes;
 
 // A patch of any matrix: where it lies, or in `copy` where values are missing, which are 0, or
 // where they lie apart.
-Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long term, long terms,
+Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long first_k, long k,
                float* copy) {
-    const float* source = m.data + lane * m.lane_stride + term * m.term_stride;
-    const bool by_lane = m.term_stride == 1 && m.lane_stride != 1;
-    const bool whole = lanes >= kPairLanes && terms >= kPatchTerms;
+    const float* source = m.data + lane * m.lane_stride + first_k * m.k_stride;
+    const bool by_lane = m.k_stride == 1 && m.lane_stride != 1;
+    const bool whole = lanes >= kBf16Lanes && k >= kPatchK;
     if (whole && by_lane) return {source, m.lane_stride, true};
-    if (whole && m.lane_stride == 1) return {source, m.term_stride, false};
+    if (whole && m.lane_stride == 1) return {source, m.k_stride, false};
     const auto row = [](const float* from, long stride, long count) {
-        if (stride == 1) return load_some(from, std::clamp(count, 0L, 16L));
+        if (stride == 1) return masked_load(from, std::clamp(count, 0L, 16L));
         return load_strided(from, stride, std::clamp(count, 0L, 16L));
     };
     if (by_lane) {
-        for (int l = 0; l < kPairLanes; l++) {
+        for (int l = 0; l < kBf16Lanes; l++) {
             const float* from = source + l * m.lane_stride;
-            const long count = l < lanes ? terms : 0;
-            store(copy + l * kPatchTerms, row(from, 1, count));
-            store(copy + l * kPatchTerms + 16, row(from + 16, 1, count - 16));
+            const long count = l < lanes ? k : 0;
+            store(copy + l * kPatchK, row(from, 1, count));
+            store(copy + l * kPatchK + 16, row(from + 16, 1, count - 16));
         }
-        return {copy, kPatchTerms, true};
+        return {copy, kPatchK, true};
     }
-    for (int t = 0; t < kPatchTerms; t++)
-        store(copy + t * kPairLanes,
-              row(source + t * m.term_stride, m.lane_stride, t < terms ? lanes : 0));
-    return {copy, kPairLanes, false};
+    for (int t = 0; t < kPatchK; t++)
+        store(copy + t * kBf16Lanes,
+              row(source + t * m.k_stride, m.lane_stride, t < k ? lanes : 0));
+    return {copy, kBf16Lanes, false};
 }
 
-// The patch in pairs of terms: rows of lanes, each with its 16 pairs, or rows of pairs, each with
-// 16 lanes.
+// The patch as Bf16x2: rows of lanes with 16 elements each, or rows of elements with 16 lanes each.
 template <bool ByLane>
-__attribute__((target("avx512bf16"))) inline void round_patch(Vec<float> (&rows)[kPairLanes],
+__attribute__((target("avx512bf16"))) inline void round_patch(Vec<float> (&rows)[kBf16Lanes],
                                                               const Patch& patch) {
     const auto at = [&](long i) { return _mm512_loadu_ps(patch.data + i); };
 #pragma GCC unroll 16
-    for (long r = 0; r < kPairLanes; r++)
-        rows[r] =
-            ByLane
-                ? (Vec<float>)_mm512_cvtne2ps_pbh(at(r * patch.stride + 16), at(r * patch.stride))
-                : (Vec<float>)round_pairs(at(2 * r * patch.stride), at((2 * r + 1) * patch.stride));
+    for (long r = 0; r < kBf16Lanes; r++)
+        rows[r] = ByLane ? (Vec<float>)_mm512_cvtne2ps_pbh(at(r * patch.stride + 16),
+                                                           at(r * patch.stride))
+                         : (Vec<float>)round_to_bf16x2(at(2 * r * patch.stride),
+                                                       at((2 * r + 1) * patch.stride));
 }
 
 // The same with rows as they are wanted.
-__attribute__((target("avx512bf16"))) inline void load_patch(Vec<float> (&rows)[kPairLanes],
+__attribute__((target("avx512bf16"))) inline void load_patch(Vec<float> (&rows)[kBf16Lanes],
                                                              const Patch& patch, bool by_lane) {
     if (patch.by_lane)
         round_patch<true>(rows, patch);
@@ -82,32 +81,32 @@ __attribute__((target("avx512bf16"))) inline void load_patch(Vec<float> (&rows)[
     if (patch.by_lane != by_lane) transpose<float>(rows);
 }
 
-// As multiply_tile of matmul.h, two terms at a time.
+// The micro-kernel of micro_kernel.h on Bf16x2.
 template <int Rows, int Vectors, int Pitch>
-__attribute__((target("avx512bf16"))) void multiply_pairs(long pairs, const Pair* panel_a,
-                                                          const Pair* panel_b, float* tile,
-                                                          bool accumulate) {
-    constexpr int width = Vectors * kPairLanes;
+__attribute__((target("avx512bf16"))) void bf16_micro_kernel(long elements, const Bf16x2* panel_a,
+                                                             const Bf16x2* panel_b, float* tile,
+                                                             bool accumulate) {
+    constexpr int width = Vectors * kBf16Lanes;
     __m512 sums[Rows][Vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
-            sums[i][v] = accumulate ? _mm512_load_ps(tile + i * width + v * kPairLanes)
+            sums[i][v] = accumulate ? _mm512_load_ps(tile + i * width + v * kBf16Lanes)
                                     : _mm512_setzero_ps();
-    for (long p = 0; p < pairs; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
+    for (long p = 0; p < elements; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
         __m512bh b[Vectors];
         for (int v = 0; v < Vectors; v++)
-            b[v] = (__m512bh)_mm512_load_si512(panel_b + v * kPairLanes);
+            b[v] = (__m512bh)_mm512_load_si512(panel_b + v * kBf16Lanes);
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) {
-            const auto a = broadcast_pair(static_cast<int>(panel_a[Pitch == 0 ? i : i * Pitch]));
+            const auto a = broadcast_bf16x2(static_cast<int>(panel_a[Pitch == 0 ? i : i * Pitch]));
             for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], a, b[v]);
         }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; i++)
         for (int v = 0; v < Vectors; v++)
-            _mm512_store_ps(tile + i * width + v * kPairLanes, sums[i][v]);
+            _mm512_store_ps(tile + i * width + v * kBf16Lanes, sums[i][v]);
 }
 
 __attribute__((target("avx512bf16"))) double dot_multiply_adds(long rounds) {
@@ -146,75 +145,75 @@ Bf16Unit bf16_unit() {
 }
 
 template <int Pitch>
-void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
-                   float* tile, bool accumulate) {
-    using Product = void (*)(long, const Pair*, const Pair*, float*, bool);
+void micro_kernel(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
+                  float* tile, bool accumulate) {
+    using Product = void (*)(long, const Bf16x2*, const Bf16x2*, float*, bool);
     static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
         return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
-            multiply_pairs<I + 1, 1, Pitch>, multiply_pairs<I + 1, 2, Pitch>}...};
-    }(std::make_integer_sequence<int, kTileRows>{});
-    products[static_cast<std::size_t>(rows - 1)][width == kPairLanes ? 0 : 1](
-        pairs, panel_a, panel_b, tile, accumulate);
+            bf16_micro_kernel<I + 1, 1, Pitch>, bf16_micro_kernel<I + 1, 2, Pitch>}...};
+    }(std::make_integer_sequence<int, kMR>{});
+    products[static_cast<std::size_t>(rows - 1)][width == kBf16Lanes ? 0 : 1](
+        elements, panel_a, panel_b, tile, accumulate);
 }
 
-template void multiply_tile<0>(int, int, long, const Pair*, const Pair*, float*, bool);
-template void multiply_tile<kRowPitch>(int, int, long, const Pair*, const Pair*, float*, bool);
+template void micro_kernel<0>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
+template void micro_kernel<kRowPitch>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
 
-void round_row(Pair* row, const float* values, long count) {
-    for_lanes<float>(0, count, [&](auto lanes) {
+void round_row(Bf16x2* row, const float* values, long count) {
+    transform<float>(0, count, [&](auto lanes) {
         round_lanes(row + lanes.at / 2, lanes.load(values), std::min<long>(16, count - lanes.at));
     });
 }
 
-__attribute__((target("avx512bf16"))) void round_panel(Pair* panel, const float* values, long width,
-                                                       long terms) {
-    for (long t = 0; t < terms; t += 2, values += 2 * width, panel += width)
-        for (long l = 0; l < width; l += kPairLanes) {
+__attribute__((target("avx512bf16"))) void round_panel(Bf16x2* panel, const float* values,
+                                                       long width, long k) {
+    for (long t = 0; t < k; t += 2, values += 2 * width, panel += width)
+        for (long l = 0; l < width; l += kBf16Lanes) {
             const __mmask16 mask = first_lanes(width - l);
             const __m512 even = _mm512_maskz_loadu_ps(mask, values + l);
-            const __m512 odd = t + 1 < terms ? _mm512_maskz_loadu_ps(mask, values + width + l)
-                                             : _mm512_setzero_ps();
-            _mm512_mask_storeu_epi32(panel + l, mask, round_pairs(even, odd));
+            const __m512 odd =
+                t + 1 < k ? _mm512_maskz_loadu_ps(mask, values + width + l) : _mm512_setzero_ps();
+            _mm512_mask_storeu_epi32(panel + l, mask, round_to_bf16x2(even, odd));
         }
 }
 
-__attribute__((target("avx512bf16"))) void pack_pairs(Pair* panel, int width,
-                                                      const StridedPack<float>& matrix, long lane,
-                                                      int lanes, long term, long terms) {
-    alignas(64) float copy[kPairLanes * kPatchTerms];
-    Vec<float> rows[kPairLanes];
-    for (long t = 0; t < terms; t += kPatchTerms, panel += kPairLanes * width)
-        for (int l = 0; l < width; l += kPairLanes) {
-            load_patch(rows, patch_of(matrix, lane + l, lanes - l, term + t, terms - t, copy),
-                       false);
-            const long pairs = std::min<long>(kPairLanes, (terms - t + 1) / 2);
-            const int fits = std::min(kPairLanes, width - l);
-            for (long r = 0; r < pairs; r++)
-                store_some(reinterpret_cast<float*>(panel + r * width + l), rows[r], fits);
-        }
-}
-
-__attribute__((target("avx512bf16"))) void pack_square(Side side, Pair* square,
+__attribute__((target("avx512bf16"))) void pack_bf16x2(Bf16x2* panel, int width,
                                                        const StridedPack<float>& matrix, long lane,
-                                                       int lanes, long term, long terms) {
-    alignas(64) float copy[kPairLanes * kPatchTerms];
+                                                       int lanes, long first_k, long k) {
+    alignas(64) float copy[kBf16Lanes * kPatchK];
+    Vec<float> rows[kBf16Lanes];
+    for (long t = 0; t < k; t += kPatchK, panel += kBf16Lanes * width)
+        for (int l = 0; l < width; l += kBf16Lanes) {
+            load_patch(rows, patch_of(matrix, lane + l, lanes - l, first_k + t, k - t, copy),
+                       false);
+            const long elements = std::min<long>(kBf16Lanes, (k - t + 1) / 2);
+            const int fits = std::min(kBf16Lanes, width - l);
+            for (long r = 0; r < elements; r++)
+                masked_store(reinterpret_cast<float*>(panel + r * width + l), rows[r], fits);
+        }
+}
+
+__attribute__((target("avx512bf16"))) void pack_square(Side side, Bf16x2* square,
+                                                       const StridedPack<float>& matrix, long lane,
+                                                       int lanes, long first_k, long k) {
+    alignas(64) float copy[kBf16Lanes * kPatchK];
     const bool left = side == Side::kLeft;
-    for (int l = 0; l < kAmxSide; l += kPairLanes) {
-        Vec<float> rows[kPairLanes];
-        load_patch(rows, patch_of(matrix, lane + l, lanes - l, term, terms, copy), left);
-        auto* target = reinterpret_cast<float*>(left ? square + l * kPairLanes : square + l);
+    for (int l = 0; l < kAmxSide; l += kBf16Lanes) {
+        Vec<float> rows[kBf16Lanes];
+        load_patch(rows, patch_of(matrix, lane + l, lanes - l, first_k, k, copy), left);
+        auto* target = reinterpret_cast<float*>(left ? square + l * kBf16Lanes : square + l);
 #pragma GCC unroll 16
-        for (int r = 0; r < kPairLanes; r++)
-            store(target + r * (left ? kPairLanes : kAmxSide), rows[r]);
+        for (int r = 0; r < kBf16Lanes; r++)
+            store(target + r * (left ? kBf16Lanes : kAmxSide), rows[r]);
     }
 }
 
-__attribute__((target("avx512bf16"))) void round_values(Half* halves, const float* values,
+__attribute__((target("avx512bf16"))) void round_values(Bf16* target, const float* values,
                                                         long count) {
-    for (long i = 0; i < count; i += kPairLanes) {
+    for (long i = 0; i < count; i += kBf16Lanes) {
         const __mmask16 mask = first_lanes(count - i);
         const auto rounded = (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, values + i));
-        _mm256_mask_storeu_epi16(halves + i, mask, rounded);
+        _mm256_mask_storeu_epi16(target + i, mask, rounded);
     }
 }
 

@@ -1,13 +1,12 @@
 // The tiled product in bfloat16: operands rounded from float32 as they are packed, sums in float32.
 //
-// It is the product of matmul.h with another panel and another register tile. Terms go in pairs,
-// the form the instruction wants: a panel holds, where a float32 one has the value of a lane and a
-// term, the pair of values of a lane and two terms. Pack and finish are those of the float32
+// It is the product of matmul.h with another panel element and another micro-kernel. Where a
+// float32 micro-panel has a value for each lane and k, this one has a Bf16x2 for each lane and two
+// adjacent k, the form the instruction takes. Packing and epilogues are those of the float32
 // product.
-//   avx512_bf16  one vector of pairs times one broadcast pair, added to 16 sums.
-//   amx          16×16 tiles, 32 terms at a time; panels of A hold each row's pairs side by side,
-//   so
-//                it has a loop of its own.
+//   avx512_bf16  one vector of Bf16x2 times one broadcast Bf16x2, added to 16 sums.
+//   amx          16×16 tiles, 32 terms at a time; in micro-panels of A the elements of a row are
+//                adjacent, so it has a loop of its own.
 //
 // A kernel calls `multiply_at_precision` where it would call `multiply`, and is done.
 #pragma once
@@ -21,7 +20,7 @@ namespace handgrad {
 
 enum class Bf16Unit { kNone, kAvx512, kAmx };
 
-// The unit in use: the best this CPU and system offer, or what HANDGRAD_BF16 names.
+// The unit in use: the best this CPU and system offer, or the one that HANDGRAD_BF16 names.
 Bf16Unit bf16_unit();
 const char* bf16_unit_name();
 
@@ -34,181 +33,184 @@ constexpr bool kBf16Compiled = true;
 constexpr bool kBf16Compiled = false;
 #endif
 
-// Two bfloat16 values, the earlier term in the lower half.
-enum class Pair : std::uint32_t {};
+// Two bfloat16 values, that of the lower k in the lower half.
+enum class Bf16x2 : std::uint32_t {};
 // The same where a product runs on AMX.
-enum class AmxPair : std::uint32_t {};
+enum class AmxBf16x2 : std::uint32_t {};
 // One of them.
-enum class Half : std::uint16_t {};
+enum class Bf16 : std::uint16_t {};
 
 template <>
-struct SumOf<Pair> {
+struct SumOf<Bf16x2> {
     using type = float;
 };
 template <>
-struct SumOf<AmxPair> {
+struct SumOf<AmxBf16x2> {
     using type = float;
 };
 
 // Half as many as there are float32 values: with 1024 the gradients of weights, which have the
-// deepest sums, took 10 to 20 % longer.
+// largest K, took 10 to 20 % longer.
 template <>
-inline constexpr long kMostDepth<Pair> = 512;
+inline constexpr long kKC<Bf16x2> = 512;
 
 #if defined(__AVX512F__)
 namespace detail {
 template <std::size_t... I>
-__attribute__((target("avx512bf16"))) inline __m512i zip_halves(__m512bh halves,
-                                                                std::index_sequence<I...>) {
-    const auto values = (Vec<std::int16_t>)halves;
+__attribute__((target("avx512bf16"))) inline __m512i zip_bf16(__m512bh rounded,
+                                                              std::index_sequence<I...>) {
+    const auto values = (Vec<std::int16_t>)rounded;
     return (__m512i)shuffle<static_cast<int>(I / 2 + I % 2 * kLanes<float>)...>(values, values);
 }
 }  // namespace detail
 
-// Lanes of `even` become the lower halves of pairs, lanes of `odd` the upper ones.
-__attribute__((target("avx512bf16"))) inline __m512i round_pairs(__m512 even, __m512 odd) {
-    return detail::zip_halves(_mm512_cvtne2ps_pbh(odd, even),
-                              std::make_index_sequence<2 * kLanes<float>>{});
+// Lanes of `even` become the lower halves of elements, lanes of `odd` the upper ones.
+__attribute__((target("avx512bf16"))) inline __m512i round_to_bf16x2(__m512 even, __m512 odd) {
+    return detail::zip_bf16(_mm512_cvtne2ps_pbh(odd, even),
+                            std::make_index_sequence<2 * kLanes<float>>{});
 }
 
-// A pair in every lane. Made with _mm512_set1_epi32 it has Clang 16 end with a fault of its own.
-__attribute__((target("avx512bf16"))) inline __m512bh broadcast_pair(int pair) {
-    return (__m512bh)_mm512_maskz_broadcastd_epi32(0xffff, _mm_cvtsi32_si128(pair));
+// One Bf16x2 in every lane. Made with _mm512_set1_epi32 it has Clang 16 end with a fault of its
+// own.
+__attribute__((target("avx512bf16"))) inline __m512bh broadcast_bf16x2(int bits) {
+    return (__m512bh)_mm512_maskz_broadcastd_epi32(0xffff, _mm_cvtsi32_si128(bits));
 }
 #endif
 
-// The register tile of pairs; Pitch is 0 or kRowPitch.
+// The micro-kernel on Bf16x2; Pitch is 0 or kRowPitch.
 template <int Pitch = 0>
-void multiply_tile(int rows, int width, long pairs, const Pair* panel_a, const Pair* panel_b,
-                   float* tile, bool accumulate);
+void micro_kernel(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
+                  float* tile, bool accumulate);
 
-// Values side by side, in a row that is read where it is: the partner of an odd last one is 0.
-void round_row(Pair* row, const float* values, long count);
+// Rounds values side by side, in a row that is read unpacked: the upper half of an odd last element
+// is 0.
+void round_row(Bf16x2* row, const float* values, long count);
 // The same for `count` lanes of a vector. One instruction, in assembly: a function for another
 // instruction set cannot be made part of what calls it, and here the call would take longer.
-inline void round_lanes(Pair* row, Vec<float> values, long count) {
+inline void round_lanes(Bf16x2* row, Vec<float> values, long count) {
 #if defined(__AVX512F__)
-    __m256i halves;
-    asm("vcvtneps2bf16 %1, %0" : "=v"(halves) : "v"(values));
+    __m256i rounded;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(values));
     if (count < kLanes<float>)
-        halves = _mm256_maskz_mov_epi16(static_cast<__mmask16>((1u << count) - 1), halves);
-    _mm256_mask_storeu_epi32(row, static_cast<__mmask8>((1u << (count + 1) / 2) - 1), halves);
+        rounded = _mm256_maskz_mov_epi16(static_cast<__mmask16>((1u << count) - 1), rounded);
+    _mm256_mask_storeu_epi32(row, static_cast<__mmask8>((1u << (count + 1) / 2) - 1), rounded);
 #else
     static_cast<void>(row), static_cast<void>(values), static_cast<void>(count);
 #endif
 }
 
-// panel[p · width + l] = terms 2p and 2p + 1 of lane l, for `terms` terms from values[term · width
-// + l]; the partner of an odd last term is 0.
-void round_panel(Pair* panel, const float* values, long width, long terms);
+// panel[p · width + l] = the values of lane l at 2p and 2p + 1, for k values from values[p · width
+// + l]; the upper half of an odd last element is 0.
+void round_panel(Bf16x2* panel, const float* values, long width, long k);
 
-// A panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
-void pack_pairs(Pair* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
-                long term, long terms);
+// Packs a micro-panel from a matrix with any strides: `lanes` lanes from `lane`, zeros up to width.
+void pack_bf16x2(Bf16x2* panel, int width, const StridedPack<float>& matrix, long lane, int lanes,
+                 long first_k, long k);
 
 // Values by themselves.
-void round_values(Half* halves, const float* values, long count);
+void round_values(Bf16* rounded, const float* values, long count);
 
-// What a pack of a matrix gathers, in pairs of terms. `depth` is the number of terms in all.
-struct PairPack {
+// Packs a matrix as Bf16x2. `k` is the number of terms in all.
+struct Bf16x2Pack {
     const StridedPack<float>& pack;
-    long depth;
+    long k;
 
     bool lanes_adjacent() const { return pack.lanes_adjacent(); }
 
-    void operator()(Pair* panel, int width, long first, int lanes, long pair, long pairs) const {
-        const long terms = std::min(2 * pairs, depth - 2 * pair);
-        pack_pairs(panel, width, pack, first, lanes, 2 * pair, terms);
+    void operator()(Bf16x2* panel, int width, long first, int lanes, long element,
+                    long elements) const {
+        const long count = std::min(2 * elements, k - 2 * element);
+        pack_bf16x2(panel, width, pack, first, lanes, 2 * element, count);
     }
 };
 
-// Terms of a sum that a panel holds in one value.
-template <class Entry>
-constexpr long kTermsEach = std::is_same_v<Entry, Pair> ? 2 : 1;
-template <class Entry>
-constexpr long entries_of(long terms) {
-    return (terms + kTermsEach<Entry> - 1) / kTermsEach<Entry>;
+// The terms of a sum that a panel element holds.
+template <class Element>
+constexpr long kTermsPerElement = std::is_same_v<Element, Bf16x2> ? 2 : 1;
+template <class Element>
+constexpr long elements_of(long k) {
+    return (k + kTermsPerElement<Element> - 1) / kTermsPerElement<Element>;
 }
 
-// What gathers panels of entries.
-template <class Entry, class Pack>
-auto entry_pack(const Pack& pack, long depth) {
-    if constexpr (std::is_same_v<Entry, Pair>)
-        return PairPack{pack, depth};
+// The pack that fills micro-panels of such elements.
+template <class Element, class Pack>
+auto panel_pack(const Pack& pack, long k) {
+    if constexpr (std::is_same_v<Element, Bf16x2>)
+        return Bf16x2Pack{pack, k};
     else
         return pack;
 }
 
-// Any finish of float32 tiles, as code that is compiled once can call it.
-class AnyFinish {
+// Any epilogue of float32 tiles, as code that is compiled once can call it.
+class AnyEpilogue {
   public:
-    template <class Finish>
-    explicit AnyFinish(const Finish& finish)
-        : finish_(&finish),
+    template <class Epilogue>
+    explicit AnyEpilogue(const Epilogue& epilogue)
+        : epilogue_(&epilogue),
           run_([](const void* f, long row, int rows, long column, int columns, const float* tile,
                   int width) {
-              (*static_cast<const Finish*>(f))(row, rows, column, columns, tile, width);
+              (*static_cast<const Epilogue*>(f))(row, rows, column, columns, tile, width);
           }) {}
     void operator()(long row, int rows, long column, int columns, const float* tile,
                     int width) const {
-        run_(finish_, row, rows, column, columns, tile, width);
+        run_(epilogue_, row, rows, column, columns, tile, width);
     }
 
   private:
-    const void* finish_;
+    const void* epilogue_;
     void (*run_)(const void*, long, int, long, int, const float*, int);
 };
 
-// The sides of a product want pairs in different order, see amx.h.
+// The order of elements differs between the sides of a product, see amx.h.
 enum class Side { kLeft, kRight };
 
-// Terms that one AMX instruction takes, and lanes of a strip: a square of each side is what is
-// packed at a time.
+// The k of one AMX instruction, and the lanes of a micro-panel: a square of each side is packed at
+// a time.
 constexpr int kAmxSide = 32;
-constexpr long kSquarePairs = kAmxSide * kAmxSide / 2;
+constexpr long kSquareElements = kAmxSide * kAmxSide / 2;
 
-// Packs a square of 32 lanes × 32 terms, of which `lanes` and `terms` are there; the others are 0.
-void pack_square(Side side, Pair* square, const StridedPack<float>& matrix, long lane, int lanes,
-                 long term, long terms);
+// Packs a square of 32 lanes × 32 terms, of which `lanes` and `k` are there; the others are 0.
+void pack_square(Side side, Bf16x2* square, const StridedPack<float>& matrix, long lane, int lanes,
+                 long first_k, long k);
 
 // C = A B on AMX.
-void multiply_amx(long rows, long columns, long depth, const StridedPack<float>& a,
-                  const StridedPack<float>& b, const AnyFinish& finish);
+void multiply_amx(long rows, long columns, long k, const StridedPack<float>& a,
+                  const StridedPack<float>& b, const AnyEpilogue& epilogue);
 
-// A vector, or little more than one of AMX's squares, is not worth its tiles: what they are filled
-// up with takes longer than dots of pairs.
-inline bool fills_amx(long rows, long columns, long depth) {
-    return std::min(rows, columns) > 4 && rows * columns * depth > kAmxSide * kAmxSide * kAmxSide;
+// A vector, or little more than one of AMX's squares, is not worth its tiles: the zeros that fill
+// them up take longer than dots of Bf16x2.
+inline bool fills_amx(long rows, long columns, long k) {
+    return std::min(rows, columns) > 4 && rows * columns * k > kAmxSide * kAmxSide * kAmxSide;
 }
 
 // C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
-template <class Finish>
-void multiply_bf16(long rows, long columns, long depth, const StridedPack<float>& a,
-                   const StridedPack<float>& b, const Finish& finish) {
-    if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, depth))
-        return multiply_amx(rows, columns, depth, a, b, AnyFinish(finish));
-    multiply<Pair>(rows, columns, (depth + 1) / 2, PairPack{a, depth}, PairPack{b, depth}, finish);
+template <class Epilogue>
+void multiply_bf16(long rows, long columns, long k, const StridedPack<float>& a,
+                   const StridedPack<float>& b, const Epilogue& epilogue) {
+    if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, k))
+        return multiply_amx(rows, columns, k, a, b, AnyEpilogue(epilogue));
+    multiply<Bf16x2>(rows, columns, (k + 1) / 2, Bf16x2Pack{a, k}, Bf16x2Pack{b, k}, epilogue);
 }
 
 // `multiply` at the precision in force: float32 operands may be rounded to bfloat16, float64 ones
 // never are.
-template <class T, class Finish>
-void multiply_at_precision(long rows, long columns, long depth, const StridedPack<T>& a,
-                           const StridedPack<T>& b, const Finish& finish) {
+template <class T, class Epilogue>
+void multiply_at_precision(long rows, long columns, long k, const StridedPack<T>& a,
+                           const StridedPack<T>& b, const Epilogue& epilogue) {
     if constexpr (kBf16Compiled && std::is_same_v<T, float>)
-        if (precision_bf16()) return multiply_bf16(rows, columns, depth, a, b, finish);
-    multiply<T>(rows, columns, depth, a, b, finish);
+        if (precision_bf16()) return multiply_bf16(rows, columns, k, a, b, epilogue);
+    multiply<T>(rows, columns, k, a, b, epilogue);
 }
 
-// That a kernel has a loop for a unit, and what its panels hold there.
-template <Bf16Unit Unit, class PanelEntry>
+// Declares that a kernel has a loop for a unit, and its panel element there.
+template <Bf16Unit Unit, class PanelElement>
 struct On {
     static constexpr Bf16Unit kUnit = Unit;
-    using Entry = PanelEntry;
+    using Element = PanelElement;
 };
 
-// body.operator()<Entry>(), where Entry is what panels hold at the precision in force, for kernels
-// with loops of their own: of `Loops` the one for the unit in use, otherwise T. Dots of pairs are
+// Calls body.operator()<Element>() with the panel element at the precision in force, for kernels
+// with loops of their own: of `Loops` the one for the unit in use, otherwise T. Dots of Bf16x2 are
 // no way out where the unit is AMX: on its machines they have half the speed of float32 (87 beside
 // 170 GFLOP/s on a core).
 template <class T, class... Loops, class Body>
@@ -217,7 +219,7 @@ void at_precision(const Body& body) {
     if constexpr (kBf16Compiled && std::is_same_v<T, float>) {
         const auto offer = [&]<class Loop>() {
             if (bf16_unit() != Loop::kUnit) return;
-            body.template operator()<typename Loop::Entry>();
+            body.template operator()<typename Loop::Element>();
             done = true;
         };
         if (precision_bf16()) (offer.template operator()<Loops>(), ...);

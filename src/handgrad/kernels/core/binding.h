@@ -1,4 +1,4 @@
-// What every binding needs: arrays in, arrays out, no arithmetic.
+// The types of every binding: arrays in, arrays out, no arithmetic.
 #pragma once
 
 #include <nanobind/nanobind.h>

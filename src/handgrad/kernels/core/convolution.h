@@ -1,19 +1,20 @@
-// Convolution as the tiled product. What changes is where the register tile finds its operands.
+// Convolution as the tiled product, whose micro-kernel finds its operands elsewhere.
 //
-// With V the image, K the kernel and one "tap" t = (channel, m, n) per value of a filter, at output
-// position p = (j, k):
-//   forward          Z[p, f]  = Σ_t V[t at p] K[t, f]                                   tap_sum.h
-//   input gradient   dV[q, c] = Σ_t dZ[t at q] K[t, c]     the same, with dZ as the image
-//   kernel gradient  dK[t, f] = Σ_p V[t at p] dZ[p, f]                          kernel_gradient.h
+// With V the image, K the kernel and one patch index t = (channel, m, n) per value of a filter,
+// where (m, n) is the kernel offset, at output position p = (j, k):
+//   forward          Z[p, f]  = Σ_t V[t at p] K[t, f]                        kernel_offset_sum.h
+//   input gradient   dV[q, c] = Σ_t dZ[t at q] K[t, c]          the same, with dZ as the image
+//   kernel gradient  dK[t, f] = Σ_p V[t at p] dZ[p, f]                         kernel_gradient.h
 // V is the left operand each time, and a left operand is read one value at a time: it needs no
-// packing, only zeros around the image (frame.h). The right operands, kernels and dZ, are small and
-// are packed as in matmul.h. In the input gradient a stride s means that only every s-th place of
-// dV meets a given tap; such places form s · s convolutions of stride 1, each with taps of its own.
+// packing, only padding (padded_input.h). The right operands, kernels and dZ, are small and are
+// packed as in matmul.h. In the input gradient a stride s means that only every s-th position of dV
+// receives from a given kernel offset; such positions form s · s convolutions of stride 1, each
+// with kernel offsets of its own.
 // Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 6 to 9.
 //
-// V below is the type of what panels hold: numbers, or pairs of them rounded to bfloat16. It
-// decides how the image lies and which register tile runs (convolution_tiles.h). AMX, with its
-// tiles, has sums of its own (convolution_amx.h).
+// V below is the panel element: a number, or a Bf16x2. It decides the layout of the image and the
+// micro-kernel (convolution_micro_kernels.h). AMX, with its tiles, has sums of its own
+// (convolution_amx.h).
 #pragma once
 
 #include <deque>
@@ -23,10 +24,10 @@
 
 namespace handgrad {
 
-// Writes a row of places to an image whose channels are the lanes: places x, x + step, ... of row
-// y, and of the rows after it where these are joined.
+// Stores a row of positions to an image whose channels are the lanes: positions x, x + step, ... of
+// row y, and of the rows after it if these are joined.
 template <class T>
-struct WriteLanes {
+struct StoreLanes {
     T* image;
     long height, width;
     const T* bias;  // of each channel, or null
@@ -49,24 +50,24 @@ class Forward {
 
     Forward(const Convolution& conv, const T* kernel)
         : conv_(conv),
-          frame_(frame_of(conv)),
-          sum_(frame_,
+          padded_(padded_input_of(conv)),
+          sum_(padded_,
                {kernel, conv.groups, conv.group_filters(), conv.group_channels(),
-                conv.kernel_size(), conv.kernel_values(), conv.taps(), conv.kernel_size()},
-               taps_of(conv)) {}
+                conv.kernel_size(), conv.kernel_values(), conv.patch_size(), conv.kernel_size()},
+               kernel_offsets_of(conv)) {}
 
-    // finish(row, first filter, sums) with the sums of one image and group from this row of places
-    // on.
-    template <class Finish>
-    void run(const T* image, long group, const Finish& finish) const {
-        sum_.run(Operand<V>::for_taps(frame_, image), group, conv_.out_h, conv_.out_w,
-                 conv_.stride_h, true, finish);
+    // epilogue(row, first filter, sums) with the sums of one image and group from this row of
+    // output positions on.
+    template <class Epilogue>
+    void run(const T* image, long group, const Epilogue& epilogue) const {
+        sum_.run(Operand<V>::for_offsets(padded_, image), group, conv_.out_h, conv_.out_w,
+                 conv_.stride_h, true, epilogue);
     }
 
   private:
     Convolution conv_;
-    Frame frame_;
-    TapSum<V> sum_;
+    PaddedInput padded_;
+    KernelOffsetSum<V> sum_;
 };
 
 // The input gradient of a convolution, ready for one dz after another.
@@ -76,19 +77,19 @@ class InputGradient {
     using T = typename SumOf<V>::type;
 
     InputGradient(const Convolution& conv, const T* kernel) : conv_(conv) {
-        // Of dz the places up to `low` before and `high` after are met.
+        // Output positions -low to high - 1 are read from dz, padded with zeros.
         const Reach down = reach(conv.kernel_h, conv.stride_h, conv.pad_h, conv.dilation_h,
                                  conv.height, conv.out_h);
         const Reach across = reach(conv.kernel_w, conv.stride_w, conv.pad_w, conv.dilation_w,
                                    conv.width, conv.out_w);
-        frame_ = {conv.group_filters(),
-                  conv.out_h,
-                  conv.out_w,
-                  down.low,
-                  across.low,
-                  down.low + down.high,
-                  across.low + across.high,
-                  1};
+        padded_ = {conv.group_filters(),
+                   conv.out_h,
+                   conv.out_w,
+                   down.low,
+                   across.low,
+                   down.low + down.high,
+                   across.low + across.high,
+                   1};
         const Kernels<T> kernels{kernel,
                                  conv.groups,
                                  conv.group_channels(),
@@ -96,15 +97,16 @@ class InputGradient {
                                  conv.kernel_size(),
                                  conv.kernel_values(),
                                  conv.kernel_size(),
-                                 conv.taps()};
+                                 conv.patch_size()};
         for (long y = 0; y < std::min(conv.stride_h, conv.height); y++)
             for (long x = 0; x < std::min(conv.stride_w, conv.width); x++)
-                parts_.emplace_back(y, x, frame_, kernels, taps_met(y, x, down.low, across.low));
+                parts_.emplace_back(y, x, padded_, kernels,
+                                    kernel_offsets_at(y, x, down.low, across.low));
     }
 
-    // The gradient of one image and group, written there; every place once.
-    void run(const T* dz, long group, const WriteLanes<T>& write) const {
-        const auto* values = Operand<V>::for_taps(frame_, dz);
+    // Writes the gradient of one image and group, every position once.
+    void run(const T* dz, long group, const StoreLanes<T>& write) const {
+        const auto* values = Operand<V>::for_offsets(padded_, dz);
         for (const Part& part : parts_) {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
             const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
@@ -117,55 +119,55 @@ class InputGradient {
     }
 
   private:
-    // The places y, y + stride_h, ... and x, x + stride_w, ... of the image, which meet the same
-    // taps.
+    // The positions y, y + stride_h, ... and x, x + stride_w, ... of the image, which have the same
+    // kernel offsets.
     struct Part {
         long y, x;
-        TapSum<V> sum;
-        Part(long y, long x, const Frame& frame, const Kernels<T>& kernels,
-             const std::vector<Tap>& taps)
-            : y(y), x(x), sum(frame, kernels, taps) {}
+        KernelOffsetSum<V> sum;
+        Part(long y, long x, const PaddedInput& padded, const Kernels<T>& kernels,
+             const std::vector<KernelOffset>& kernel_offsets)
+            : y(y), x(x), sum(padded, kernels, kernel_offsets) {}
     };
     struct Reach {
         long low, high;
     };
 
-    // Of place y in the image, tap m meets output (y + pad - m · dilation) / stride where that is
-    // whole; all in all outputs -low to high - 1.
+    // For position y in the image and kernel offset m, the output position is (y + pad - m ·
+    // dilation) / stride if that is whole; all in all output positions -low to high - 1.
     static Reach reach(long kernel, long stride, long pad, long dilation, long size, long out) {
         const long first = pad - (kernel - 1) * dilation, last = size - 1 + pad;
         const long low = first < 0 ? (-first + stride - 1) / stride : 0;
         return {low, std::max(last / stride + 1, out)};
     }
 
-    std::vector<Tap> taps_met(long y, long x, long low_h, long low_w) const {
-        std::vector<Tap> taps;
+    std::vector<KernelOffset> kernel_offsets_at(long y, long x, long low_h, long low_w) const {
+        std::vector<KernelOffset> kernel_offsets;
         for (long m = 0; m < conv_.kernel_h; m++)
             for (long n = 0; n < conv_.kernel_w; n++) {
                 const long down = y + conv_.pad_h - m * conv_.dilation_h;
                 const long across = x + conv_.pad_w - n * conv_.dilation_w;
                 if (down % conv_.stride_h != 0 || across % conv_.stride_w != 0) continue;
-                taps.push_back({m * conv_.kernel_w + n, down / conv_.stride_h + low_h,
-                                across / conv_.stride_w + low_w});
+                kernel_offsets.push_back({m * conv_.kernel_w + n, down / conv_.stride_h + low_h,
+                                          across / conv_.stride_w + low_w});
             }
-        return taps;
+        return kernel_offsets;
     }
 
     Convolution conv_;
-    Frame frame_;
+    PaddedInput padded_;
     std::deque<Part> parts_;
 };
 
-// `values` sums over the batch, such as dweight and dbias: some images share a part, the parts are
-// added in order. How many share is a function of the sizes alone, never of the threads.
+// `values` sums over the batch, such as dweight and dbias: some images add into one part, the parts
+// are added in order. The images of a part follow from the sizes alone, never from the threads.
 template <class T>
 class BatchSums {
   public:
     BatchSums(const Convolution& conv, long values)
         : items_(conv.batch * conv.groups),
           values_(values),
-          share_(images_per_part(conv.batch, values) * conv.groups),
-          parts_(std::max((items_ + share_ - 1) / share_, 1L)),
+          items_per_part_(images_per_part(conv.batch, values) * conv.groups),
+          parts_(std::max((items_ + items_per_part_ - 1) / items_per_part_, 1L)),
           sums_(parts_ * values) {}
 
     // body(item, sums) for every image and group, in order within a part; then the total.
@@ -175,8 +177,8 @@ class BatchSums {
             for (long part = begin; part < end; part++) {
                 T* sums = sums_.data() + part * values_;
                 std::fill_n(sums, values_, T(0));
-                const long last = std::min((part + 1) * share_, items_);
-                for (long item = part * share_; item < last; item++) body(item, sums);
+                const long last = std::min((part + 1) * items_per_part_, items_);
+                for (long item = part * items_per_part_; item < last; item++) body(item, sums);
             }
         });
         T* total = sums_.data();
@@ -197,8 +199,8 @@ class BatchSums {
         return std::max((batch + parts - 1) / parts, 1L);
     }
 
-    long items_, values_, share_, parts_;
-    Temporary<T> sums_;
+    long items_, values_, items_per_part_, parts_;
+    Workspace<T> sums_;
 };
 
 }  // namespace handgrad

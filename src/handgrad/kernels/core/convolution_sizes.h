@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "core/frame.h"
+#include "core/padded_input.h"
 
 namespace handgrad {
 
@@ -17,11 +17,11 @@ struct Convolution {
     long group_channels() const { return channels / groups; }
     long group_filters() const { return filters / groups; }
     long kernel_size() const { return kernel_h * kernel_w; }
-    long taps() const { return group_channels() * kernel_size(); }
+    long patch_size() const { return group_channels() * kernel_size(); }
     long positions() const { return out_h * out_w; }
     long image_values() const { return group_channels() * height * width; }
     long output_values() const { return group_filters() * positions(); }
-    long kernel_values() const { return group_filters() * taps(); }
+    long kernel_values() const { return group_filters() * patch_size(); }
 };
 
 // The sizes as the Python side lists them; in an array, as to read them must take no memory: a
@@ -33,8 +33,8 @@ inline Convolution convolution_of(const ConvolutionSizes& s) {
             s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
 }
 
-// The image as the taps meet it.
-inline Frame frame_of(const Convolution& conv) {
+// The image as kernel offsets index it.
+inline PaddedInput padded_input_of(const Convolution& conv) {
     return {conv.group_channels(),
             conv.height,
             conv.width,
@@ -45,12 +45,13 @@ inline Frame frame_of(const Convolution& conv) {
             conv.stride_w};
 }
 
-inline std::vector<Tap> taps_of(const Convolution& conv) {
-    std::vector<Tap> taps;
+inline std::vector<KernelOffset> kernel_offsets_of(const Convolution& conv) {
+    std::vector<KernelOffset> kernel_offsets;
     for (long m = 0; m < conv.kernel_h; m++)
         for (long n = 0; n < conv.kernel_w; n++)
-            taps.push_back({m * conv.kernel_w + n, m * conv.dilation_h, n * conv.dilation_w});
-    return taps;
+            kernel_offsets.push_back(
+                {m * conv.kernel_w + n, m * conv.dilation_h, n * conv.dilation_w});
+    return kernel_offsets;
 }
 
 }  // namespace handgrad

@@ -17,13 +17,13 @@ struct PlainCell {
     static constexpr long kGates = 1;
 
     static void forward(long hidden, T* a, const T* b, const T*, T* s) {
-        for_lanes<T>(0, hidden,
+        transform<T>(0, hidden,
                      [=](auto lanes) { lanes.store(s, F{}.value(lanes.load(a) + lanes.load(b))); });
     }
 
     static void backward(long hidden, const T*, const T*, const T*, const T* s, T* ds, T* da,
                          T* db) {
-        for_lanes<T>(0, hidden, [=](auto lanes) {
+        transform<T>(0, hidden, [=](auto lanes) {
             const Vec<T> g = F{}.gradient(lanes.load(ds), lanes.load(s));
             lanes.store(da, g);
             lanes.store(db, g);
@@ -40,7 +40,7 @@ struct GruCell {
     static void forward(long hidden, T* a, const T* b, const T* before, T* s) {
         T *a_z = a + hidden, *a_n = a + 2 * hidden;
         const T *b_z = b + hidden, *b_n = b + 2 * hidden;
-        for_lanes<T>(0, hidden, [=](auto lanes) {
+        transform<T>(0, hidden, [=](auto lanes) {
             const Vec<T> r = sigmoid(Vec<T>(lanes.load(a) + lanes.load(b)));
             const Vec<T> z = sigmoid(Vec<T>(lanes.load(a_z) + lanes.load(b_z)));
             const Vec<T> n = tanh(Vec<T>(lanes.load(a_n) + r * lanes.load(b_n)));
@@ -53,7 +53,7 @@ struct GruCell {
 
     static void backward(long hidden, const T* a, const T* b, const T* before, const T*, T* ds,
                          T* da, T* db) {
-        for_lanes<T>(0, hidden, [=](auto lanes) {
+        transform<T>(0, hidden, [=](auto lanes) {
             const Vec<T> g = lanes.load(ds), r = lanes.load(a), z = lanes.load(a + hidden),
                          n = lanes.load(a + 2 * hidden), u = lanes.load(b + 2 * hidden);
             const Vec<T> da_n = g * (T(1) - z) * (T(1) - n * n);
@@ -70,7 +70,7 @@ struct GruCell {
     }
 };
 
-// Calls use(cell) with the cell of this code, its place in CELLS of models/decoder_cells.py.
+// Calls use(cell) with the cell of this code, its index in CELLS of models/decoder_cells.py.
 template <class T, class Use>
 void with_cell(int code, const Use& use) {
     if (code == 0)

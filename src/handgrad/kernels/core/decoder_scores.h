@@ -34,7 +34,7 @@ void add_rows(const T* start, const T* a, Rows<const T> x, long count, long widt
             for (int v = 0; v < 4; v++) sums[v] += a[i] * load(x[i] + at + v * n);
         for (int v = 0; v < 4; v++) store(y + at + v * n, sums[v]);
     }
-    for_lanes<T>(at, width, [=](auto lanes) {
+    transform<T>(at, width, [=](auto lanes) {
         Vec<T> sum = lanes.load(start);
         for (long i = 0; i < count; i++) sum += a[i] * lanes.load(x[i]);
         lanes.store(y, sum);
@@ -47,7 +47,7 @@ template <class T>
 void row_products(Rows<const T> x, const T* q, long count, long width, T scale, T* y) {
     const auto some = [=]<long kRows>(long i, std::integral_constant<long, kRows>) {
         Vec<T> sums[kRows] = {};
-        for_lanes<T>(0, width, [&](auto lanes) {
+        transform<T>(0, width, [&](auto lanes) {
             const Vec<T> q_here = lanes.load(q);
             for (long r = 0; r < kRows; r++) sums[r] += lanes.load(x[i + r]) * q_here;
         });
@@ -74,11 +74,11 @@ struct Keys {
 };
 
 // score_i = v·u_i,  u_i = tanh(k_i + query) = 1 − 2 r_i,  r_i = 1/(1 + e^{2 k_i} e^{2 query}): the
-// powers of the keys are made once and those of a query once for all keys, so that a pair costs a
-// product and a reciprocal instead of a tanh: two fifths of its time. Its error is that of tanh
-// near 1, at any u. Beyond kNear, where a product of powers might be too large or 0 · ∞, it is
+// powers of the keys are made once and those of a query once for all keys, so that a query and key
+// cost a product and a reciprocal instead of a tanh: two fifths of its time. Its error is that of
+// tanh near 1, at any u. Beyond kNear, where a product of powers might be too large or 0 · ∞, it is
 // tanh.
-// r, one value for every pair and every unit, is computed again in backward: to write it and to
+// r, one value for every query, key and unit, is computed again in backward: to write it and to
 // read it back would take as long.
 template <class T>
 struct AdditiveScore {
@@ -93,11 +93,11 @@ struct AdditiveScore {
         return {keys, count, {powers.data, powers.pitch}};
     }
 
-    // Without what all scores have in common, Σ v, which their softmax does not see.
+    // Without the common term Σ v of all scores, which does not change their softmax.
     void forward(const T* query, const T*, const Keys<T>& keys, T* scores) const {
         with_r(query, keys, [&](auto r) {
             for (long i = 0; i < keys.count; i++)
-                scores[i] = T(-2) * sum<T>(0, size, [&](auto lanes) {
+                scores[i] = T(-2) * reduce_sum<T>(0, size, [&](auto lanes) {
                                 return Vec<T>(lanes.load(v) * r(lanes, i));
                             });
         });
@@ -112,8 +112,8 @@ struct AdditiveScore {
         with_r(query, keys, [&](auto r) {
             long at = 0;
             for (; at + kWide * n <= size; at += kWide * n)
-                add_units<kWide>(AllLanes<T>{at}, r, keys.count, dscores, dquery, dkeys, dv);
-            for_lanes<T>(at, size, [&](auto lanes) {
+                add_units<kWide>(FullVector<T>{at}, r, keys.count, dscores, dquery, dkeys, dv);
+            transform<T>(at, size, [&](auto lanes) {
                 add_units<1>(lanes, r, keys.count, dscores, dquery, dkeys, dv);
             });
         });
@@ -145,14 +145,14 @@ struct AdditiveScore {
         }
     }
 
-    // powers = e^{2x}; false, and nothing written, where an x is beyond kNear or NaN.
+    // powers = e^{2x}; false, with nothing written, where an x is beyond kNear or NaN.
     static bool write_powers(const T* x, long count, T* powers) {
         Vec<T> beyond{};
-        for_lanes<T>(0, count, [&](auto lanes) {
+        transform<T>(0, count, [&](auto lanes) {
             beyond = absolute(lanes.load(x)) <= kNear ? beyond : splat(T(1));
         });
         if (lane_max(beyond) != T(0)) return false;
-        for_lanes<T>(0, count, [=](auto lanes) {
+        transform<T>(0, count, [=](auto lanes) {
             lanes.store(powers, exp_weight(Vec<T>(T(2) * lanes.load(x))));
         });
         return true;
@@ -161,7 +161,7 @@ struct AdditiveScore {
     // Calls use(r) with r(lanes, i), the lanes of r_i.
     template <class Use>
     void with_r(const T* query, const Keys<T>& keys, const Use& use) const {
-        T* power = scratch<T>(Scratch::kRow, size);
+        T* power = thread_workspace<T>(WorkspaceSlot::kRow, size);
         if (keys.powers.data != nullptr && write_powers(query, size, power))
             use([=, powers = keys.powers](auto lanes, long i) {
                 const Vec<T> product = lanes.load(powers[i]) * lanes.load(power);
@@ -199,13 +199,13 @@ struct ProductScore {
             return;
         }
         const T scale = inverse_length(s);
-        T* ds_hat = scratch<T>(Scratch::kRow, size);
+        T* ds_hat = thread_workspace<T>(WorkspaceSlot::kRow, size);
         std::fill_n(ds_hat, size, T(0));
         add_rows(ds_hat, dscores, keys.rows, keys.count, size, ds_hat);
-        const T along = scale * scale * sum<T>(0, size, [=](auto lanes) {
+        const T along = scale * scale * reduce_sum<T>(0, size, [=](auto lanes) {
                             return Vec<T>(lanes.load(ds_hat) * lanes.load(s));
                         });
-        for_lanes<T>(0, size, [=](auto lanes) {
+        transform<T>(0, size, [=](auto lanes) {
             const Vec<T> change = (lanes.load(ds_hat) - along * lanes.load(s)) * scale;
             lanes.store(ds, lanes.load(ds) + change);
         });
@@ -216,13 +216,13 @@ struct ProductScore {
     T inverse_length(const T* s) const {
         if (!kCosine) return T(1);
         constexpr T kEps = T(1e-8);  // as in ops/cosine_attention.py
-        const T square =
-            sum<T>(0, size, [=](auto lanes) { return Vec<T>(lanes.load(s) * lanes.load(s)); });
+        const T square = reduce_sum<T>(
+            0, size, [=](auto lanes) { return Vec<T>(lanes.load(s) * lanes.load(s)); });
         return T(1) / std::sqrt(square + kEps);
     }
 };
 
-// Calls use(score) with the score of this code, its place in SCORES of models/decoder_scores.py.
+// Calls use(score) with the score of this code, its index in SCORES of models/decoder_scores.py.
 template <class T, class Use>
 void with_score(int code, long size, const T* v, const Use& use) {
     if (code == 0)

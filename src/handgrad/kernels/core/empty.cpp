@@ -14,14 +14,14 @@ constexpr long kSmall = 32 << 10;
 
 // The capacity of the block goes with it as the capsule's context.
 void release(PyObject* capsule) {
-    give_back_block({PyCapsule_GetPointer(capsule, nullptr),
-                     reinterpret_cast<std::size_t>(PyCapsule_GetContext(capsule))});
+    free_block({PyCapsule_GetPointer(capsule, nullptr),
+                reinterpret_cast<std::size_t>(PyCapsule_GetContext(capsule))});
 }
 
 nb::object owner_of(MemoryBlock block) {
     PyObject* capsule = PyCapsule_New(block.data, nullptr, nullptr);
     if (capsule == nullptr) {
-        give_back_block(block);
+        free_block(block);
         throw nb::python_error();
     }
     PyCapsule_SetContext(capsule, reinterpret_cast<void*>(block.capacity));
@@ -47,7 +47,7 @@ nb::object new_array(int axes, const npy_intp* shape, PyArray_Descr* type) {
         if (array == nullptr) throw nb::python_error();
         return nb::steal(array);
     }
-    const MemoryBlock block = take_block(bytes, 1);
+    const MemoryBlock block = allocate_block(bytes, 1);
     nb::object owner = owner_of(block);
     Py_INCREF(type);
     PyObject* array = PyArray_NewFromDescr(&PyArray_Type, type, axes, shape, nullptr, block.data,

@@ -1,4 +1,4 @@
-// The finish of dense layers: add the bias, apply the activation, add what else is given, write.
+// The epilogue of dense layers: add the bias, apply the activation, add the residual, store.
 #pragma once
 
 #include "core/activation.h"
@@ -9,7 +9,7 @@ namespace handgrad {
 // y = f(tile + bias) + residual; `saved` receives what f's gradient is computed from. All but y may
 // be null. The next tile's values of the residual are prefetched while that tile is multiplied.
 template <class T>
-struct ActivateTile {
+struct ActivationEpilogue {
     int activation;
     double slope;
     T* y;
@@ -20,29 +20,29 @@ struct ActivateTile {
     bool large = false;
 
     void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
-        finish(row, rows, column, columns, tile, width,
-               [&](long at, Vec<T> h, int have, long) { put(y + at, h, have, large); });
+        apply(row, rows, column, columns, tile, width,
+              [&](long at, Vec<T> h, int have, long) { put(y + at, h, have, large); });
     }
-    // Where something is saved, writing it leaves no time for more.
+    // A store to `saved` leaves no time for a deferred one.
     void operator()(long row, int rows, long column, int columns, T* tile, int width,
-                    Writer<T>& writer) const {
+                    DeferredStore<T>& deferred) const {
         if (!large || columns != width || saved != nullptr)
             return (*this)(row, rows, column, columns, tile, width);
-        finish(row, rows, column, columns, tile, width,
-               [&](long, Vec<T> h, int, long place) { store(tile + place, h); });
-        writer.take(tile, rows, width, y + row * stride + column, stride);
+        apply(row, rows, column, columns, tile, width,
+              [&](long, Vec<T> h, int, long place) { store(tile + place, h); });
+        deferred.defer(tile, rows, width, y + row * stride + column, stride);
     }
 
   private:
-    // Calls write(place in y, value, lanes, place in the tile) for every vector.
+    // Calls write(offset in y, value, lanes, offset in the tile) for every vector.
     template <class Write>
-    void finish(long row, int rows, long column, int columns, const T* tile, int width,
-                const Write& write) const {
+    void apply(long row, int rows, long column, int columns, const T* tile, int width,
+               const Write& write) const {
         with_activation<T>(activation, slope, [&](auto f) {
             for (int c = 0; c < columns; c += kLanes<T>) {
                 const int have = std::min(kLanes<T>, columns - c);
                 Vec<T> b{};
-                if (bias != nullptr) b = load_some(bias + column + c, have);
+                if (bias != nullptr) b = masked_load(bias + column + c, have);
                 for (int i = 0; i < rows; i++) {
                     const long place = i * width + c;
                     const Vec<T> a = load(tile + place) + b;
@@ -58,7 +58,7 @@ struct ActivateTile {
     }
 
     static Vec<T> get(const T* source, int have) {
-        return have == kLanes<T> ? load(source) : load_some(source, have);
+        return have == kLanes<T> ? load(source) : masked_load(source, have);
     }
 };
 

@@ -26,7 +26,7 @@ template <class T, class F>
 void gated_forward(const F& f, In<T> x, Out<T> y) {
     const long half = y.shape(static_cast<int>(y.ndim()) - 1);
     each_gated_row(x.data(), x.size(), half, [=, y = y.data()](const T* a, long at) {
-        for_lanes<T>(0, half, [=](auto lanes) {
+        transform<T>(0, half, [=](auto lanes) {
             lanes.store(y + at, f.value(lanes.load(a)) * lanes.load(a + half));
         });
     });
@@ -38,7 +38,7 @@ void gated_backward(const F& f, In<T> dy, In<T> x, Out<T> dx) {
     each_gated_row(
         x.data(), x.size(), half, [=, dy = dy.data(), dx = dx.data()](const T* a, long at) {
             T* da = dx + 2 * at;
-            for_lanes<T>(0, half, [=](auto lanes) {
+            transform<T>(0, half, [=](auto lanes) {
                 const Vec<T> given = lanes.load(dy + at), through = lanes.load(a);
                 lanes.store(da, f.gradient(Vec<T>(given * lanes.load(a + half)), through));
                 lanes.store(da + half, given * f.value(through));

@@ -1,10 +1,10 @@
 // Blocks of memory that are used again.
 //
-// A training step frees what the step before allocated, in the same sizes. Blocks that are given
-// back are therefore kept, by size, for whoever asks next: steady-state training touches no fresh
-// pages. Sizes are rounded up to classes, eight for each power of two, and of every class no more
-// is kept than was in use at once lately: in this window of time and the one before. A peak that is
-// over is thus given back to the system within two windows of other work, of about a second each.
+// A training step frees what the step before allocated, in the same sizes. Freed blocks are
+// therefore kept, by size, for the next allocation: steady-state training touches no fresh pages.
+// Sizes are rounded up to classes, eight for each power of two, and of every class no more is kept
+// than was in use at once lately: in this window of time and the one before. A peak that is over is
+// thus given back to the system within two windows of other work, of about a second each.
 #include "core/memory.h"
 
 #include <pthread.h>
@@ -96,9 +96,9 @@ class OutOfMemory : public std::bad_alloc {
     char text_[64];
 };
 
-class Store {
+class BlockPool {
   public:
-    MemoryBlock take(std::size_t size) {
+    MemoryBlock allocate(std::size_t size) {
         const auto [capacity, index] = class_of(size);
         Removed removed;
         void* block = nullptr;
@@ -119,7 +119,7 @@ class Store {
         free_all(removed.list, removed.bytes);
         if (block == nullptr) block = system_block(capacity);
         if (block == nullptr) {
-            // What is kept for other sizes may be what is missing.
+            // Blocks kept for other sizes may be what is missing.
             release();
             block = system_block(capacity);
         }
@@ -132,7 +132,7 @@ class Store {
         return {block, capacity};
     }
 
-    void give_back(MemoryBlock block) noexcept {
+    void free(MemoryBlock block) noexcept {
         const auto [capacity, index] = class_of(block.capacity);
         {
             std::lock_guard lock(mutex_);
@@ -218,36 +218,37 @@ class Store {
     long window_ = 0, takes_ = 0;
 };
 
-// Of a type without a destructor: arrays may outlive every static object of the module.
-constinit Store store;
+// Its type has no destructor, since arrays may outlive every static object of the module.
+constinit BlockPool block_pool;
 
 }  // namespace
 
-// A fork waits for the lock, so that the child has the store as it is between two calls.
+// A fork waits for the lock, so that the child has the pool as it is between two calls.
 void handle_forks_of_memory() {
-    if (pthread_atfork([] { store.lock(); }, [] { store.unlock(); }, [] { store.unlock(); }) != 0)
+    if (pthread_atfork([] { block_pool.lock(); }, [] { block_pool.unlock(); },
+                       [] { block_pool.unlock(); }) != 0)
         throw std::bad_alloc();
 }
 
-MemoryBlock take_block(long count, long size) {
+MemoryBlock allocate_block(long count, long size) {
     std::size_t bytes;
     if (count < 0 || __builtin_mul_overflow(static_cast<std::size_t>(count), size, &bytes) ||
         bytes > kLargest)
         throw OutOfMemory(double(count) * double(size));
-    if (!kExactBlocks) return store.take(bytes);
+    if (!kExactBlocks) return block_pool.allocate(bytes);
     void* block = nullptr;
     if (posix_memalign(&block, kLine, bytes) != 0) throw OutOfMemory(double(bytes));
     return {block, bytes};
 }
 
-void give_back_block(MemoryBlock block) noexcept {
+void free_block(MemoryBlock block) noexcept {
     if (kExactBlocks)
         std::free(block.data);
     else
-        store.give_back(block);
+        block_pool.free(block);
 }
 
-void note_small_arrays(long count) noexcept { store.note_small(count); }
-void release_blocks() noexcept { store.release(); }
+void note_small_arrays(long count) noexcept { block_pool.note_small(count); }
+void release_blocks() noexcept { block_pool.release(); }
 
 }  // namespace handgrad

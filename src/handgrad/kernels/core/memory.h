@@ -15,17 +15,17 @@ constexpr bool kExactBlocks = __has_feature(address_sanitizer);
 constexpr bool kExactBlocks = false;
 #endif
 
-// A block on a cache line, and how many bytes it really has: give_back_block wants to know.
+// A block on a cache line, and its real size in bytes, which free_block needs.
 struct MemoryBlock {
     void* data = nullptr;
     std::size_t capacity = 0;
 };
 
 // Throws std::bad_alloc where the system has no more, and for sizes below 0 or beyond 2⁶².
-MemoryBlock take_block(long count, long size);
-void give_back_block(MemoryBlock block) noexcept;
+MemoryBlock allocate_block(long count, long size);
+void free_block(MemoryBlock block) noexcept;
 
-// Tells the store that so many arrays too small for it were made: it reckons time in these too.
+// Tells the pool that so many arrays too small for it were made: it reckons time in these too.
 void note_small_arrays(long count) noexcept;
 
 // To be called once, before the first fork.
@@ -34,14 +34,14 @@ void handle_forks_of_memory();
 // Gives every block that is kept and not in use back to the system.
 void release_blocks() noexcept;
 
-// A temporary of `count` values for the duration of one call.
+// Workspace for `count` values for the duration of one call.
 template <class T>
-class Temporary {
+class Workspace {
   public:
-    explicit Temporary(long count) : block_(take_block(count, static_cast<long>(sizeof(T)))) {}
-    ~Temporary() { give_back_block(block_); }
-    Temporary(const Temporary&) = delete;
-    Temporary& operator=(const Temporary&) = delete;
+    explicit Workspace(long count) : block_(allocate_block(count, static_cast<long>(sizeof(T)))) {}
+    ~Workspace() { free_block(block_); }
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
     T* data() const { return static_cast<T*>(block_.data); }
 
   private:

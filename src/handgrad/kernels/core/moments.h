@@ -10,7 +10,7 @@ namespace handgrad {
 // Values that are summed in their own type, while they stay in the nearest cache.
 constexpr long kBlock = 2048;
 
-// Where the values of one channel lie: `count` pieces of `size` values, `stride` apart.
+// The memory of the values of one channel: `count` pieces of `size` values, `stride` apart.
 struct Planes {
     long count, size, stride;
 
@@ -26,7 +26,7 @@ struct Planes {
     // Last piece first, as a sweep has just left it in the cache.
     template <class T, class Body>
     void each_lanes_again(const Body& body) const {
-        for (long p = count - 1; p >= 0; p--) for_lanes<T>(p * stride, p * stride + size, body);
+        for (long p = count - 1; p >= 0; p--) transform<T>(p * stride, p * stride + size, body);
     }
 };
 
@@ -43,12 +43,12 @@ Moments moments(const T* x, const Planes& planes) {
     planes.each_block([&](long begin, long end) {
         const double size = static_cast<double>(end - begin);
         const T block_mean =
-            sum<T>(begin, end, [=](auto lanes) { return lanes.load(x); }) / T(size);
-        const auto [rest, block_squares] = sums<T, 2>(begin, end, [=](auto lanes) {
+            reduce_sum<T>(begin, end, [=](auto lanes) { return lanes.load(x); }) / T(size);
+        const auto [rest, block_squares] = reduce_sums<T, 2>(begin, end, [=](auto lanes) {
             const Vec<T> centred = lanes.load(x) - block_mean;
             return std::array<Vec<T>, 2>{centred, Vec<T>(centred * centred)};
         });
-        // What rounding left of the block's mean is put right.
+        // The rounding error of the block's mean is corrected.
         const double correction = double(rest) / size;
         const double delta = double(block_mean) + correction - mean;
         mean += delta * size / (count + size);

@@ -1,4 +1,5 @@
-// Where threads run, as far as Linux tells and can be told; elsewhere nothing is known or done.
+// The cores that threads run on, as far as Linux tells and can be told; elsewhere nothing is known
+// or done.
 #pragma once
 
 #include <pthread.h>

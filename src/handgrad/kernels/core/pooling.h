@@ -1,4 +1,4 @@
-// Where the windows of a pooling lie: planes of (height, width) seen through moving windows.
+// The windows of a pooling: planes of (height, width) under moving windows.
 #pragma once
 
 #include <algorithm>
@@ -42,13 +42,14 @@ struct Pooling {
         return kernel_w == 2 && stride_w == 2 && kernel_h <= stride_h && dilation_h == 1 &&
                dilation_w == 1 && pad_h == 0 && pad_w == 0;
     }
-    // Where windows do not overlap, whether every place of the image is in one.
+    // True if windows that do not overlap cover the whole image.
     bool gapless() const {
         return kernel_h == stride_h && kernel_w == stride_w && out_h * stride_h == height &&
                out_w * stride_w == width;
     }
 
-    // Of a tap at column offset `shift`, the outputs [first, last) that meet a column of the image.
+    // For a kernel offset at column `shift`, the output positions [first, last) whose column is in
+    // the image.
     long first_inside(long shift) const {
         return std::clamp((-shift + stride_w - 1) / stride_w, 0L, out_w);
     }
@@ -56,10 +57,10 @@ struct Pooling {
         return std::clamp((width - shift + stride_w - 1) / stride_w, 0L, out_w);
     }
 
-    // visit(image row, column shift) for the taps of the j-th row of windows that lie
+    // visit(image row, column shift) for the kernel offsets of the j-th row of windows that lie
     // inside the image, in row-major order.
     template <class Visit>
-    void for_each_tap_row(long j, const Visit& visit) const {
+    void for_each_offset_row(long j, const Visit& visit) const {
         for (long m = 0; m < kernel_h; m++) {
             const long y = j * stride_h + m * dilation_h - pad_h;
             if (y < 0 || y >= height) continue;

@@ -25,16 +25,16 @@ void normalize_rows(const T* x, const T* gamma, const T* beta, T* y, T* statisti
         T mean = T(0);
         if (kCentred)
             // A quotient, as the mean of equal values is that value as often as can be.
-            mean = sum<T>(0, width, [=](auto lanes) { return lanes.load(values); }) /
+            mean = reduce_sum<T>(0, width, [=](auto lanes) { return lanes.load(values); }) /
                    static_cast<T>(width);
-        const T squares = sum<T>(0, width, [=](auto lanes) {
+        const T squares = reduce_sum<T>(0, width, [=](auto lanes) {
             const Vec<T> centred = lanes.load(values) - mean;
             return Vec<T>(centred * centred);
         });
         const T inv_std = T(1) / std::sqrt(squares * one_over_width + eps);
         statistics[2 * row] = mean;
         statistics[2 * row + 1] = inv_std;
-        for_lanes<T>(0, width, [=](auto lanes) {
+        transform<T>(0, width, [=](auto lanes) {
             Vec<T> result = (lanes.load(values) - mean) * inv_std;
             if (gamma != nullptr) result = lanes.load(gamma) * result;
             if (beta != nullptr) result = result + lanes.load(beta);
@@ -62,7 +62,7 @@ void normalize_rows_backward(const T* dy, const T* x, const T* gamma, const T* s
             return gamma != nullptr ? Vec<T>(given * lanes.load(gamma)) : given;
         };
         auto x_hat = [=](auto lanes) { return Vec<T>((lanes.load(x_row) - mean) * inv_std); };
-        const auto [sum_g, sum_g_x_hat] = sums<T, 2>(0, width, [=](auto lanes) {
+        const auto [sum_g, sum_g_x_hat] = reduce_sums<T, 2>(0, width, [=](auto lanes) {
             if (parameters) {
                 const Vec<T> given = lanes.load(dy_row);
                 lanes.store(dgamma_part, lanes.load(dgamma_part) + given * x_hat(lanes));
@@ -75,7 +75,7 @@ void normalize_rows_backward(const T* dy, const T* x, const T* gamma, const T* s
         const T mean_g_x_hat = sum_g_x_hat * one_over_width;
         const T* residual_row = residual == nullptr ? nullptr : residual + row * width;
         T* dx_row = dx + row * width;
-        for_lanes<T>(0, width, [=](auto lanes) {
+        transform<T>(0, width, [=](auto lanes) {
             const Vec<T> found = (g(lanes) - mean_g - x_hat(lanes) * mean_g_x_hat) * inv_std;
             lanes.store(dx_row,
                         residual == nullptr ? found : Vec<T>(lanes.load(residual_row) + found));

@@ -11,7 +11,7 @@ namespace handgrad {
 // Rows of this width that are worth handing to another thread.
 inline long rows_per_chunk(long width) { return std::max(kChunk / std::max(width, 1L), 1L); }
 
-// One axis of an array, seen as (outer, width, inner): a row is what lies along it.
+// One axis of an array, viewed as (outer, width, inner): a row is what lies along it.
 struct Axis {
     long outer, width, inner;
     long rows() const { return outer * inner; }
@@ -53,7 +53,7 @@ void for_rows(Axis axis, std::array<const T*, Inputs> in, T* out, const Body& bo
     const long runs = (axis.inner + kRun - 1) / kRun;
     parallel_for(axis.outer * runs, rows_per_chunk(width * kRun), [&](long begin, long end) {
         const long block = kRun * width;
-        T* copies = scratch<T>(Scratch::kRow, block * static_cast<long>(Inputs + 1));
+        T* copies = thread_workspace<T>(WorkspaceSlot::kRow, block * static_cast<long>(Inputs + 1));
         T* results = copies + block * static_cast<long>(Inputs);
         for (long run = begin; run < end; run++) {
             const long first = run % runs * kRun;
@@ -74,15 +74,15 @@ void for_rows(Axis axis, std::array<const T*, Inputs> in, T* out, const Body& bo
 }
 
 // Sums over many rows of `width` values each, such as dgamma and dbeta: neighbouring rows add into
-// one part, then the parts are added in order. How many share is a function of the sizes alone.
+// one part, then the parts are added in order. The rows of a part follow from the sizes alone.
 template <class T>
 class RowSums {
   public:
     RowSums(long rows, long row_width, long width)
         : rows_(rows),
           width_(width),
-          share_(std::max(rows_per_chunk(row_width), (rows + kMostParts - 1) / kMostParts)),
-          parts_((rows + share_ - 1) / share_),
+          rows_per_part_(std::max(rows_per_chunk(row_width), (rows + kMostParts - 1) / kMostParts)),
+          parts_((rows + rows_per_part_ - 1) / rows_per_part_),
           sums_(parts_ * width) {}
 
     // body(row, sums) for every row, in order within a part.
@@ -92,15 +92,15 @@ class RowSums {
             for (long part = begin; part < end; part++) {
                 T* sums = sums_.data() + part * width_;
                 std::fill_n(sums, width_, T(0));
-                const long last = std::min((part + 1) * share_, rows_);
-                for (long row = part * share_; row < last; row++) body(row, sums);
+                const long last = std::min((part + 1) * rows_per_part_, rows_);
+                for (long row = part * rows_per_part_; row < last; row++) body(row, sums);
             }
         });
     }
 
     // target = the sums [offset, offset + count).
     void write(T* target, long offset, long count) const {
-        map<T>(count, [=, this](auto lanes) {
+        parallel_transform<T>(count, [=, this](auto lanes) {
             Vec<T> sum{};
             for (long part = 0; part < parts_; part++)
                 sum += lanes.load(sums_.data() + part * width_ + offset);
@@ -110,8 +110,8 @@ class RowSums {
 
   private:
     static constexpr long kMostParts = 64;
-    long rows_, width_, share_, parts_;
-    Temporary<T> sums_;
+    long rows_, width_, rows_per_part_, parts_;
+    Workspace<T> sums_;
 };
 
 }  // namespace handgrad

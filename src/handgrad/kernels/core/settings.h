@@ -1,4 +1,4 @@
-// Settings of calls, from the context of whoever calls.
+// Settings of calls, from the context of the caller.
 #pragma once
 
 #include "core/binding.h"

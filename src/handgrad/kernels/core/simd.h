@@ -61,9 +61,9 @@ inline Vec<T> splat(T x) {
     return x - Vec<T>{};
 }
 
-// The first n < lanes values; the rest is `fill`.
+// A masked load of the first n < lanes values; the rest is `fill`.
 template <class T>
-inline Vec<T> load_some(const T* p, long n, T fill = T(0)) {
+inline Vec<T> masked_load(const T* p, long n, T fill = T(0)) {
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<T, float>)
         return _mm512_mask_loadu_ps(_mm512_set1_ps(fill), static_cast<__mmask16>((1u << n) - 1), p);
@@ -82,7 +82,7 @@ inline Vec<T> load_some(const T* p, long n, T fill = T(0)) {
 }
 
 template <class T>
-inline void store_some(T* p, Vec<T> v, long n) {
+inline void masked_store(T* p, Vec<T> v, long n) {
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<T, float>)
         _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
@@ -95,9 +95,9 @@ inline void store_some(T* p, Vec<T> v, long n) {
         for (long i = 0; i < n; i++) p[i] = v[i];
 }
 
-// For what is too large to be found in a cache later: it goes past them, and lines that are written
-// as a whole need not be fetched first. What hands work from thread to thread is a locked
-// instruction, which waits for these stores too.
+// A non-temporal store, for results too large to be found in a cache later: it passes the caches
+// by, and lines that are written as a whole need not be fetched first. Work is handed from thread
+// to thread by a locked instruction, which waits for these stores too.
 template <class T>
 inline void stream(T* p, Vec<T> v) {
 #if defined(__AVX512F__)
@@ -112,7 +112,7 @@ template <class T>
 inline void copy_values(T* target, const T* source, long count) {
     long i = 0;
     for (; i + kLanes<T> <= count; i += kLanes<T>) store(target + i, load(source + i));
-    if (i < count) store_some(target + i, load_some(source + i, count - i), count - i);
+    if (i < count) masked_store(target + i, masked_load(source + i, count - i), count - i);
 }
 
 // Lanes of a, followed by those of b, by number. GCC 11 has only the older of the two builtins.
@@ -145,13 +145,13 @@ inline V rotate(V v, std::index_sequence<I...>) {
     return shuffle<static_cast<int>((I + By) % sizeof...(I))...>(v, v);
 }
 // The lower half of the lanes with the upper one, again and again until one is left.
-template <int Half, class V, class Combine>
+template <int Bf16, class V, class Combine>
 inline Lane<V> fold(V v, const Combine& combine) {
-    if constexpr (Half == 0)
+    if constexpr (Bf16 == 0)
         return v[0];
     else
-        return fold<Half / 2>(
-            combine(v, rotate<Half>(v, std::make_index_sequence<kLanes<Lane<V>>>{})), combine);
+        return fold<Bf16 / 2>(
+            combine(v, rotate<Bf16>(v, std::make_index_sequence<kLanes<Lane<V>>>{})), combine);
 }
 }  // namespace detail
 
@@ -198,10 +198,10 @@ inline Vec<T> every_second(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
 template <class T>
 inline Vec<T> load_strided(const T* p, long stride, long count) {
     constexpr int n = kLanes<T>;
-    if (stride == 1) return load_some(p, count);
+    if (stride == 1) return masked_load(p, count);
     if (stride == 2) {
         const auto part = [](const T* from, long have) {
-            return have >= n ? load(from) : load_some(from, std::max(have, 0L));
+            return have >= n ? load(from) : masked_load(from, std::max(have, 0L));
         };
         return detail::every_second<T>(part(p, 2 * count - 1), part(p + n - 1, 2 * count - n),
                                        std::make_index_sequence<n>{});
@@ -213,24 +213,25 @@ inline Vec<T> load_strided(const T* p, long stride, long count) {
 
 namespace detail {
 template <int First, class T, std::size_t... I>
-inline Vec<T> in_turn(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
+inline Vec<T> deinterleave(Vec<T> low, Vec<T> high, std::index_sequence<I...>) {
     return shuffle<(First + 2 * static_cast<int>(I))...>(low, high);
 }
 }  // namespace detail
 
-// `count` lanes of a and b that lie in turns: a0, b0, a1, b1, ...
+// Two interleaved vectors of `count` lanes: a0, b0, a1, b1, ...
 template <class T>
-inline std::pair<Vec<T>, Vec<T>> load_in_turns(const T* p, long count) {
+inline std::pair<Vec<T>, Vec<T>> load_interleaved(const T* p, long count) {
     constexpr long n = kLanes<T>;
     constexpr auto lanes = std::make_index_sequence<n>{};
-    const Vec<T> low = 2 * count >= n ? load(p) : load_some(p, 2 * count);
-    const Vec<T> high = count == n ? load(p + n) : load_some(p + n, std::max(2 * count - n, 0L));
-    return {detail::in_turn<0, T>(low, high, lanes), detail::in_turn<1, T>(low, high, lanes)};
+    const Vec<T> low = 2 * count >= n ? load(p) : masked_load(p, 2 * count);
+    const Vec<T> high = count == n ? load(p + n) : masked_load(p + n, std::max(2 * count - n, 0L));
+    return {detail::deinterleave<0, T>(low, high, lanes),
+            detail::deinterleave<1, T>(low, high, lanes)};
 }
 
-// The first `count` lanes of a and b in turns.
+// Stores the first `count` lanes of a and b interleaved.
 template <class T>
-inline void store_in_turns(T* p, Vec<T> a, Vec<T> b, long count) {
+inline void store_interleaved(T* p, Vec<T> a, Vec<T> b, long count) {
     constexpr long n = kLanes<T>;
     constexpr auto lanes = std::make_index_sequence<n>{};
     const Vec<T> low = detail::zip_low<T>(a, b, lanes), high = detail::zip_high<T>(a, b, lanes);
@@ -238,15 +239,15 @@ inline void store_in_turns(T* p, Vec<T> a, Vec<T> b, long count) {
         store(p, low);
         store(p + n, high);
     } else {
-        store_some(p, low, std::min(2 * count, n));
-        store_some(p + n, high, std::max(2 * count - n, 0L));
+        masked_store(p, low, std::min(2 * count, n));
+        masked_store(p + n, high, std::max(2 * count - n, 0L));
     }
 }
 
 // The first `count` lanes, `stride` apart.
 template <class T>
 inline void store_strided(T* p, Vec<T> v, long stride, long count) {
-    if (stride == 1) return store_some(p, v, count);
+    if (stride == 1) return masked_store(p, v, count);
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<T, float>) {
         if (stride == 2) {

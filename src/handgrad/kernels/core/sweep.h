@@ -16,15 +16,16 @@ void sweep(const Step& step, double scale, Out<T> parameter, In<T> gradient, Slo
     const KernelScope scope(parameter.size());
     const Uninterrupted whole;
     const T factor = T(scale);
-    map<T>(parameter.size(), [&, p = parameter.data(), g = gradient.data()](auto lanes) {
-        Vec<T> value = lanes.load(p);
-        auto with = [&](auto... state) {
-            step(value, Vec<T>(factor * lanes.load(g)), state...);
-            (lanes.store(slots.data(), state), ...);
-        };
-        with(lanes.load(slots.data())...);
-        lanes.store(p, value);
-    });
+    parallel_transform<T>(parameter.size(),
+                          [&, p = parameter.data(), g = gradient.data()](auto lanes) {
+                              Vec<T> value = lanes.load(p);
+                              auto with = [&](auto... state) {
+                                  step(value, Vec<T>(factor * lanes.load(g)), state...);
+                                  (lanes.store(slots.data(), state), ...);
+                              };
+                              with(lanes.load(slots.data())...);
+                              lanes.store(p, value);
+                          });
 }
 
 }  // namespace handgrad

@@ -40,15 +40,15 @@ constexpr long kRefresh = 1'000'000'000;
 
 class Pool;
 
-struct ThreadScratch {
-    MemoryBlock slots[static_cast<int>(Scratch::kCount)];
+struct ThreadWorkspace {
+    MemoryBlock slots[static_cast<int>(WorkspaceSlot::kCount)];
     bool large = false;
 
-    ThreadScratch() = default;
-    ThreadScratch(const ThreadScratch&) = delete;
-    ~ThreadScratch() {
+    ThreadWorkspace() = default;
+    ThreadWorkspace(const ThreadWorkspace&) = delete;
+    ~ThreadWorkspace() {
         for (MemoryBlock& slot : slots)
-            if (slot.data != nullptr) give_back_block(slot);
+            if (slot.data != nullptr) free_block(slot);
     }
 };
 
@@ -58,7 +58,7 @@ struct ThreadState {
     Pool* job = nullptr;  // whose chunks it is taking
     int uninterrupted = 0;
     long next_check = 0;
-    ThreadScratch scratch;
+    ThreadWorkspace workspace;
 };
 
 HANDGRAD_THREAD_LOCAL ThreadState* own_state = nullptr;
@@ -77,7 +77,7 @@ ThreadState& make_state() {
 
 inline ThreadState& this_thread() { return own_state != nullptr ? *own_state : make_state(); }
 
-// Thrown where somebody else has ended the job: nothing is to be said about it.
+// Thrown if another thread has ended the job, without a report of its own.
 struct Stopped {};
 
 std::atomic<void (*)()> interrupt_check = nullptr;
@@ -93,21 +93,21 @@ void check_interrupt(ThreadState& state) {
     const long now = coarse_time();
     if (now < state.next_check) return;
     state.next_check = now + kBetweenChecks;
-    struct Aside {
+    struct HandlerScope {
         ThreadState& state;
         Pool* job = std::exchange(state.job, nullptr);
-        ThreadScratch others;
+        ThreadWorkspace others;
         const ScopedFloatMode mode{FloatMode::of_this_thread().exact()};
-        explicit Aside(ThreadState& state) : state(state) { swap(); }
-        ~Aside() {
+        explicit HandlerScope(ThreadState& state) : state(state) { swap(); }
+        ~HandlerScope() {
             swap();
             state.job = job;
         }
         void swap() {
-            std::swap(state.scratch.slots, others.slots);
-            std::swap(state.scratch.large, others.large);
+            std::swap(state.workspace.slots, others.slots);
+            std::swap(state.workspace.large, others.large);
         }
-    } const aside(state);
+    } const handler_scope(state);
     interrupt_check.load(std::memory_order_relaxed)();
     const long after = coarse_time();
     state.next_check =
@@ -122,7 +122,7 @@ inline void relax() {
 #endif
 }
 
-// Whether done() became true before so long had passed.
+// True if done() became true before so long had passed.
 template <class Done>
 bool spin(std::chrono::microseconds length, const Done& done) {
     const auto deadline = std::chrono::steady_clock::now() + length;
@@ -171,7 +171,7 @@ class Pool {
         open_.store(true);
         announce_apart();
         take_chunks(caller);
-        // Whoever enters after this sees a closed job; whoever entered before is waited for.
+        // A worker that enters after this finds the job closed; those inside are waited for.
         open_.store(false);
         await_workers(caller);
         caller_ = nullptr;
@@ -193,7 +193,7 @@ class Pool {
     }
 
   private:
-    // How many of `wanted` there are in the end: the system may refuse to start any.
+    // The number of workers in the end: the system may refuse to start any.
     int start_workers(int wanted) noexcept {
         int have = static_cast<int>(workers_.size());
         const long now = coarse_time();
@@ -234,8 +234,8 @@ class Pool {
         workers_.push_back(std::move(worker));
     }
 
-    // Where all cores are busy, the system leaves a worker on the core where it was last, even if
-    // that is the caller's: they would take turns on it while a neighbour has the other.
+    // If all cores are busy, the system leaves a worker on the core where it was last, even if that
+    // is the caller's: they would take turns on it while a neighbour has the other.
     void announce_apart() {
         const int core = current_core();
         if (core < 0) return announce();
@@ -304,7 +304,7 @@ class Pool {
             if (open_.load() && self.index < taking_part_) {
                 const ScopedFloatMode same(mode_);
                 take_chunks(self.state);
-                give_back_large(self.state.scratch);
+                free_large(self.state.workspace);
             }
             self.inside.store(false, std::memory_order_relaxed);
             if (inside_.fetch_sub(1) == 1 && waiting_.load()) {
@@ -319,7 +319,7 @@ class Pool {
         if (spin(kSpin / 2, left)) return;
         for_workers([](Worker& worker) { worker.cpu_time = cpu_time(worker.handle); });
         if (spin(kSpin / 2, left)) return;
-        make_room();
+        yield_core();
         const bool interruptible = may_be_interrupted(caller);
         std::unique_lock lock(mutex_);
         waiting_.store(true);
@@ -338,7 +338,7 @@ class Pool {
 
     // A worker that the system has preempted in the middle of a chunk gets the core that this
     // thread is about to leave. The system might move it, but not one that ran a moment ago.
-    void make_room() {
+    void yield_core() {
         const int core = current_core();
         for (int i = 0; i < taking_part_; i++) {
             Worker& worker = *workers_[static_cast<std::size_t>(i)];
@@ -364,7 +364,7 @@ class Pool {
         self.asleep.store(false);
     }
 
-    static void give_back_large(ThreadScratch& scratch) noexcept;
+    static void free_large(ThreadWorkspace& workspace) noexcept;
     friend class handgrad::CallScope;
 
     void (*run_)(void*, long, long) = nullptr;
@@ -448,7 +448,7 @@ CallScope::CallScope(CallSettings settings)
 CallScope::~CallScope() {
     ThreadState& state = *own_state;
     state.settings = before_;
-    if (state.job == nullptr) Pool::give_back_large(state.scratch);
+    if (state.job == nullptr) Pool::free_large(state.workspace);
 }
 
 Uninterrupted::Uninterrupted() { this_thread().uninterrupted++; }
@@ -488,30 +488,30 @@ void run_parallel(long count, long chunk, void (*run)(void*, long, long), void* 
 
 namespace {
 
-constexpr std::size_t kLargeScratch = 2 << 20;
+constexpr std::size_t kLargeWorkspace = 2 << 20;
 
 }  // namespace
 
-void Pool::give_back_large(ThreadScratch& scratch) noexcept {
-    if (!scratch.large) return;
-    scratch.large = false;
-    for (MemoryBlock& slot : scratch.slots)
-        if (slot.capacity > kLargeScratch) give_back_block(std::exchange(slot, {}));
+void Pool::free_large(ThreadWorkspace& workspace) noexcept {
+    if (!workspace.large) return;
+    workspace.large = false;
+    for (MemoryBlock& slot : workspace.slots)
+        if (slot.capacity > kLargeWorkspace) free_block(std::exchange(slot, {}));
 }
 
-void* scratch_bytes(Scratch slot, long count, long size) {
-    ThreadScratch& scratch = this_thread().scratch;
-    MemoryBlock& block = scratch.slots[static_cast<int>(slot)];
+void* thread_workspace_bytes(WorkspaceSlot slot, long count, long size) {
+    ThreadWorkspace& workspace = this_thread().workspace;
+    MemoryBlock& block = workspace.slots[static_cast<int>(slot)];
     if (!kExactBlocks && count >= 0 &&
         static_cast<std::size_t>(count) <= block.capacity / static_cast<std::size_t>(size) &&
         block.data != nullptr)
         return block.data;
-    if (block.data != nullptr) give_back_block(std::exchange(block, {}));
-    // Packed panels are read over and over: huge pages spare the look-up of many small ones.
-    const long huge = static_cast<long>(kLargeScratch) / size;
+    if (block.data != nullptr) free_block(std::exchange(block, {}));
+    // Packed micro-panels are read over and over: huge pages spare the look-up of many small ones.
+    const long huge = static_cast<long>(kLargeWorkspace) / size;
     const bool round = !kExactBlocks && count > huge / 16 && count < huge;
-    block = take_block(round ? huge : count, size);
-    scratch.large |= block.capacity > kLargeScratch;
+    block = allocate_block(round ? huge : count, size);
+    workspace.large |= block.capacity > kLargeWorkspace;
     return block.data;
 }
 

@@ -24,7 +24,7 @@
 
 namespace handgrad {
 
-// The most threads anybody may ask for.
+// The largest number of threads that may be asked for.
 constexpr int kMostThreads = 1024;
 
 // Settings of the kernel's call that this thread is making; a worker has those of its job.
@@ -47,7 +47,7 @@ class CallScope {
 
 // Number of threads parallel_for uses for this call, the caller included.
 int get_threads();
-// Whether float32 products of this call are rounded to bfloat16.
+// True if float32 products of this call are rounded to bfloat16.
 bool precision_bf16();
 
 // The number of threads of calls that set none: `count`, or with `follows_affinity` fewer where the
@@ -55,7 +55,7 @@ bool precision_bf16();
 void set_default_threads(int count, bool follows_affinity = false);
 int default_threads();
 
-// The job as the pool sees it: run(context, begin, end) for chunks of [0, count).
+// The job as the pool takes it: run(context, begin, end) for chunks of [0, count).
 void run_parallel(long count, long chunk, void (*run)(void*, long, long), void* context);
 
 // body(begin, end) over [0, count) in chunks of `chunk`; serial when called from inside a job.
@@ -77,8 +77,8 @@ void parallel_for(long count, long chunk, Body&& body) {
 // thread has ended already, or where a signal's handler raised. It costs some 10 ns.
 void breathe();
 
-// What breathe() calls on the main thread, at most every 50 ms; it may throw. `check` may run any
-// other call meanwhile. In a forked child the main thread is the one that forked.
+// Sets what breathe() calls on the main thread, at most every 50 ms; it may throw. `check` may run
+// any other call meanwhile. In a forked child the main thread is the one that forked.
 void set_interrupt_check(void (*check)(), pthread_t main);
 
 // To be called once, before the first fork.
@@ -94,15 +94,15 @@ class Uninterrupted {
     Uninterrupted& operator=(const Uninterrupted&) = delete;
 };
 
-// Memory of this thread that keeps its contents only until the next call with the same slot:
-// packed panels and partial sums live here, and no step allocates fresh pages. A slot that has
-// grown large is given back to the store (memory.h) at the end of the call.
-enum class Scratch { kPanelA, kPanelB, kSums, kImage, kRow, kCount };
-void* scratch_bytes(Scratch slot, long count, long size);
+// Workspace of this thread that keeps its contents only until the next call with the same slot:
+// packed micro-panels and partial sums live here, and no step allocates fresh pages. A slot that
+// has grown large is given back to the pool (memory.h) at the end of the call.
+enum class WorkspaceSlot { kPanelA, kPanelB, kSums, kImage, kRow, kCount };
+void* thread_workspace_bytes(WorkspaceSlot slot, long count, long size);
 
 template <class T>
-T* scratch(Scratch slot, long count) {
-    return static_cast<T*>(scratch_bytes(slot, count, static_cast<long>(sizeof(T))));
+T* thread_workspace(WorkspaceSlot slot, long count) {
+    return static_cast<T*>(thread_workspace_bytes(slot, count, static_cast<long>(sizeof(T))));
 }
 
 }  // namespace handgrad

@@ -7,13 +7,13 @@
 
 namespace handgrad {
 
-// B has value (term, lane) at data[term · term_stride + lane · lane_stride]. One stride is 1; x is
-// in one piece.
+// B has value (p, lane) at data[p · k_stride + lane · lane_stride]. One stride is 1; x is in one
+// piece.
 template <class T>
 struct VectorProduct {
     const T* x;
     const T* data;
-    long terms, term_stride, lane_stride;
+    long k, k_stride, lane_stride;
 
     // y[lane] for the lanes of [begin, end).
     void operator()(T* y, long begin, long end) const {
@@ -31,27 +31,27 @@ struct VectorProduct {
         long lane = begin;
         for (; lane + kWide <= end; lane += kWide) {
             Vec<T> sums[8] = {};
-            for (long p = 0; p < terms; p++)
+            for (long p = 0; p < k; p++)
                 for (int v = 0; v < 8; v++)
-                    sums[v] += x[p] * load(data + p * term_stride + lane + v * kLanes<T>);
+                    sums[v] += x[p] * load(data + p * k_stride + lane + v * kLanes<T>);
             for (int v = 0; v < 8; v++) store(y + lane + v * kLanes<T>, sums[v]);
         }
-        for_lanes<T>(lane, end, [&](auto lanes) {
+        transform<T>(lane, end, [&](auto lanes) {
             Vec<T> sum{};
-            for (long p = 0; p < terms; p++) sum += x[p] * lanes.load(data + p * term_stride);
+            for (long p = 0; p < k; p++) sum += x[p] * lanes.load(data + p * k_stride);
             lanes.store(y, sum);
         });
     }
 
-    // Terms side by side: as many lanes at a time as a vector has, whose vectors of sums are then
-    // transposed and added, so that no lane needs a sum over a vector.
+    // Values along k side by side: as many lanes at a time as a vector has, whose vectors of sums
+    // are then transposed and added, so that no lane needs a sum over a vector.
     void along(T* y, long lane, long have) const {
         constexpr int n = kLanes<T>;
         const T* rows[n];
         for (int l = 0; l < n; l++)
             rows[l] = data + (lane + std::min<long>(l, have - 1)) * lane_stride;
         Vec<T> sums[n] = {};
-        for_lanes<T>(0, terms, [&](auto lanes) {
+        transform<T>(0, k, [&](auto lanes) {
             const Vec<T> factor = lanes.load(x);
             for (int l = 0; l < n; l++) sums[l] += factor * lanes.load(rows[l]);
         });
@@ -61,7 +61,7 @@ struct VectorProduct {
         if (have == n)
             store(y, sums[0]);
         else
-            store_some(y, sums[0], have);
+            masked_store(y, sums[0], have);
     }
 };
 

@@ -26,10 +26,10 @@ class Arena {
 // A Work(arena, given...) whose parts lie in memory of this thread: made once to count them, and
 // once to keep.
 template <class Work, class... Given>
-Work in_scratch(const Given&... given) {
+Work in_workspace(const Given&... given) {
     Arena counting;
     const Work counted(counting, given...);
-    Arena arena(scratch<char>(Scratch::kPanelA, counting.used()));
+    Arena arena(thread_workspace<char>(WorkspaceSlot::kPanelA, counting.used()));
     return Work(arena, given...);
 }
 

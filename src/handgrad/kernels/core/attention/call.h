@@ -1,4 +1,4 @@
-// A call of attention: what it is given, which query may look at which key, and how it is cut.
+// A call of attention: its inputs, the keys visible to each query, and its partition.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@ namespace handgrad::attention {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// Queries of a block: two panels of a tile's columns, since a longer sum over them in dV and dK
-// loads and stores these less often.
+// Queries of a block: two micro-panels, since a longer sum over them in dV and dK loads and stores
+// these less often.
 constexpr int kPanels = 2;
 template <class T>
-constexpr int kWide = kPanels * kTileColumns<T>;
+constexpr int kWide = kPanels * kNR<T>;
 
 inline long round_up(long n, long unit) { return (n + unit - 1) / unit * unit; }
 
-// An array with one row of values for each of (batch, head, place).
+// An array with one row of values for each of (batch, head, position).
 template <class T>
 struct Heads {
     T* data = nullptr;
-    long batch = 0, head = 0, place = 0, step = 0;
+    long batch = 0, head = 0, row_stride = 0, step = 0;
 
     Heads() = default;
     template <class View>
@@ -33,14 +33,14 @@ struct Heads {
         : data(x.data()),
           batch(x.stride(0)),
           head(x.stride(1)),
-          place(x.stride(2)),
+          row_stride(x.stride(2)),
           step(x.shape(3) == 1 ? 1 : x.stride(3)) {}
     template <class View>
     explicit Heads(const std::optional<View>& x) {
         if (x) *this = Heads(*x);
     }
-    // The rows of one head, from a place on.
-    T* at(long n, long h, long t = 0) const { return data + n * batch + h * head + t * place; }
+    // The rows of one head, from position t on.
+    T* at(long n, long h, long t = 0) const { return data + n * batch + h * head + t * row_stride; }
 };
 
 // A block of queries of one head.
@@ -68,9 +68,9 @@ struct Call {
 
     long repeats() const { return heads / groups; }
     long blocks() const { return (queries + kWide<T> - 1) / kWide<T>; }
-    bool restricted() const { return bias.data != nullptr || mask.data != nullptr; }
+    bool has_bias_or_mask() const { return bias.data != nullptr || mask.data != nullptr; }
     bool drops() const { return keep.data != nullptr; }
-    long place(const Block& b) const { return (b.n * heads + b.h) * queries + b.first; }
+    long row(const Block& b) const { return (b.n * heads + b.h) * queries + b.first; }
 
     Block block(const Piece& piece, long unit) const {
         const long h = piece.group * repeats() + unit / blocks();
@@ -78,22 +78,22 @@ struct Call {
         return {piece.n, h, first, static_cast<int>(std::min<long>(kWide<T>, queries - first))};
     }
 
-    // How many keys the query t and those before it may look at, mask and bias aside.
-    long keys_until(long n, long t) const {
+    // The number of keys visible to query t and those before it, mask and bias aside.
+    long visible_keys(long n, long t) const {
         long count = lengths == nullptr ? keys : long(lengths[n]);
         if (causal) count = std::clamp(offset + t + 1, 0L, count);
         return count;
     }
     // The same for all queries of a block, of one of its panels, and of a piece.
-    long keys_of(const Block& b) const { return keys_until(b.n, b.first + b.count - 1); }
-    long keys_of(const Block& b, int panel) const {
-        const long end = std::min<long>((panel + 1) * kTileColumns<T>, b.count);
-        return keys_until(b.n, b.first + end - 1);
+    long visible_keys(const Block& b) const { return visible_keys(b.n, b.first + b.count - 1); }
+    long visible_keys(const Block& b, int panel) const {
+        const long end = std::min<long>((panel + 1) * kNR<T>, b.count);
+        return visible_keys(b.n, b.first + end - 1);
     }
-    long keys_of(const Piece& piece) const {
+    long visible_keys(const Piece& piece) const {
         long most = 0;
         for (long unit = piece.first_unit; unit < piece.last_unit; unit++)
-            most = std::max(most, keys_of(block(piece, unit)));
+            most = std::max(most, visible_keys(block(piece, unit)));
         return most;
     }
 };
@@ -124,7 +124,7 @@ struct Pieces {
     }
 
   private:
-    // Where there are few heads.
+    // The number of pieces at which a call with few heads aims.
     static constexpr long kWanted = 16;
 };
 

@@ -1,46 +1,47 @@
-// The operands and products of products.h in pairs of bfloat16 (core/pair_product.h). All operands
-// are filled up with zeros to whole sides: nothing that is no number comes in from beyond them.
+// The operands and products of products.h in Bf16x2 (core/bf16x2_product.h). All operands are
+// padded with zeros to whole sides, so that no NaN enters from beyond them.
 #pragma once
 
 #include "core/attention/products.h"
-#include "core/pair_product.h"
+#include "core/bf16x2_product.h"
 
 namespace handgrad::attention {
 
 #if defined(__AVX512F__)
 
-static_assert(kTileColumns<float> == kPairSide, "a panel of queries is one side");
+static_assert(kNR<float> == kBf16Side, "a panel of queries is one side");
 
 template <>
-inline constexpr long kBlockKeys<Pair> = 128;
+inline constexpr long kBlockKeys<Bf16x2> = 128;
 template <>
-inline constexpr long kTileKeys<Pair> = kPairSide;
+inline constexpr long kTileKeys<Bf16x2> = kBf16Side;
 
 template <>
-class QueryColumns<Pair> {
+class QueryColumns<Bf16x2> {
   public:
-    QueryColumns(Arena& arena, long units, long terms)
-        : terms_(terms), data_(arena.take<Pair>(units * size())) {}
+    QueryColumns(Arena& arena, long units, long width)
+        : width_(width), data_(arena.take<Bf16x2>(units * size())) {}
 
     void pack(long unit, const float* rows, long pitch) const {
-        pack_pairs(at(unit), kWide<float>, {rows, pitch, 1}, 0, kWide<float>, 0, terms_);
-        std::fill(at(unit) + entries_of<Pair>(terms_) * kWide<float>, at(unit) + size(), Pair{});
+        pack_bf16x2(at(unit), kWide<float>, {rows, pitch, 1}, 0, kWide<float>, 0, width_);
+        std::fill(at(unit) + elements_of<Bf16x2>(width_) * kWide<float>, at(unit) + size(),
+                  Bf16x2{});
     }
-    Pair* at(long unit) const { return data_ + unit * size(); }
+    Bf16x2* at(long unit) const { return data_ + unit * size(); }
 
   private:
-    long size() const { return whole_sides(terms_) / 2 * kWide<float>; }
-    long terms_;
-    Pair* data_;
+    long size() const { return whole_sides(width_) / 2 * kWide<float>; }
+    long width_;
+    Bf16x2* data_;
 };
 
 template <>
-class QueryRows<Pair> {
+class QueryRows<Bf16x2> {
   public:
-    QueryRows(Arena& arena, long units, long terms)
-        : pitch_(whole_sides(terms)),
+    QueryRows(Arena& arena, long units, long width)
+        : pitch_(whole_sides(width)),
           numbers_(arena.take<float>(kWide<float> * pitch_)),
-          data_(arena.take<Pair>(units * size())) {}
+          data_(arena.take<Bf16x2>(units * size())) {}
 
     long pitch() const { return pitch_; }
     float* open(long) const { return numbers_; }
@@ -48,104 +49,104 @@ class QueryRows<Pair> {
         round_in_place(numbers_, kWide<float> * pitch_);
         round_panel(at(unit), numbers_, pitch_, kWide<float>);
     }
-    Pair* at(long unit) const { return data_ + unit * size(); }
+    Bf16x2* at(long unit) const { return data_ + unit * size(); }
 
   private:
     long size() const { return kWide<float> / 2 * pitch_; }
     long pitch_;
     float* numbers_;
-    Pair* data_;
+    Bf16x2* data_;
 };
 
 template <>
-class KeyRows<Pair> {
+class KeyRows<Bf16x2> {
   public:
-    KeyRows(Arena& arena, long most, long terms)
-        : terms_(terms),
-          step_(whole_sides(most) * kAmxPairs),
-          data_(arena.take<Pair>(whole_sides(terms) / kPairSide * step_)) {}
+    KeyRows(Arena& arena, long most, long width)
+        : width_(width),
+          step_(whole_sides(most) * kAmxElements),
+          data_(arena.take<Bf16x2>(whole_sides(width) / kBf16Side * step_)) {}
 
     void pack(const float* rows, long stride, long count) const {
-        for (long t = 0; t < terms_; t += kPairSide)
-            round_left(data_ + t / kPairSide * step_, rows + t, stride, count,
-                       std::min(kPairSide, terms_ - t));
+        for (long t = 0; t < width_; t += kBf16Side)
+            round_left(data_ + t / kBf16Side * step_, rows + t, stride, count,
+                       std::min(kBf16Side, width_ - t));
     }
-    void multiply(long key, long count, const QueryColumns<Pair>& queries, long unit, int panel,
+    void multiply(long key, long count, const QueryColumns<Bf16x2>& queries, long unit, int panel,
                   float* out) const {
-        const long column = panel * kTileColumns<float>;
-        multiply_pairs(whole_sides(count), kTileColumns<float>, whole_sides(terms_),
-                       data_ + key * kAmxPairs, step_, queries.at(unit) + column, kWide<float>,
-                       out + column, kWide<float>, false);
+        const long column = panel * kNR<float>;
+        multiply_bf16x2(whole_sides(count), kNR<float>, whole_sides(width_),
+                        data_ + key * kAmxElements, step_, queries.at(unit) + column, kWide<float>,
+                        out + column, kWide<float>, false);
     }
 
   private:
-    long terms_, step_;
-    Pair* data_;
+    long width_, step_;
+    Bf16x2* data_;
 };
 
 template <>
-class Weights<Pair> {
+class Weights<Bf16x2> {
   public:
     Weights(Arena& arena, long keys)
-        : step_(whole_sides(keys) * kAmxPairs),
+        : step_(whole_sides(keys) * kAmxElements),
           numbers_(arena.take<float>(whole_sides(keys) * kWide<float>)),
-          for_keys_(arena.take<Pair>(whole_sides(keys) / 2 * kTileColumns<float>)),
-          for_queries_(arena.take<Pair>(kPanels * step_)) {}
+          for_keys_(arena.take<Bf16x2>(whole_sides(keys) / 2 * kNR<float>)),
+          for_queries_(arena.take<Bf16x2>(kPanels * step_)) {}
 
     float* data() const { return numbers_; }
     // The right operand of a sum over keys; of one panel at a time.
-    const Pair* for_keys() const { return for_keys_; }
+    const Bf16x2* for_keys() const { return for_keys_; }
     void close_for_keys(int panel, long keys) const {
-        constexpr long lanes = kTileColumns<float>;
+        constexpr long lanes = kNR<float>;
         round_right(for_keys_, lanes, numbers_ + panel * lanes, kWide<float>, keys);
     }
     // The left operand of a sum over queries, of which a panel is 32.
     void close_for_queries(int panel, long keys) const {
-        round_left(for_queries_ + panel * step_, numbers_ + panel * kTileColumns<float>,
-                   kWide<float>, keys, kPairSide);
+        round_left(for_queries_ + panel * step_, numbers_ + panel * kNR<float>, kWide<float>, keys,
+                   kBf16Side);
     }
-    void add_over_queries(long key, long, const QueryRows<Pair>& queries, long unit, long from,
+    void add_over_queries(long key, long, const QueryRows<Bf16x2>& queries, long unit, long from,
                           long count, float* sums) const {
-        const long first = from / kPairSide, pitch = queries.pitch();
-        multiply_pairs(kPairSide, pitch, whole_sides(count) - first * kPairSide,
-                       for_queries_ + first * step_ + key * kAmxPairs, step_,
-                       queries.at(unit) + first * kAmxPairs * pitch, pitch, sums + key * pitch,
-                       pitch, true);
+        const long first = from / kBf16Side, pitch = queries.pitch();
+        multiply_bf16x2(kBf16Side, pitch, whole_sides(count) - first * kBf16Side,
+                        for_queries_ + first * step_ + key * kAmxElements, step_,
+                        queries.at(unit) + first * kAmxElements * pitch, pitch, sums + key * pitch,
+                        pitch, true);
     }
 
   private:
     long step_;
     float* numbers_;
-    Pair *for_keys_, *for_queries_;
+    Bf16x2 *for_keys_, *for_queries_;
 };
 
 template <>
-class KeyColumns<Pair> {
+class KeyColumns<Bf16x2> {
   public:
-    KeyColumns(Arena& arena, long most, long terms)
-        : terms_(terms),
-          step_(rows() * kAmxPairs),
-          data_(arena.take<Pair>(whole_sides(most) / kPairSide * step_)) {}
+    KeyColumns(Arena& arena, long most, long width)
+        : width_(width),
+          step_(rows() * kAmxElements),
+          data_(arena.take<Bf16x2>(whole_sides(most) / kBf16Side * step_)) {}
 
-    long rows() const { return whole_sides(terms_); }
+    long rows() const { return whole_sides(width_); }
     void pack(const float* rows, long stride, long count) const {
-        for (long key = 0; key < count; key += kPairSide)
-            for (long f = 0; f < terms_; f += kPairSide)
-                pack_square(Side::kLeft, at(key) + f * kAmxPairs, {rows, 1, stride}, f,
-                            static_cast<int>(std::min(kPairSide, terms_ - f)), key,
-                            std::min(kPairSide, count - key));
+        for (long key = 0; key < count; key += kBf16Side)
+            for (long f = 0; f < width_; f += kBf16Side)
+                pack_square(Side::kLeft, at(key) + f * kAmxElements, {rows, 1, stride}, f,
+                            static_cast<int>(std::min(kBf16Side, width_ - f)), key,
+                            std::min(kBf16Side, count - key));
     }
-    void add_over_keys(long key, long count, const Weights<Pair>& weights, int panel,
+    void add_over_keys(long key, long count, const Weights<Bf16x2>& weights, int panel,
                        float* sums) const {
-        constexpr long lanes = kTileColumns<float>;
-        multiply_pairs(rows(), lanes, whole_sides(count), at(key), step_, weights.for_keys(), lanes,
-                       sums + panel * lanes, kWide<float>, true);
+        constexpr long lanes = kNR<float>;
+        multiply_bf16x2(rows(), lanes, whole_sides(count), at(key), step_, weights.for_keys(),
+                        lanes, sums + panel * lanes, kWide<float>, true);
     }
 
   private:
-    Pair* at(long key) const { return data_ + key / kPairSide * step_; }
-    long terms_, step_;
-    Pair* data_;
+    Bf16x2* at(long key) const { return data_ + key / kBf16Side * step_; }
+    long width_, step_;
+    Bf16x2* data_;
 };
 
 #endif

@@ -7,38 +7,38 @@ namespace handgrad::attention {
 
 // A block's rows times `factor`, with zeros up to `pitch` and up to kWide rows.
 template <class T>
-void load_queries(T* rows, long pitch, const T* source, long stride, long count, long terms,
+void load_queries(T* rows, long pitch, const T* source, long stride, long count, long width,
                   T factor) {
     constexpr int n = kLanes<T>;
     for (long i = 0; i < count; i++, rows += pitch, source += stride) {
         long k = 0;
-        for (; k + n <= terms; k += n) store(rows + k, factor * load(source + k));
-        if (k < terms) store(rows + k, factor * load_some(source + k, terms - k));
-        for (k = round_up(terms, n); k < pitch; k++) rows[k] = T(0);
+        for (; k + n <= width; k += n) store(rows + k, factor * load(source + k));
+        if (k < width) store(rows + k, factor * masked_load(source + k, width - k));
+        for (k = round_up(width, n); k < pitch; k++) rows[k] = T(0);
     }
     std::fill_n(rows, (kWide<T> - count) * pitch, T(0));
 }
 
-// Row i of the target is lane i of (terms × kWide) sums times its lane of factors(first lane).
+// Row i of the target is lane i of (width × kWide) sums times its lane of factors(first lane).
 template <class T, class Factors>
-void write_columns(T* target, long stride, const T* sums, long count, long terms,
+void write_columns(T* target, long stride, const T* sums, long count, long width,
                    const Factors& factors) {
     constexpr int n = kLanes<T>;
     for (long at = 0; at < count; at += n) {
         const Vec<T> factor = factors(at);
-        for (long f = 0; f < terms; f += n) {
+        for (long f = 0; f < width; f += n) {
             Vec<T> square[n];
-            const long fits = std::min<long>(n, terms - f);
+            const long fits = std::min<long>(n, width - f);
             for (int j = 0; j < n; j++)
                 square[j] =
                     j < fits ? Vec<T>(load(sums + (f + j) * kWide<T> + at) * factor) : Vec<T>{};
             transpose<T>(square);
             for (int j = 0; j < std::min<long>(n, count - at); j++) {
-                T* place = target + (at + j) * stride + f;
+                T* row = target + (at + j) * stride + f;
                 if (fits == n)
-                    store(place, square[j]);
+                    store(row, square[j]);
                 else
-                    store_some(place, square[j], fits);
+                    masked_store(row, square[j], fits);
             }
         }
     }

@@ -1,4 +1,4 @@
-// The softmax over keys that come a block at a time (online softmax).
+// The online softmax, over keys that come a block at a time.
 // Source: Milakov, Gimelshein, Online normalizer calculation for softmax (2018).
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace handgrad::attention {
 
-// Of each query of a block the largest score and the sum of the weights so far.
+// For each query of a block the largest score and the sum of the weights so far.
 template <class T>
-class RunningSoftmax {
+class OnlineSoftmax {
   public:
-    RunningSoftmax() {
+    OnlineSoftmax() {
         for (auto& panel : best_)
             for (auto& highest : panel) highest = splat(-kInfinity<T>);
     }
@@ -21,21 +21,21 @@ class RunningSoftmax {
     void add(T* scores, int panel, long keys, T* sums, long rows) {
         constexpr int n = kLanes<T>;
         constexpr long wide = kWide<T>;
-        scores += panel * kTileColumns<T>;
-        sums += panel * kTileColumns<T>;
-        Vec<T> highest[kTileVectors], shift[kTileVectors], sum[kTileVectors] = {};
-        for (int i = 0; i < kTileVectors; i++)
-            highest[i] = maximum(largest(scores + i * n, keys), best_[panel][i]);
-        for (int i = 0; i < kTileVectors; i++)
+        scores += panel * kNR<T>;
+        sums += panel * kNR<T>;
+        Vec<T> highest[kNRVectors], shift[kNRVectors], sum[kNRVectors] = {};
+        for (int i = 0; i < kNRVectors; i++)
+            highest[i] = maximum(reduce_max(scores + i * n, keys), best_[panel][i]);
+        for (int i = 0; i < kNRVectors; i++)
             shift[i] = highest[i] == -kInfinity<T> ? Vec<T>{} : highest[i];
         for (long j = 0; j < keys; j++)
-            for (int i = 0; i < kTileVectors; i++) {
+            for (int i = 0; i < kNRVectors; i++) {
                 T* score = scores + j * wide + i * n;
                 const Vec<T> weight = exp_weight(Vec<T>(load(score) - shift[i]));
                 sum[i] += weight;
                 store(score, weight);
             }
-        for (int i = 0; i < kTileVectors; i++) {
+        for (int i = 0; i < kNRVectors; i++) {
             const Vec<T> smaller = exp_weight(Vec<T>(best_[panel][i] - shift[i]));
             best_[panel][i] = highest[i];
             total_[panel][i] = total_[panel][i] * smaller + sum[i];
@@ -46,8 +46,8 @@ class RunningSoftmax {
         }
     }
 
-    // Of the lanes from `at` on: log Σ exp(score), and one over the sum of the weights; ∞ and 0
-    // where no key was seen.
+    // For the lanes from `at` on: log Σ exp(score), and one over the sum of the weights; ∞ and 0
+    // where no key was visible.
     Vec<T> log_sum(long at) const {
         const Vec<T> all = total(at), kept = best(at) + log(all);
         return all == T(0) ? splat(kInfinity<T>) : kept;
@@ -58,8 +58,9 @@ class RunningSoftmax {
     }
 
   private:
-    // Of every lane over some rows. Several chains, as each maximum waits for the one before it.
-    static Vec<T> largest(const T* scores, long rows) {
+    // The maximum of every lane over some rows. Several chains, as each maximum waits for the one
+    // before it.
+    static Vec<T> reduce_max(const T* scores, long rows) {
         constexpr int kChains = 4;
         Vec<T> highest[kChains];
         for (auto& one : highest) one = splat(-kInfinity<T>);
@@ -72,11 +73,11 @@ class RunningSoftmax {
         return highest[0];
     }
 
-    static long vector_of(long at) { return at % kTileColumns<T> / kLanes<T>; }
-    Vec<T> best(long at) const { return best_[at / kTileColumns<T>][vector_of(at)]; }
-    Vec<T> total(long at) const { return total_[at / kTileColumns<T>][vector_of(at)]; }
+    static long vector_of(long at) { return at % kNR<T> / kLanes<T>; }
+    Vec<T> best(long at) const { return best_[at / kNR<T>][vector_of(at)]; }
+    Vec<T> total(long at) const { return total_[at / kNR<T>][vector_of(at)]; }
 
-    Vec<T> best_[kPanels][kTileVectors], total_[kPanels][kTileVectors] = {};
+    Vec<T> best_[kPanels][kNRVectors], total_[kPanels][kNRVectors] = {};
 };
 
 }  // namespace handgrad::attention

@@ -1,4 +1,4 @@
-// What a recurrent op is given, and where its gradients go.
+// The inputs of a recurrent op, and the outputs of its gradients.
 #pragma once
 
 #include "core/binding.h"
@@ -11,7 +11,7 @@ namespace handgrad::recurrence {
 template <class T>
 using Given = std::optional<In<T>>;
 
-// What an op is given. H hidden units, and P values in h, fewer with a projection weight_hr (P, H);
+// The inputs of an op. H hidden units, and P values in h, fewer with a projection weight_hr (P, H);
 // weight_hh, weight_hr and what is optional may be null.
 template <class T>
 struct Inputs {
@@ -43,7 +43,7 @@ struct Inputs {
 
     // h before this step, null for zeros.
     const T* h_before(const StepRow& at) const {
-        if (at.place_before >= 0) return y + at.place_before * size;
+        if (at.position_before >= 0) return y + at.position_before * size;
         return h0 == nullptr ? nullptr : h0 + at.sequence * size;
     }
 };
@@ -55,8 +55,8 @@ const T* kept_before(const StepRow& at, const T* kept, const T* initial, long wi
     return initial == nullptr ? nullptr : initial + at.sequence * width;
 }
 
-// What a step keeps for backward and nobody reads before: (rows, width), streamed if it is large.
-// Throws IndexError where the array has another size, as that of other lengths has.
+// The values that a step keeps for backward alone: (rows, width), written by non-temporal stores if
+// they are large. Throws IndexError if the array has another size, as that of other lengths has.
 template <class T>
 class Kept {
   public:
@@ -100,9 +100,10 @@ void write_final(T* target, const T* last, const T* initial, long sequence, long
 }
 
 template <class T>
-void clear_padding(T* values, const Sequences& sequences, long rank, long width) {
-    std::fill_n(values + sequences.place(rank, 0) * width + sequences.length(rank) * width,
-                (sequences.steps() - sequences.length(rank)) * width, T(0));
+void clear_padding(T* values, const Sequences& sequences, long sorted_index, long width) {
+    std::fill_n(values + sequences.position(sorted_index, 0) * width +
+                    sequences.length(sorted_index) * width,
+                (sequences.steps() - sequences.length(sorted_index)) * width, T(0));
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// Which sequences have a step at which time, and how they are shared out.
+// The sequences that have a step at each time, and their partition.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace handgrad::recurrence {
 // One step of one sequence; `before` is the row of the step that runs before it, −1 if none does.
 struct StepRow {
     long sequence;
-    long place, place_before;  // in (N, T)
-    long row, row_before;      // in what is kept for backward
+    long position, position_before;  // in (N, T)
+    long row, row_before;            // in what is kept for backward
 };
 
-// Which sequences have a step at which time.
+// Sequences sorted by length, and those that have a step at each time.
 class Sequences {
   public:
     Sequences(long batch, long steps, const std::int64_t* lengths, bool reverse)
@@ -46,26 +46,31 @@ class Sequences {
     long steps() const { return steps_; }
     // All steps that count.
     long rows() const { return start(steps_); }
-    // Sequences that have a step at time t: those of rank 0 to active(t) − 1.
+    // The number of sequences that have a step at time t: those of sorted index 0 to active(t) − 1.
     long active(long t) const { return start(t + 1) - start(t); }
-    long sequence(long rank) const { return order_[static_cast<std::size_t>(rank)]; }
-    long length(long rank) const { return lengths_[static_cast<std::size_t>(rank)]; }
+    long sequence(long sorted_index) const {
+        return order_[static_cast<std::size_t>(sorted_index)];
+    }
+    long length(long sorted_index) const {
+        return lengths_[static_cast<std::size_t>(sorted_index)];
+    }
     // The time of the step that runs as number s.
     long time(long s) const { return reverse_ ? steps_ - 1 - s : s; }
     // The time of a sequence's last step to run, and that before time t; −1 if there is none.
-    long last(long rank) const {
-        return reverse_ ? std::min(length(rank), 1L) - 1 : length(rank) - 1;
+    long last(long sorted_index) const {
+        return reverse_ ? std::min(length(sorted_index), 1L) - 1 : length(sorted_index) - 1;
     }
-    long before(long rank, long t) const {
-        return reverse_ ? (t + 1 < length(rank) ? t + 1 : -1) : t - 1;
+    long before(long sorted_index, long t) const {
+        return reverse_ ? (t + 1 < length(sorted_index) ? t + 1 : -1) : t - 1;
     }
-    long place(long rank, long t) const { return sequence(rank) * steps_ + t; }
-    long row(long rank, long t) const { return start(t) + rank; }
+    long position(long sorted_index, long t) const { return sequence(sorted_index) * steps_ + t; }
+    long row(long sorted_index, long t) const { return start(t) + sorted_index; }
 
-    StepRow step(long rank, long t) const {
-        const long b = before(rank, t);
-        return {sequence(rank), place(rank, t), b < 0 ? -1 : place(rank, b), row(rank, t),
-                b < 0 ? -1 : row(rank, b)};
+    StepRow step(long sorted_index, long t) const {
+        const long b = before(sorted_index, t);
+        return {sequence(sorted_index), position(sorted_index, t),
+                b < 0 ? -1 : position(sorted_index, b), row(sorted_index, t),
+                b < 0 ? -1 : row(sorted_index, b)};
     }
 
   private:
@@ -76,23 +81,23 @@ class Sequences {
     std::vector<long> order_, lengths_, starts_;
 };
 
-// The sequences of rank first, first + stride, ...: long and short ones for everybody.
-struct Share {
+// The sequences of sorted index first, first + stride, ...: long and short ones in every partition.
+struct SequencePartition {
     long first, stride;
     long count(long active) const { return std::max((active - first + stride - 1) / stride, 0L); }
-    long rank(long i) const { return first + i * stride; }
+    long sorted_index(long i) const { return first + i * stride; }
 };
 
-// body(share) for all sequences; every share has work for whole tiles if there is enough.
+// body(partition) for all sequences; every partition has work for whole tiles if there is enough.
 template <class Body>
-void for_shares(const Sequences& sequences, long values_per_row, const Body& body) {
+void for_partitions(const Sequences& sequences, long values_per_row, const Body& body) {
     const long batch = sequences.batch();
     const bool small = sequences.rows() * values_per_row < 200000;
     const long threads = small ? 1 : get_threads();
-    const long shares =
-        std::min(std::max(batch, 1L), batch >= 4 * threads * kTileRows ? 2 * threads : threads);
-    parallel_for(shares, 1, [&](long begin, long end) {
-        for (long k = begin; k < end; k++) body(Share{k, shares});
+    const long partitions =
+        std::min(std::max(batch, 1L), batch >= 4 * threads * kMR ? 2 * threads : threads);
+    parallel_for(partitions, 1, [&](long begin, long end) {
+        for (long k = begin; k < end; k++) body(SequencePartition{k, partitions});
     });
 }
 

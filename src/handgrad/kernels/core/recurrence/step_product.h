@@ -1,7 +1,7 @@
 // The products of a step: rows that the step before wrote, times weights that were packed once.
 //
-// Entry is what panels hold: a number or, in bf16, a pair of them (core/bf16.h). Sums are numbers,
-// float32 for pairs.
+// Element is the panel element: a number or, in bf16, a Bf16x2 (core/bf16.h). Sums are numbers,
+// float32 for Bf16x2.
 #pragma once
 
 #include <algorithm>
@@ -13,193 +13,197 @@
 
 namespace handgrad::recurrence {
 
-template <class Entry>
-using Number = typename SumOf<Entry>::type;
+template <class Element>
+using Number = typename SumOf<Element>::type;
 
-// The most rows of a register tile.
-template <class Entry>
-int tile_rows() {
-    return on_amx<Entry>() ? kAmxSide : kTileRows;
+// The rows of a micro-kernel.
+template <class Element>
+int mr() {
+    return on_amx<Element>() ? kAmxSide : kMR;
 }
 
-// Numbers side by side become entries side by side: copied, or rounded to pairs.
+// Numbers side by side become elements side by side: copied, or rounded to Bf16x2.
 template <class T>
-void write_entries(T* row, const T* values, long count) {
+void write_elements(T* row, const T* values, long count) {
     copy_values(row, values, count);
 }
-inline void write_entries(Pair* row, const float* values, long count) {
+inline void write_elements(Bf16x2* row, const float* values, long count) {
     round_row(row, values, count);
 }
 template <class T, class Lanes>
 void write_lanes(T* row, Lanes lanes, Vec<T> values) {
     lanes.store(row, values);
 }
-inline void write_lanes(Pair* row, AllLanes<float> lanes, Vec<float> values) {
+inline void write_lanes(Bf16x2* row, FullVector<float> lanes, Vec<float> values) {
     round_lanes(row + lanes.at / 2, values, kLanes<float>);
 }
-inline void write_lanes(Pair* row, SomeLanes<float> lanes, Vec<float> values) {
+inline void write_lanes(Bf16x2* row, Tail<float> lanes, Vec<float> values) {
     round_lanes(row + lanes.at / 2, values, lanes.count);
 }
 
-// The terms of a sum, in steps of kRowDepth entries, so that a panel of weights stays in the
-// first-level cache while all rows of a step meet it.
-template <class Entry>
-class Depth {
+// K in blocks of kRowKC elements, so that a micro-panel of weights stays in the first-level cache
+// while it is multiplied with all rows of a step.
+template <class Element>
+class RowKBlocks {
   public:
-    explicit Depth(long terms) : entries_(entries_of<Entry>(terms)), terms_(terms) {}
+    explicit RowKBlocks(long k) : elements_(elements_of<Element>(k)), k_(k) {}
 
-    long blocks() const { return std::max((entries_ + kRowDepth - 1) / kRowDepth, 1L); }
-    static long first(long block) { return block * kRowDepth; }
-    long entries(long block) const { return std::min(entries_ - first(block), kRowDepth); }
+    long count() const { return std::max((elements_ + kRowKC - 1) / kRowKC, 1L); }
+    static long first(long block) { return block * kRowKC; }
+    long elements(long block) const { return std::min(elements_ - first(block), kRowKC); }
     // With what AMX reads beyond them.
-    long whole_entries(long block) const {
-        return (entries(block) + kAmxPairs - 1) / kAmxPairs * kAmxPairs;
+    long whole_elements(long block) const {
+        return (elements(block) + kAmxElements - 1) / kAmxElements * kAmxElements;
     }
-    static long first_term(long block) { return first(block) * kTermsEach<Entry>; }
-    long terms(long block) const {
-        return std::min(terms_ - first_term(block), kRowDepth * kTermsEach<Entry>);
+    static long first_k(long block) { return first(block) * kTermsPerElement<Element>; }
+    long k(long block) const {
+        return std::min(k_ - first_k(block), kRowKC * kTermsPerElement<Element>);
     }
-    static long block_of(long term) { return term / (kRowDepth * kTermsEach<Entry>); }
+    static long block_of(long k) { return k / (kRowKC * kTermsPerElement<Element>); }
 
   private:
-    long entries_, terms_;
+    long elements_, k_;
 };
 
 template <class T>
 long padded(long columns) {
-    return (columns + kTileColumns<T> - 1) / kTileColumns<T> * kTileColumns<T>;
+    return (columns + kNR<T> - 1) / kNR<T> * kNR<T>;
 }
 
-// Left operands: (rows, depth), block by block. AMX reads whole squares of them: what lies beyond a
-// row's last pair is 0, as in the panel it meets.
-template <class Entry>
+// Left operands: (rows, k), block by block. AMX reads whole squares of them: elements beyond a
+// row's last one are 0, as in the micro-panel of weights.
+template <class Element>
 class StepMatrix {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
-    StepMatrix(long rows, long depth) : rows_(rows), depth_(depth), memory_(size()) {
-        if (on_amx<Entry>()) std::fill_n(memory_.data(), size(), Entry{});
+    StepMatrix(long rows, long k) : rows_(rows), k_blocks_(k), memory_(size()) {
+        if (on_amx<Element>()) std::fill_n(memory_.data(), size(), Element{});
     }
 
-    const Depth<Entry>& depth() const { return depth_; }
-    Entry* at(long block, long row) const {
+    const RowKBlocks<Element>& k_blocks() const { return k_blocks_; }
+    Element* at(long block, long row) const {
         return memory_.data() + (block * rows_ + row) * kRowPitch;
     }
     // The lanes' columns of a row; a vector lies in one block.
     template <class Lanes>
     void store(long row, Lanes lanes, Vec<T> values) const {
-        const long block = depth_.block_of(lanes.at);
-        write_lanes(at(block, row) - depth_.first(block), lanes, values);
+        const long block = k_blocks_.block_of(lanes.at);
+        write_lanes(at(block, row) - k_blocks_.first(block), lanes, values);
     }
     // A whole row, null for zeros.
     void set(long row, const T* values) const {
-        for (long b = 0; b < depth_.blocks(); b++) {
+        for (long b = 0; b < k_blocks_.count(); b++) {
             if (values == nullptr)
-                std::fill_n(at(b, row), depth_.entries(b), Entry{});
+                std::fill_n(at(b, row), k_blocks_.elements(b), Element{});
             else
-                write_entries(at(b, row), values + depth_.first_term(b), depth_.terms(b));
+                write_elements(at(b, row), values + k_blocks_.first_k(b), k_blocks_.k(b));
         }
     }
 
   private:
     long size() const {
-        return (depth_.blocks() * rows_ + (on_amx<Entry>() ? kAmxSide : 0)) * kRowPitch;
+        return (k_blocks_.count() * rows_ + (on_amx<Element>() ? kAmxSide : 0)) * kRowPitch;
     }
 
     long rows_;
-    Depth<Entry> depth_;
-    Temporary<Entry> memory_;
+    RowKBlocks<Element> k_blocks_;
+    Workspace<Element> memory_;
 };
 
-// Right operands: `slabs` matrices of (depth, columns), packed; value (term, column) of a slab is
-// at data[slab · slab_stride + column · column_stride + term · term_stride].
-template <class Entry>
+// Right operands: `slabs` matrices of (k, columns), packed; value (p, column) of a slab is at
+// data[slab · slab_stride + column · column_stride + p · k_stride].
+template <class Element>
 class PackedWeights {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
     PackedWeights(const T* data, long slabs, long slab_stride, long columns, long column_stride,
-                  long depth, long term_stride)
+                  long k, long k_stride)
         : columns_(columns),
           slabs_(slabs),
-          depth_(depth),
-          memory_(panels() * slabs * depth_.blocks() * panel_size()) {
+          k_blocks_(k),
+          memory_(panels() * slabs * k_blocks_.count() * panel_size()) {
         parallel_for(panels() * slabs, slabs, [&](long begin, long end) {
-            for (long k = begin; k < end; k++) {
-                const long panel = k / slabs, slab = k % slabs;
-                const StridedPack<T> slab_at{data + slab * slab_stride, column_stride, term_stride};
-                const auto pack = entry_pack<Entry>(slab_at, depth);
-                for (long b = 0; b < depth_.blocks(); b++) {
-                    Entry* packed = at(panel, slab, b);
-                    pack(packed, width(panel), first(panel), lanes(panel), depth_.first(b),
-                         depth_.entries(b));
-                    std::fill(packed + depth_.entries(b) * width(panel),
-                              packed + depth_.whole_entries(b) * width(panel), Entry{});
+            for (long i = begin; i < end; i++) {
+                const long panel = i / slabs, slab = i % slabs;
+                const StridedPack<T> slab_at{data + slab * slab_stride, column_stride, k_stride};
+                const auto pack = panel_pack<Element>(slab_at, k);
+                for (long b = 0; b < k_blocks_.count(); b++) {
+                    Element* packed = at(panel, slab, b);
+                    pack(packed, width(panel), first(panel), lanes(panel), k_blocks_.first(b),
+                         k_blocks_.elements(b));
+                    std::fill(packed + k_blocks_.elements(b) * width(panel),
+                              packed + k_blocks_.whole_elements(b) * width(panel), Element{});
                 }
             }
         });
     }
 
-    long panels() const { return (columns_ + kTileColumns<T> - 1) / kTileColumns<T>; }
-    long first(long panel) const { return panel * kTileColumns<T>; }
+    long panels() const { return (columns_ + kNR<T> - 1) / kNR<T>; }
+    long first(long panel) const { return panel * kNR<T>; }
     int lanes(long panel) const {
-        return static_cast<int>(std::min<long>(kTileColumns<T>, columns_ - first(panel)));
+        return static_cast<int>(std::min<long>(kNR<T>, columns_ - first(panel)));
     }
-    int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
-    Entry* at(long panel, long slab, long block) const {
-        return memory_.data() + ((panel * slabs_ + slab) * depth_.blocks() + block) * panel_size();
+    int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kNR<T>; }
+    Element* at(long panel, long slab, long block) const {
+        return memory_.data() +
+               ((panel * slabs_ + slab) * k_blocks_.count() + block) * panel_size();
     }
 
   private:
-    long panel_size() const { return depth_.whole_entries(0) * kTileColumns<T>; }
+    long panel_size() const { return k_blocks_.whole_elements(0) * kNR<T>; }
 
     long columns_, slabs_;
-    Depth<Entry> depth_;
-    Temporary<Entry> memory_;
+    RowKBlocks<Element> k_blocks_;
+    Workspace<Element> memory_;
 };
 
-// A tile (+)= rows of a StepMatrix × a panel of weights.
-template <class Entry>
-void multiply_step(int rows, int width, long entries, const Entry* a, const Entry* b,
-                   Number<Entry>* tile, bool accumulate) {
-    if constexpr (std::is_same_v<Entry, Pair>)
-        if (on_amx<Entry>())
-            return multiply_rows(rows, width, entries, {a, kRowPitch, kAmxPairs}, b, width, tile,
-                                 width, accumulate);
-    multiply_tile<kRowPitch>(rows, width, entries, a, b, tile, accumulate);
+// A tile (+)= rows of a StepMatrix × a micro-panel of weights.
+template <class Element>
+void multiply_step(int rows, int width, long elements, const Element* a, const Element* b,
+                   Number<Element>* tile, bool accumulate) {
+    if constexpr (std::is_same_v<Element, Bf16x2>)
+        if (on_amx<Element>())
+            return amx_micro_kernel(rows, width, elements, {a, kRowPitch, kAmxElements}, b, width,
+                                    tile, width, accumulate);
+    micro_kernel<kRowPitch>(rows, width, elements, a, b, tile, accumulate);
 }
 
-// The rows of a step cut into register tiles that differ by one row at most; `Sums` sums for each.
-template <class Entry, int Sums>
+// The rows of a step in tiles of at most MR that differ by one row at most; `Sums` sums for each.
+template <class Element, int Sums>
 class Tiles {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
     explicit Tiles(long most_rows)
-        : most_(tile_rows<Entry>()), memory_((most_rows + most_ - 1) / most_ * Sums * size()) {}
+        : mr_(mr<Element>()), memory_((most_rows + mr_ - 1) / mr_ * Sums * size()) {}
 
-    void cut(long rows) {
+    void set_rows(long rows) {
         rows_ = rows;
-        count_ = (rows + most_ - 1) / most_;
+        count_ = (rows + mr_ - 1) / mr_;
     }
     long count() const { return count_; }
     long first(long tile) const { return tile * rows_ / count_; }
     int height(long tile) const { return static_cast<int>(first(tile + 1) - first(tile)); }
-    T* sum(long tile, int which) const { return memory_.data() + (tile * Sums + which) * size(); }
+    T* sum(long tile, int sum_index) const {
+        return memory_.data() + (tile * Sums + sum_index) * size();
+    }
 
-    // sum `which` of every tile (+)= its rows of `a` × one panel of weights.
-    void multiply(int which, const StepMatrix<Entry>& a, const PackedWeights<Entry>& weights,
-                  long panel, long slab, bool accumulate) const {
-        for (long b = 0; b < a.depth().blocks(); b++)
+    // Sum `sum_index` of every tile (+)= its rows of `a` × one micro-panel of weights.
+    void multiply(int sum_index, const StepMatrix<Element>& a,
+                  const PackedWeights<Element>& weights, long panel, long slab,
+                  bool accumulate) const {
+        for (long b = 0; b < a.k_blocks().count(); b++)
             for (long t = 0; t < count_; t++)
-                multiply_step(height(t), weights.width(panel), a.depth().entries(b),
-                              a.at(b, first(t)), weights.at(panel, slab, b), sum(t, which),
+                multiply_step(height(t), weights.width(panel), a.k_blocks().elements(b),
+                              a.at(b, first(t)), weights.at(panel, slab, b), sum(t, sum_index),
                               accumulate || b > 0);
     }
 
     // body(row, lanes, vectors of the sums) for every row, a vector at a time.
     template <class Body>
-    void finish(const PackedWeights<Entry>& weights, long panel, const Body& body) const {
+    void epilogue(const PackedWeights<Element>& weights, long panel, const Body& body) const {
         constexpr int n = kLanes<T>;
         const int lanes = weights.lanes(panel), width = weights.width(panel);
         for (long t = 0; t < count_; t++)
@@ -209,17 +213,17 @@ class Tiles {
                     for (int s = 0; s < Sums; s++) sums[s] = load(sum(t, s) + i * width + c);
                     const long column = weights.first(panel) + c;
                     if (lanes - c >= n)
-                        body(first(t) + i, AllLanes<T>{column}, sums);
+                        body(first(t) + i, FullVector<T>{column}, sums);
                     else
-                        body(first(t) + i, SomeLanes<T>{column, lanes - c}, sums);
+                        body(first(t) + i, Tail<T>{column, lanes - c}, sums);
                 }
     }
 
   private:
-    long size() const { return most_ * kTileColumns<T>; }
+    long size() const { return mr_ * kNR<T>; }
 
-    long most_, rows_ = 0, count_ = 0;
-    Temporary<T> memory_;
+    long mr_, rows_ = 0, count_ = 0;
+    Workspace<T> memory_;
 };
 
 }  // namespace handgrad::recurrence

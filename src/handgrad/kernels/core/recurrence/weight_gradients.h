@@ -9,8 +9,8 @@
 
 namespace handgrad::recurrence {
 
-// Rows of `slabs` times `columns` values as the panels of a product over the rows: what the steps
-// write needs no packing when the weights' gradients are summed.
+// Rows of `slabs` times `columns` values as the micro-panels of a product over the rows: the
+// gradients that the steps write need no packing when the weights' gradients are summed.
 template <class T>
 class RowPanels {
   public:
@@ -18,8 +18,8 @@ class RowPanels {
         : rows_(rows),
           slabs_(slabs),
           columns_(columns),
-          each_((columns + kTileColumns<T> - 1) / kTileColumns<T>),
-          pitch_(rows * kTileColumns<T> + kApart),
+          each_((columns + kNR<T> - 1) / kNR<T>),
+          pitch_(rows * kNR<T> + kApart),
           large_(outgrows_caches<T>(rows * slabs * columns)),
           memory_(panels() * pitch_) {}
 
@@ -29,36 +29,33 @@ class RowPanels {
     // The columns of a panel, counted through the slabs.
     long first(long panel) const { return panel / each_ * columns_ + within(panel); }
     int lanes(long panel) const {
-        return static_cast<int>(std::min<long>(kTileColumns<T>, columns_ - within(panel)));
+        return static_cast<int>(std::min<long>(kNR<T>, columns_ - within(panel)));
     }
-    int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kTileColumns<T>; }
+    int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kNR<T>; }
     const T* at(long panel, long row) const {
         return memory_.data() + panel * pitch_ + row * width(panel);
     }
     // The vector that begins at `column` of a slab, even where it goes beyond the last one.
     void set(long row, long slab, long column, Vec<T> values) const {
-        const long place = column / kTileColumns<T>;
-        const long left = columns_ - place * kTileColumns<T>;
-        const long width = left <= kLanes<T> ? kLanes<T> : kTileColumns<T>;
-        put(memory_.data() + (slab * each_ + place) * pitch_ + row * width +
-                column % kTileColumns<T>,
+        const long panel = column / kNR<T>;
+        const long left = columns_ - panel * kNR<T>;
+        const long width = left <= kLanes<T> ? kLanes<T> : kNR<T>;
+        put(memory_.data() + (slab * each_ + panel) * pitch_ + row * width + column % kNR<T>,
             values, kLanes<T>, large_);
     }
 
   private:
-    // A step writes to all panels: three cache lines keep them out of each other's place in a
-    // cache.
+    // A step writes to all panels: three cache lines keep them out of each other's sets in a cache.
     static constexpr long kApart = 3 * 64 / sizeof(T);
 
-    long within(long panel) const { return panel % each_ * kTileColumns<T>; }
+    long within(long panel) const { return panel % each_ * kNR<T>; }
 
     long rows_, slabs_, columns_, each_, pitch_;
     bool large_;
-    Temporary<T> memory_;
+    Workspace<T> memory_;
 };
 
-// What the rows of a RowPanels are multiplied with: a row of `width` values for each of them, null
-// for zeros.
+// The factors of the rows of a RowPanels: a row of `width` values for each of them, null for zeros.
 template <class T>
 struct Operand {
     const T* const* rows;
@@ -66,137 +63,138 @@ struct Operand {
     T* target;  // (columns, width)
 };
 
-// Terms that a product takes at a time, and so many of them that there are `terms`: what is not
-// there is 0.
-template <class Entry>
-long terms_at_once() {
-    return on_amx<Entry>() ? kAmxTerms : kTermsEach<Entry>;
+// The k that a product takes at a time, and k rounded up to a multiple of it: the rest is 0.
+template <class Element>
+long k_at_once() {
+    return on_amx<Element>() ? kAmxK : kTermsPerElement<Element>;
 }
-template <class Entry>
-long whole_terms(long terms) {
-    return (terms + terms_at_once<Entry>() - 1) / terms_at_once<Entry>() * terms_at_once<Entry>();
+template <class Element>
+long whole_k(long k) {
+    return (k + k_at_once<Element>() - 1) / k_at_once<Element>() * k_at_once<Element>();
 }
 
-// Rows of `width` values as the entries of a panel: as they stand, or rounded, pairs of rows, in
+// Rows of `width` values as panel elements: unpacked, or rounded, two rows to an element, in
 // `rounded`.
 template <class T>
-const T* as_entries(T*, const T* rows, long, long) {
+const T* as_elements(T*, const T* rows, long, long) {
     return rows;
 }
-inline const Pair* as_entries(Pair* rounded, const float* rows, long width, long terms) {
-    round_panel(rounded, rows, width, terms);
-    std::fill(rounded + entries_of<Pair>(terms) * width,
-              rounded + entries_of<Pair>(whole_terms<Pair>(terms)) * width, Pair{});
+inline const Bf16x2* as_elements(Bf16x2* rounded, const float* rows, long width, long k) {
+    round_panel(rounded, rows, width, k);
+    std::fill(rounded + elements_of<Bf16x2>(k) * width,
+              rounded + elements_of<Bf16x2>(whole_k<Bf16x2>(k)) * width, Bf16x2{});
     return rounded;
 }
 
-// A tile (+)= a packed tile of operands × entries of a panel.
-template <class Entry>
-void multiply_packed(int height, int width, long entries, const Entry* a, const Entry* b,
-                     Number<Entry>* tile, bool accumulate) {
-    if constexpr (std::is_same_v<Entry, Pair>)
-        if (on_amx<Entry>())
-            return multiply_rows(height, width, entries, {a, kAmxPairs, kAmxSide * kAmxPairs}, b,
-                                 width, tile, width, accumulate);
-    multiply_tile(height, width, entries, a, b, tile, accumulate);
+// A tile (+)= a packed tile of operands × elements of a micro-panel.
+template <class Element>
+void multiply_packed(int height, int width, long elements, const Element* a, const Element* b,
+                     Number<Element>* tile, bool accumulate) {
+    if constexpr (std::is_same_v<Element, Bf16x2>)
+        if (on_amx<Element>())
+            return amx_micro_kernel(height, width, elements,
+                                    {a, kAmxElements, kAmxSide * kAmxElements}, b, width, tile,
+                                    width, accumulate);
+    micro_kernel(height, width, elements, a, b, tile, accumulate);
 }
 
-// sums (+)= the sum of the rows of a panel.
+// sums (+)= the sum of the rows of a micro-panel.
 template <class T>
-void add_rows(T* sums, const T* rows, int width, long terms, bool accumulate) {
+void add_rows(T* sums, const T* rows, int width, long k, bool accumulate) {
     for (int c = 0; c < width; c += kLanes<T>) {
         Vec<T> sum = accumulate ? load(sums + c) : Vec<T>{};
-        for (long r = 0; r < terms; r++) sum += load(rows + r * width + c);
+        for (long r = 0; r < k; r++) sum += load(rows + r * width + c);
         store(sums + c, sum);
     }
 }
 
-// Whether what is read next is sent for. In bf16 a product is over before it could come: there it
+// True if the next operand is prefetched. In bf16 a product is over before it could come: there it
 // took 5 % longer.
-template <class Entry>
-constexpr bool kSendsAhead = kTermsEach<Entry> == 1;
+template <class Element>
+constexpr bool kPrefetches = kTermsPerElement<Element> == 1;
 
-// Sends for one of so many parts of what is read next, into the second-level cache.
+// Prefetches one of so many parts of the next operand, into the second-level cache.
 template <class T>
-void send_for_part(const T* values, long count, long part, long parts) {
+void prefetch_part(const T* values, long count, long part, long parts) {
     constexpr long kLine = 64 / sizeof(T);
     const long lines = (count + kLine - 1) / kLine;
     for (long l = part * lines / parts; l < (part + 1) * lines / parts; l++)
         __builtin_prefetch(values + l * kLine, 0, 2);
 }
 
-// The operands side by side, cut into register tiles.
-template <class Entry>
+// The operands side by side, in tiles of at most MR.
+template <class Element>
 class OperandTiles {
   public:
-    using T = Number<Entry>;
+    using T = Number<Element>;
 
     explicit OperandTiles(const std::vector<Operand<T>>& operands) : operands_(operands) {
         for (const Operand<T>& operand : operands) width_ += operand.width;
     }
 
-    long count() const { return (width_ + most_ - 1) / most_; }
+    long count() const { return (width_ + mr_ - 1) / mr_; }
     int height(long tile) const {
-        return static_cast<int>(std::min<long>(most_, width_ - tile * most_));
+        return static_cast<int>(std::min<long>(mr_, width_ - tile * mr_));
     }
 
     // From one packed tile to the next: whole vectors are stored, so there is room for more.
-    long stride(long entries) const { return most_ * entries + most_ + kLanes<T>; }
+    long stride(long elements) const { return mr_ * elements + mr_ + kLanes<T>; }
 
-    // All tiles of `terms` rows, from `term` on. The operands of a few rows are first put side by
-    // side, as vectors cannot be read at once from where others are just being written; a store
-    // beyond the lanes of a tile is put right by that of the next entry.
-    void pack(Entry* packed, long term, long terms) const {
-        const Temporary<T> rows(kRowsAtOnce * pitch());
-        const Temporary<Entry> rounded(kTermsEach<Entry> > 1 ? kRowsAtOnce * pitch() : 0);
-        const long tile = stride(entries_of<Entry>(whole_terms<Entry>(terms)));
-        for (long p = 0; p < terms; p += kRowsAtOnce) {
-            const long some = std::min(kRowsAtOnce, terms - p);
+    // Packs all tiles of k rows, from first_k on. The operands of a few rows are first put side by
+    // side, as vectors cannot be read at once from memory that others are just being written to; a
+    // store beyond the lanes of a tile is corrected by that of the next element.
+    void pack(Element* packed, long first_k, long k) const {
+        const Workspace<T> rows(kRowsAtOnce * pitch());
+        const Workspace<Element> rounded(kTermsPerElement<Element> > 1 ? kRowsAtOnce * pitch() : 0);
+        const long tile = stride(elements_of<Element>(whole_k<Element>(k)));
+        for (long p = 0; p < k; p += kRowsAtOnce) {
+            const long some = std::min(kRowsAtOnce, k - p);
             for (long r = 0; r < some; r++) {
-                gather(rows.data() + r * pitch(), term + p + r);
-                if (kSendsAhead<Entry> && p + r + kRowsAtOnce < terms)
-                    send_for(term + p + r + kRowsAtOnce);
+                gather(rows.data() + r * pitch(), first_k + p + r);
+                if (kPrefetches<Element> && p + r + kRowsAtOnce < k)
+                    prefetch(first_k + p + r + kRowsAtOnce);
             }
-            const Entry* values = as_entries(rounded.data(), rows.data(), pitch(), some);
+            const Element* values = as_elements(rounded.data(), rows.data(), pitch(), some);
             for (long t = 0; t < count(); t++)
-                write_tile(packed + t * tile, entries_of<Entry>(p), height(t), values + t * most_,
-                           entries_of<Entry>(some));
+                write_tile(packed + t * tile, elements_of<Element>(p), height(t), values + t * mr_,
+                           elements_of<Element>(some));
         }
     }
 
-    // A tile of the products, (height, width of the panel), to where its values belong.
+    // Writes a tile of the products, (height, width of the panel), to the targets of its values.
     void write(long tile, const T* sums, int width, long first_column, int columns) const {
         long begin = 0;
         for (const Operand<T>& operand : operands_) {
-            const long from = std::max(tile * most_, begin);
-            const long to = std::min(tile * most_ + height(tile), begin + operand.width);
+            const long from = std::max(tile * mr_, begin);
+            const long to = std::min(tile * mr_ + height(tile), begin + operand.width);
             for (int c = 0; c < columns && from < to; c++) {
                 T* target = operand.target + (first_column + c) * operand.width - begin;
-                for (long f = from; f < to; f++) target[f] = sums[(f - tile * most_) * width + c];
+                for (long f = from; f < to; f++) target[f] = sums[(f - tile * mr_) * width + c];
             }
             begin += operand.width;
         }
     }
 
   private:
-    static constexpr long kRowsAtOnce = std::is_same_v<Entry, Pair> ? kAmxTerms : 8;
+    static constexpr long kRowsAtOnce = std::is_same_v<Element, Bf16x2> ? kAmxK : 8;
 
-    long pitch() const { return count() * most_ + most_ + kLanes<T>; }
+    long pitch() const { return count() * mr_ + mr_ + kLanes<T>; }
 
-    // These entries of a tile, from the first on. AMX wants those of a column side by side.
-    void write_tile(Entry* tile, long first, int height, const Entry* values, long entries) const {
-        if constexpr (std::is_same_v<Entry, Pair>)
-            if (on_amx<Entry>()) {
-                for (long l = 0; l < kAmxSide; l += kAmxPairs)
+    // Writes these elements of a tile, from the first on. On AMX those of a column are adjacent.
+    void write_tile(Element* tile, long first, int height, const Element* values,
+                    long elements) const {
+        if constexpr (std::is_same_v<Element, Bf16x2>)
+            if (on_amx<Element>()) {
+                for (long l = 0; l < kAmxSide; l += kAmxElements)
                     pack_transposed_square(
-                        reinterpret_cast<float*>(tile + first * kAmxSide + l * kAmxPairs),
-                        kAmxPairs, kAmxPairs, kAmxPairs, [&](int e) {
+                        reinterpret_cast<float*>(tile + first * kAmxSide + l * kAmxElements),
+                        kAmxElements, kAmxElements, kAmxElements, [&](int e) {
                             return reinterpret_cast<const float*>(values + e * pitch() + l);
                         });
                 return;
             }
-        for (long e = 0; e < entries; e++)
-            for (int l = 0; l < kTileRows; l += kLanes<T>)
+        for (long e = 0; e < elements; e++)
+            for (int l = 0; l < kMR; l += kLanes<T>)
                 std::memcpy(tile + (first + e) * height + l, values + e * pitch() + l,
                             kVectorBytes);
     }
@@ -212,8 +210,8 @@ class OperandTiles {
         }
     }
 
-    // Rows lie far apart: nothing but this tells the machine which comes next.
-    void send_for(long row) const {
+    // Rows lie far apart, where no hardware prefetcher finds the next.
+    void prefetch(long row) const {
         for (const Operand<T>& operand : operands_)
             for (long c = 0; operand.rows[row] != nullptr && c < operand.width;
                  c += 64 / static_cast<long>(sizeof(T)))
@@ -221,55 +219,55 @@ class OperandTiles {
     }
 
     const std::vector<Operand<T>>& operands_;
-    const long most_ = tile_rows<Entry>();
+    const long mr_ = mr<Element>();
     long width_ = 0;
 };
 
 // target[column] = Σ da[row, column] operand[row] over all rows, and dbias[column] = Σ da[row,
-// column]. The operands take the place of the left matrix, which is packed, some rows at a time, so
-// that they stay in the second-level cache.
-template <class Entry>
-void weight_gradients(const RowPanels<Number<Entry>>& da,
-                      std::vector<Operand<Number<Entry>>> operands, Number<Entry>* dbias) {
-    using T = Number<Entry>;
+// column]. The operands are the left matrix, which is packed, some rows at a time, so that they
+// stay in the second-level cache.
+template <class Element>
+void weight_gradients(const RowPanels<Number<Element>>& da,
+                      std::vector<Operand<Number<Element>>> operands, Number<Element>* dbias) {
+    using T = Number<Element>;
     std::erase_if(operands, [](const Operand<T>& o) { return o.target == nullptr; });
     if (operands.empty() && dbias == nullptr) return;
-    const OperandTiles<Entry> tiles(operands);
-    const Steps steps(da.rows(), kRowDepth * kTermsEach<Entry>, terms_at_once<Entry>());
-    const long most = entries_of<Entry>(steps.size), size = tile_rows<Entry>() * kTileColumns<T>;
+    const OperandTiles<Element> tiles(operands);
+    const KBlocks k_blocks(da.rows(), kRowKC * kTermsPerElement<Element>, k_at_once<Element>());
+    const long most = elements_of<Element>(k_blocks.size), size = mr<Element>() * kNR<T>;
     const bool small = double(da.panels() * tiles.count() * size) * double(da.rows()) < 2e5;
-    // Of few enough panels for their sums to stay in the second-level cache too.
+    // The micro-panels whose sums stay in the second-level cache too.
     constexpr long kMostPanels = 16;
     const long chunk =
         small ? da.panels()
               : std::min((da.panels() + get_threads() - 1) / get_threads(), kMostPanels);
     parallel_for(da.panels(), chunk, [&](long begin, long end) {
-        const Temporary<Entry> packed(tiles.count() * tiles.stride(most));
-        const Temporary<Entry> rounded(kTermsEach<Entry> > 1 ? most * kTileColumns<T> : 0);
-        const Temporary<T> sums((end - begin) * tiles.count() * size);
-        const Temporary<T> totals((end - begin) * kTileColumns<T>);
-        const Registers<Entry> registers;
-        for (long s = 0; s < steps.count; s++) {
-            const long term = std::min(s * steps.size, da.rows());
-            const long terms = std::min(steps.size, da.rows() - term);
-            const long entries = entries_of<Entry>(whole_terms<Entry>(terms));
-            tiles.pack(packed.data(), term, terms);
+        const Workspace<Element> packed(tiles.count() * tiles.stride(most));
+        const Workspace<Element> rounded(kTermsPerElement<Element> > 1 ? most * kNR<T> : 0);
+        const Workspace<T> sums((end - begin) * tiles.count() * size);
+        const Workspace<T> totals((end - begin) * kNR<T>);
+        const Registers<Element> registers;
+        for (long kb = 0; kb < k_blocks.count; kb++) {
+            const long first_k = std::min(kb * k_blocks.size, da.rows());
+            const long k = std::min(k_blocks.size, da.rows() - first_k);
+            const long elements = elements_of<Element>(whole_k<Element>(k));
+            tiles.pack(packed.data(), first_k, k);
             for (long panel = begin; panel < end; panel++) {
                 breathe();
                 const int width = da.width(panel);
-                const T* rows = da.at(panel, term);
-                const Entry* values = as_entries(rounded.data(), rows, width, terms);
+                const T* rows = da.at(panel, first_k);
+                const Element* values = as_elements(rounded.data(), rows, width, k);
                 const T* next =
-                    panel + 1 < end ? da.at(panel + 1, term) : da.at(begin, term + terms);
+                    panel + 1 < end ? da.at(panel + 1, first_k) : da.at(begin, first_k + k);
                 for (long t = 0; t < tiles.count(); t++) {
-                    if (kSendsAhead<Entry>) send_for_part(next, terms * width, t, tiles.count());
-                    multiply_packed(
-                        tiles.height(t), width, entries, packed.data() + t * tiles.stride(entries),
-                        values, sums.data() + ((panel - begin) * tiles.count() + t) * size, s > 0);
+                    if (kPrefetches<Element>) prefetch_part(next, k * width, t, tiles.count());
+                    multiply_packed(tiles.height(t), width, elements,
+                                    packed.data() + t * tiles.stride(elements), values,
+                                    sums.data() + ((panel - begin) * tiles.count() + t) * size,
+                                    kb > 0);
                 }
                 if (dbias != nullptr)
-                    add_rows(totals.data() + (panel - begin) * kTileColumns<T>, rows, width, terms,
-                             s > 0);
+                    add_rows(totals.data() + (panel - begin) * kNR<T>, rows, width, k, kb > 0);
             }
         }
         for (long panel = begin; panel < end; panel++) {
@@ -277,8 +275,8 @@ void weight_gradients(const RowPanels<Number<Entry>>& da,
                 tiles.write(t, sums.data() + ((panel - begin) * tiles.count() + t) * size,
                             da.width(panel), da.first(panel), da.lanes(panel));
             if (dbias != nullptr)
-                copy_values(dbias + da.first(panel),
-                            totals.data() + (panel - begin) * kTileColumns<T>, da.lanes(panel));
+                copy_values(dbias + da.first(panel), totals.data() + (panel - begin) * kNR<T>,
+                            da.lanes(panel));
         }
     });
 }

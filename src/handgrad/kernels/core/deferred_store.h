@@ -5,16 +5,16 @@
 
 namespace handgrad {
 
-// The last tile of a large matrix, which is streamed past the caches. With all its rows at once the
-// core waits for memory, and so does what it reads from the caches; a row every few terms of the
-// next tile's sum goes by unnoticed.
+// The last tile of a large matrix, written by non-temporal stores. All its rows at once would make
+// the core wait for memory; a row every few iterations of the next tile's micro-kernel costs
+// nothing.
 template <class T>
-class Writer {
+class DeferredStore {
   public:
-    // A row-major tile, `width` wide, and where in a matrix with this stride it goes. It has to
-    // stay as it is until all of it is written.
-    void take(const T* tile, int rows, int width, T* target, long stride) {
-        write_all();
+    // Takes a row-major tile, `width` wide, and its target in a matrix with this stride. The tile
+    // must stay as it is until all of it is stored.
+    void defer(const T* tile, int rows, int width, T* target, long stride) {
+        store_all();
         row_ = tile;
         end_ = tile + rows * width;
         width_ = width;
@@ -22,15 +22,15 @@ class Writer {
         stride_ = stride;
     }
 
-    void write_row() {
+    void store_row() {
         if (row_ == end_) return;
         for (int c = 0; c < width_; c += kLanes<T>) stream(target_ + c, load(row_ + c));
         row_ += width_;
         target_ += stride_;
     }
 
-    void write_all() {
-        while (row_ != end_) write_row();
+    void store_all() {
+        while (row_ != end_) store_row();
     }
 
   private:

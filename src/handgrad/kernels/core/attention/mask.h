@@ -1,4 +1,4 @@
-// What a call has for every pair of query and key: a bias, a mask, weights that are dropped.
+// The modifiers of each score, one for every query and key: a bias, a mask, dropout.
 #pragma once
 
 #include "core/attention/arena.h"
@@ -7,22 +7,22 @@
 
 namespace handgrad::attention {
 
-// These values for a block of queries and some keys, a row per key and a lane per query; null where
+// These values for a block of queries and some keys, a row per key and a lane per query; null if
 // the call has none.
 template <class T>
-class PairValues {
+class ScoreModifiers {
   public:
-    PairValues(Arena& arena, const Call<T>& call, long keys)
+    ScoreModifiers(Arena& arena, const Call<T>& call, long keys)
         : call_(call),
-          bias_(call.restricted() ? arena.take<T>(keys * kWide<T>) : nullptr),
+          bias_(call.has_bias_or_mask() ? arena.take<T>(keys * kWide<T>) : nullptr),
           keep_(call.drops() ? arena.take<T>(keys * kWide<T>) : nullptr),
-          rows_(call.restricted() || call.drops()
+          rows_(call.has_bias_or_mask() || call.drops()
                     ? arena.take<T>(kWide<T> * round_up(keys, kLanes<T>))
                     : nullptr) {}
 
-    // What is added to the scores: the bias, and −∞ where the mask forbids to look.
+    // The term added to each score: the bias, and −∞ where the mask forbids.
     const T* bias() const { return bias_; }
-    // What the weights are multiplied with: 0 where they are dropped.
+    // The factor of each weight: 0 where it is dropped.
     const T* keep() const { return keep_; }
 
     void gather(const Block& b, long first_key, long keys) const {
@@ -60,27 +60,27 @@ class PairValues {
     T *bias_, *keep_, *rows_;
 };
 
-// Adds the bias and puts −∞ where a query may not look. `seen` is how many of these keys the first
-// query of the panel may look at in causal order; each next query sees one more.
+// Adds the bias and masks keys with −∞. `visible` is the number of these keys visible to the first
+// query of the panel in causal order; each next query has one more.
 template <class T>
-void restrict_scores(T* scores, int panel, long keys, const T* bias, bool causal, long seen) {
+void mask_scores(T* scores, int panel, long keys, const T* bias, bool causal, long visible) {
     constexpr int n = kLanes<T>;
-    const Vec<T> forbidden = splat(-kInfinity<T>);
-    const long at = panel * kTileColumns<T>;
+    const Vec<T> masked = splat(-kInfinity<T>);
+    const long at = panel * kNR<T>;
     if (bias != nullptr)
         for (long k = 0; k < keys; k++)
-            for (int v = 0; v < kTileVectors; v++) {
+            for (int v = 0; v < kNRVectors; v++) {
                 T* score = scores + k * kWide<T> + at + v * n;
                 const Vec<T> more = load(bias + k * kWide<T> + at + v * n);
-                store(score, more == -kInfinity<T> ? forbidden : Vec<T>(load(score) + more));
+                store(score, more == -kInfinity<T> ? masked : Vec<T>(load(score) + more));
             }
     if (!causal) return;
     const Vec<T> lanes = lane_numbers<T>();
-    for (long k = std::max(seen, 0L); k < keys; k++)
-        for (int v = 0; v < kTileVectors; v++) {
+    for (long k = std::max(visible, 0L); k < keys; k++)
+        for (int v = 0; v < kNRVectors; v++) {
             T* score = scores + k * kWide<T> + at + v * n;
-            const T needed = static_cast<T>(k + 1 - seen - v * n);
-            store(score, lanes < needed ? forbidden : load(score));
+            const T needed = static_cast<T>(k + 1 - visible - v * n);
+            store(score, lanes < needed ? masked : load(score));
         }
 }
 

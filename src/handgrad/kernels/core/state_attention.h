@@ -1,4 +1,4 @@
-// What the attention of states to states shares: scores of one state to weights, and back.
+// The shared part of the attention of states to states: scores of one state to weights, and back.
 #pragma once
 
 #include <cmath>
@@ -11,47 +11,47 @@
 
 namespace handgrad {
 
-// Which of h (N, T, ·) each of s (N, J, ·) may look at: `mask` broadcasts to (N, J, T).
-struct Sight {
-    long steps;
+// The keys h (N, T, ·) visible to each of s (N, J, ·): `mask` broadcasts to (N, J, T).
+struct AttentionMask {
+    long keys;
     const std::int64_t* lengths;
     const bool* mask = nullptr;
     long mask_batch = 0, mask_state = 0, mask_step = 0;
 
-    Sight(long batch, long all, const std::optional<Indices>& some,
-          const std::optional<StridedIn<bool>>& given)
-        : steps(all), lengths(checked_lengths(some, batch, all)) {
+    AttentionMask(long batch, long all, const std::optional<Indices>& some,
+                  const std::optional<StridedIn<bool>>& given)
+        : keys(all), lengths(checked_lengths(some, batch, all)) {
         if (!given) return;
         mask = given->data();
         mask_batch = given->stride(0);
         mask_state = given->stride(1);
         mask_step = given->stride(2);
     }
-    long count(long n) const { return lengths == nullptr ? steps : long(lengths[n]); }
-    bool seen(long n, long j, long i) const {
+    long visible_keys(long n) const { return lengths == nullptr ? keys : long(lengths[n]); }
+    bool visible(long n, long j, long i) const {
         return mask == nullptr || mask[n * mask_batch + j * mask_state + i * mask_step];
     }
 };
 
-// The scores of one state, −∞ where it may not look, become weights; all 0 where it looks nowhere.
+// The scores of one state, −∞ where masked, become weights; all 0 where all are masked.
 template <class T>
 void softmax_in_place(T* scores, long count) {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
-    const T best = largest(scores, count);
+    const T best = reduce_max(scores, count);
     const T shift = best == kNone ? T(0) : best;
-    const T all = sum<T>(0, count, [&](auto lanes) {
+    const T all = reduce_sum<T>(0, count, [&](auto lanes) {
         const Vec<T> weight = exp(Vec<T>(lanes.load(scores) - shift));
         lanes.store(scores, weight);
         return weight;
     });
     const T factor = all == T(0) ? T(1) : T(1) / all;
-    for_lanes<T>(0, count, [&](auto lanes) { lanes.store(scores, lanes.load(scores) * factor); });
+    transform<T>(0, count, [&](auto lanes) { lanes.store(scores, lanes.load(scores) * factor); });
 }
 
 // c = Σ_i weights_i h_i over the rows of h.
 template <class T>
 void weighted_sum(const T* weights, const T* h, long count, long width, T* c) {
-    for_lanes<T>(0, width, [&](auto lanes) {
+    transform<T>(0, width, [&](auto lanes) {
         Vec<T> sum{};
         for (long i = 0; i < count; i++) sum += weights[i] * lanes.load(h + i * width);
         lanes.store(c, sum);
@@ -61,17 +61,18 @@ void weighted_sum(const T* weights, const T* h, long count, long width, T* c) {
 // target += factor · source.
 template <class T>
 void add_scaled(T factor, const T* source, long width, T* target) {
-    for_lanes<T>(0, width, [&](auto lanes) {
+    transform<T>(0, width, [&](auto lanes) {
         lanes.store(target, lanes.load(target) + factor * lanes.load(source));
     });
 }
 
 template <class T>
 T dot(const T* a, const T* b, long width) {
-    return sum<T>(0, width, [&](auto lanes) { return Vec<T>(lanes.load(a) * lanes.load(b)); });
+    return reduce_sum<T>(0, width,
+                         [&](auto lanes) { return Vec<T>(lanes.load(a) * lanes.load(b)); });
 }
 
-// dscore = α (dα − Σ α dα) with dα_i = dc·h_i, for the steps that one state looks at.
+// dscore = α (dα − Σ α dα) with dα_i = dc·h_i, for the keys of one state.
 template <class T>
 void score_gradients(const T* weights, const T* dc, const T* h, long count, long width,
                      T* dscores) {

@@ -1,0 +1,37 @@
+// The micro-kernel of the product: MR rows by NR columns, two vectors, summed up in registers.
+#pragma once
+
+#include "core/deferred_store.h"
+#include "core/simd.h"
+
+namespace handgrad {
+
+constexpr int kMR = kVectorRegisters == 32 ? 14 : 6;
+constexpr int kNRVectors = 2;
+template <class T>
+constexpr int kNR = kNRVectors * kLanes<T>;
+
+// The distance between rows that are multiplied unpacked, for sums of at most kRowKC values: no
+// power of two, which the cache would put on top of one another.
+constexpr long kRowKC = 256;
+constexpr int kRowPitch = kRowKC + 16;
+
+// Rows of A lie as far apart as is said when they are multiplied.
+constexpr int kAnyPitch = -1;
+
+// The micro-kernel for so many rows and a micro-panel of this width, compiled once for float and
+// double and each of these pitches.
+//
+// tile (+)= Aᵀ-panel × B-panel: for each k panel_a holds Rows values and panel_b Vectors · kLanes;
+// the tile is row-major and aligned. With a Pitch, A is not packed: its rows lie that far apart, or
+// `pitch` with kAnyPitch. No machine has registers for so many pointers: the compiler knows the
+// distances, or every fifth row has a pointer and the others are found from it. With a compile-time
+// pitch, B is reused for few rows, so it is prefetched. On the way, the memory `prefetch_offset`
+// beyond these rows is prefetched, unless that is 0, and rows of the deferred store, if there is
+// one, are stored.
+template <int Pitch = 0, class T>
+void micro_kernel(int rows, int width, long k, const T* panel_a, const T* panel_b, T* tile,
+                  bool accumulate, long pitch = Pitch, long prefetch_offset = 0,
+                  DeferredStore<T>* deferred = nullptr);
+
+}  // namespace handgrad
