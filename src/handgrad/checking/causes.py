@@ -133,11 +133,11 @@ def _own_program(functions: ForwardBackward, done: Run) -> Program | None:
     if functions.source is None:
         return None
     inputs = [done.arrays[name] for name in functions.inputs]
-    dy, cache = copy.deepcopy((done.dy, done.cache))  # in case it writes into them
+    dy = copy.deepcopy(done.dy)  # in case it writes into it
     try:
         if functions.source_arguments is None:
-            return trace(functions.source, dy, cache)
-        return trace(functions.source, *functions.source_arguments(inputs, dy, cache))
+            return trace(functions.source, dy, copy.deepcopy(done.cache))
+        return trace(functions.source, *functions.source_arguments(inputs, dy, done.cache))
     except Exception:  # a function we know nothing of; its program is not needed
         return None
 

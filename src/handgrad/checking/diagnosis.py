@@ -25,7 +25,7 @@ from handgrad.program.terms import Term, additive_terms
 _KINDS: Final = EDITS | INSERTIONS
 #: A fitted coefficient this close to a whole number or a half is meant to be it.
 _NEAR: Final = 1e-6
-#: Explanations tried of one gradient; the contrived ones come last.
+#: Insertions tried of one gradient; the contrived ones come last.
 _MOST: Final = 2000
 
 
@@ -78,7 +78,7 @@ def best_fault(
 ) -> Fault:
     """The simplest explanation that holds, and how sure it is."""
     holding: list[Explanation] = []
-    for candidate in sorted(candidates, key=lambda each: each.cost)[:_MOST]:
+    for candidate in sorted(candidates, key=lambda each: each.cost):
         if holding and candidate.cost > holding[0].cost + 0.5:
             break
         if explains(candidate, name, draws):
@@ -159,7 +159,9 @@ class _Side:
     def _edits(self) -> list[Edit]:
         assert self.run is not None
         program = self.run.program
-        return [*edits(program), *(insertions(program) if self.repairs else ())]
+        inserted = insertions(program) if self.repairs else []
+        simplest = sorted(inserted, key=lambda each: _KINDS[each.kind].cost)[:_MOST]
+        return [*edits(program), *simplest]
 
     @cache  # noqa: B019  lives as long as one diagnosis
     def _results(self, number: int, draw_number: int) -> tuple[Any, ...]:

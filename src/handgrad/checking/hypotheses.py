@@ -128,7 +128,7 @@ def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
         def zero(d: Draw) -> Any:
             return np.zeros_like(d.found[name])
 
-        yield Explanation("gradient is zero", "", phrase, 1.4, zero)
+        yield Explanation("gradient is zero", "", phrase, 1.56, zero)
         return
     shapes = {each: np.shape(draw.arrays[each]) for each in draw.arrays}
     nearness = max(_NEAR, 4.0 * draw.tolerances[name] / float(np.max(np.abs(right[known]))))

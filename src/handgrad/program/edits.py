@@ -8,14 +8,14 @@ edit concerns a position in the source, and so all nodes from there, as in the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.program.nodes import Node, Program, mapped
+from handgrad.program.nodes import Frame, Node, Program, mapped
 from handgrad.program.running import Change, Execution
 from handgrad.program.text import SHAPING, definition, operand_text, symbol, text
 
@@ -61,6 +61,7 @@ def edits(program: Program) -> list[Edit]:
     """Every edit of an operation that the program made."""
     return [
         *(edit for group in by_site(program) for edit in _of(program, group)),
+        *_stale_arguments(program),
         *_swapped(program),
     ]
 
@@ -68,7 +69,9 @@ def edits(program: Program) -> list[Edit]:
 def same_edit(program: Program, edit: Edit) -> Edit | None:
     """The edit that changes the same in another run; None where that has no such operation."""
     if edit.swapped is not None:
-        among = _swapped(program)
+        among: Iterable[Edit] = _swapped(program)
+    elif edit.key[1] == "argument":
+        among = _stale_arguments(program)
     else:
         site, op = edit.key[:2]
         groups = (each for each in by_site(program) if (each[0].site, each[0].op) == (site, op))
@@ -117,16 +120,12 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
             yield Variant(
                 "operands swapped", definition(node), lambda own, of: of(args[1]) @ of(args[0])
             )
-            yield Variant(
-                "transposed",
-                operand_text(node, args[0]),
-                lambda own, of: of(args[0]).mT @ of(args[1]),
-            )
-            yield Variant(
-                "transposed",
-                operand_text(node, args[1]),
-                lambda own, of: of(args[0]) @ of(args[1]).mT,
-            )
+            if not is_transpose(args[0]):
+                left = operand_text(node, args[0])
+                yield Variant("transposed", left, lambda own, of: of(args[0]).mT @ of(args[1]))
+            if not is_transpose(args[1]):
+                right = operand_text(node, args[1])
+                yield Variant("transposed", right, lambda own, of: of(args[0]) @ of(args[1]).mT)
         case "matrix_transpose":
             yield Variant("transpose missing", definition(node), lambda own, of: of(args[0]))
         case "where" if len(args) == 3:
@@ -153,6 +152,11 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
         case _:
             yield from _of_call(node)
     yield from _stale(program, node)
+
+
+def is_transpose(value: Any) -> bool:
+    """True for a transpose, which to transpose is to leave out."""
+    return isinstance(value, Node) and value.op in ("matrix_transpose", "permute_dims")
 
 
 def _of_sum(node: Node) -> Iterator[Variant]:
@@ -194,6 +198,7 @@ def _of_product(node: Node) -> Iterator[Variant]:
 def _of_call(node: Node) -> Iterator[Variant]:
     first = node.args[0] if node.args else None
     unchanging = node.op in SHAPING or node.op in ("getitem", "store", "element")
+    unchanging |= node.op.endswith("_like")
     if unchanging or not isinstance(first, Node) or not hasattr(first.value, "ndim"):
         return
     if node.op in _REDUCTIONS:
@@ -262,6 +267,42 @@ def _stale(program: Program, node: Node) -> Iterator[Variant]:
             if alike and other is not operand and name != operand.name:
                 part = f"{symbol(name)} for {operand_text(node, operand)}"
                 yield Variant("stale variable", part, with_operand(node, operand, other))
+
+
+def _stale_arguments(program: Program) -> list[Edit]:
+    """Another variable of the same shape as an argument of a function that was followed."""
+    frames = dict.fromkeys(frame for node in program.nodes for frame in _callers(node.frame))
+    within: dict[Frame, list[Node]] = {frame: [] for frame in frames}
+    for node in program.nodes:
+        for frame in _callers(node.frame):
+            within[frame].append(node)
+    found: dict[Any, dict[Node, Change]] = {}
+    for frame, nodes in within.items():
+        if frame.caller is None or frame.site is None:
+            continue
+        known = program.names_at(frame.caller, nodes[0].number, nodes[0].rounds)
+        given = [
+            each.value
+            for each in program.assignments
+            if each.frame is frame and each.site == frame.site
+        ]
+        for old in dict.fromkeys(each for each in given if isinstance(each, Node)):
+            readers = [node for node in nodes if old in node.operands]
+            for name, new in sorted(known.items() if is_floats(old.value) else ()):
+                alike = is_floats(new.value) and np.shape(new.value) == np.shape(old.value)
+                if alike and new is not old and old.name and readers:
+                    part = f"{symbol(name)} for {text(old)}"
+                    changes = found.setdefault((frame.site, "argument", "stale variable", part), {})
+                    changes |= {node: with_operand(node, old, new) for node in readers}
+    return [Edit(key[2], key[3], key[0].line, changes, key=key) for key, changes in found.items()]
+
+
+def _callers(frame: Frame) -> Iterator[Frame]:
+    """The frame, and those that it was called from."""
+    while frame.caller is not None:
+        yield frame
+        frame = frame.caller
+    yield frame
 
 
 def with_operand(node: Node, old: Node, new: Node) -> Change:

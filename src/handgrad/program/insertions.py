@@ -11,7 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.program.edits import Edit, Variant, by_site, is_floats, merged, recomputed
+from handgrad.program.edits import (
+    Edit,
+    Variant,
+    by_site,
+    is_floats,
+    is_transpose,
+    merged,
+    recomputed,
+)
 from handgrad.program.functions import copied
 from handgrad.program.nodes import Node, Program
 from handgrad.program.running import Change
@@ -45,7 +53,8 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
     for operand in dict.fromkeys(node.operands):
         if operand.name or operand.function is None:
             for kind, part, change in _behind(operand, known):
-                yield Variant(kind, part, _before(node, operand, change))
+                if kind != "transpose inserted" or not is_transpose(node):
+                    yield Variant(kind, part, _before(node, operand, change))
 
 
 def _of_store(node: Node) -> Iterator[Variant]:
@@ -109,7 +118,7 @@ def _behind(node: Node, known: dict[Node, str]) -> Iterator[Variant]:
             yield from _with_array(node, other, name)
     for axis in range(np.ndim(node.value)):
         yield from _without_mean(node, axis)
-    if np.ndim(node.value) >= 2:
+    if np.ndim(node.value) >= 2 and not is_transpose(node):
         yield Variant("transpose inserted", text(node), lambda own, of: own.mT)
     for axes in ((-1,), (-2, -1)):
         if -axes[0] <= np.ndim(node.value):

@@ -141,28 +141,32 @@ class Program:
         return tuple(node for node in self.nodes if node.op == "input")
 
     def named_before(self, node: Node) -> dict[str, Node]:
-        """The nodes that the names of the node's function stand for just before it.
+        """The nodes that the names of the node's function stand for just before it."""
+        return self.names_at(node.frame, node.number, node.rounds)
+
+    def names_at(self, frame: Frame, number: int, rounds: tuple[Round, ...]) -> dict[str, Node]:
+        """The nodes that names stand for in a frame when there are so many nodes.
 
         Also parts of what it was called with, such as cache['out'] and self.s, and items of lists
         at the variable of a loop around it, such as hs[t] and hs[t − 1], but not at a fixed number.
         """
-        if node.frame is self.frame:
+        if frame is self.frame:
             met = list(leaves(dict(self.arguments)))
         else:
-            met = [each for each in self.inputs if each.frame is node.frame]
+            met = [each for each in self.inputs if each.frame is frame]
         found = {each.name: each for each in met if not each.name[-2:-1].isdecimal()}
         lists: dict[str, Any] = {}
         variables: dict[str, int] = {}
         for each in self.assignments:
-            if each.made > node.number:
+            if each.made > number:
                 break
-            if each.frame is not node.frame:
+            if each.frame is not frame:
                 continue
             if isinstance(each.value, Node):
                 found[each.name] = each.value
             elif isinstance(each.value, tuple | list):
                 lists[each.name] = each.value
-            elif type(each.value) is int and each.rounds and each.rounds == node.rounds:
+            elif type(each.value) is int and each.rounds and each.rounds == rounds:
                 variables[each.name] = each.value
         for name, items in lists.items():
             for variable, at in variables.items():
