@@ -134,6 +134,7 @@ class _Side:
         self.draws = draws
         self.repairs = repairs
         self.run = self._run(draws[0])
+        self._results = cache(self._changed)
 
     def _run(self, draw: Draw) -> Execution | None:
         return draw.own_run if self.repairs else draw.op_run
@@ -163,8 +164,8 @@ class _Side:
         simplest = sorted(inserted, key=lambda each: _KINDS[each.kind].cost)[:_MOST]
         return [*edits(program), *simplest]
 
-    @cache  # noqa: B019  lives as long as one diagnosis
-    def _results(self, number: int, draw_number: int) -> tuple[Any, ...]:
+    def _changed(self, number: int, draw_number: int) -> tuple[Any, ...]:
+        """All results of a draw with one edit made."""
         run = self._run(self.draws[draw_number])
         assert run is not None
         return self._edits[number].results(run)
