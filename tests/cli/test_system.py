@@ -33,10 +33,16 @@ def start(*arguments: str | bytes, **settings) -> subprocess.Popen:
 def test_a_signal_saves_and_says_how_to_resume(handgrad, tmp_path, name, code):
     arguments = ["train", "digits", "--epochs", "12", *SMALL]
     folder = tmp_path / "stopped"
-    process = start(*arguments, "--out", str(folder))
+    sent = getattr(signal, name)
+
+    def heed() -> None:
+        """Undo what the tests may have been started with, such as nohup."""
+        signal.signal(sent, signal.SIG_DFL)
+
+    process = start(*arguments, "--out", str(folder), preexec_fn=heed)
     for line in process.stdout:
         if line.startswith("epoch"):
-            process.send_signal(getattr(signal, name))
+            process.send_signal(sent)
             break
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == code, stderr
