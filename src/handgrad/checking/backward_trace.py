@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from handgrad.checking.forward_trace import is_floats
 from handgrad.program import Execution, Node, Program, ProgramError, Site
 from handgrad.program import leaves as nodes_in
+from handgrad.program.edits import is_floats
 
 
 class Variable(NamedTuple):
@@ -61,9 +61,8 @@ class BackwardTrace:
         )
 
     def _returned(self, order: int) -> list[Variable | None]:
-        result = self.program.result
         found: list[Variable | None] = []
-        for i, node in enumerate(result if isinstance(result, tuple) else (result,)):
+        for i, node in enumerate(self.program.results):
             if not isinstance(node, Node) or not is_floats(node.value):
                 found.append(None)
                 continue

@@ -51,15 +51,10 @@ def diagnose(
 
 def _position(name: str, run: Execution, gradients: tuple[str, ...]) -> int:
     """The position of a gradient in a backward's result, which has None for inputs left out."""
-    returned = _results(run)
+    returned = run.program.results
     given = [i for i, each in enumerate(returned) if each is not None]
     position = gradients.index(name)
     return given[position] if len(given) == len(gradients) else position
-
-
-def _results(run: Execution) -> tuple[Any, ...]:
-    result = run.program.result
-    return result if isinstance(result, tuple) else (result,)
 
 
 def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
@@ -177,7 +172,7 @@ class _Side:
         they say what each would have to be multiplied by.
         """
         assert self.run is not None
-        results = _results(self.run)
+        results = self.run.program.results
         if position >= len(results):
             return
         goal = np.asarray(self.draws[0].right[name] if self.repairs else self.draws[0].found[name])

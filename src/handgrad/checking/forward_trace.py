@@ -15,6 +15,7 @@ import numpy as np
 from handgrad.checking.trial import leaves
 from handgrad.program import Node, ProgramError, Recorder, values_of
 from handgrad.program import leaves as nodes_in
+from handgrad.program.edits import is_floats
 from handgrad.program.running import numbers
 
 _EPSILON: Final = float(np.finfo(np.float64).eps)
@@ -137,10 +138,6 @@ class ForwardTrace:
         """The arrays of floats among the inputs and all that they move, in order."""
         moving = {*self.parameters, *self.program.moved_by(self.parameters)}
         return [node for node in self.program.nodes if node in moving and is_floats(node.value)]
-
-
-def is_floats(value: Any) -> bool:
-    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f"
 
 
 def _moved(value: Any, start: Any, cotangent: Any) -> float:

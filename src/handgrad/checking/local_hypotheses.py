@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.forward_trace import ForwardTrace, is_floats
+from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.program import Node, Program
-from handgrad.program.edits import Edit, with_operand
+from handgrad.program.edits import Edit, is_floats, with_operand
 from handgrad.program.running import Change
 from handgrad.program.text import text
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from handgrad.checking.backward_trace import BackwardTrace, Variable
-from handgrad.checking.forward_trace import ForwardTrace, is_floats
+from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.program import Node
+from handgrad.program.edits import is_floats
 
 
 class NamingHeuristics:

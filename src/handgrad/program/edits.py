@@ -7,7 +7,7 @@ edit concerns a position in the source, and so all nodes from there, as in the r
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -40,9 +40,7 @@ class Edit:
 
     def results(self, run: Execution) -> tuple[Any, ...]:
         """The results of a run with this change made, one by one; raises what that raises."""
-        result = run.program.result
-        several = result if isinstance(result, tuple) else (result,)
-        found = list(run.changed(self.changes, several))
+        found = list(run.changed(self.changes, run.program.results))
         if self.swapped is not None:
             i, j = self.swapped
             found[i], found[j] = found[j], found[i]
@@ -60,7 +58,7 @@ class Variant(NamedTuple):
 def edits(program: Program) -> list[Edit]:
     """Every edit of an operation that the program made."""
     return [
-        *(edit for group in by_site(program) for edit in _of(program, group)),
+        *(edit for group in by_site(program) for edit in merged(program, group, _variants)),
         *_stale_arguments(program),
         *_swapped(program),
     ]
@@ -75,20 +73,18 @@ def same_edit(program: Program, edit: Edit) -> Edit | None:
     else:
         site, op = edit.key[:2]
         groups = (each for each in by_site(program) if (each[0].site, each[0].op) == (site, op))
-        among = (found for group in groups for found in _of(program, group))
+        among = (found for group in groups for found in merged(program, group, _variants))
     return next((found for found in among if found.key == edit.key), None)
 
 
-def _of(program: Program, group: list[Node]) -> list[Edit]:
-    return merged(group, [list(_variants(program, node)) for node in group])
-
-
-def merged(group: list[Node], variants: list[list[Variant]]) -> list[Edit]:
+def merged(
+    program: Program, group: list[Node], variants: Callable[[Program, Node], Iterator[Variant]]
+) -> list[Edit]:
     """One edit for every variant of a site, of all its nodes that have this variant."""
     found: dict[Any, dict[Node, Change]] = {}
-    for node, own in zip(group, variants, strict=True):
+    for node in group:
         met: Counter[Any] = Counter()
-        for kind, part, change in own:
+        for kind, part, change in variants(program, node):
             met[kind, part] += 1
             found.setdefault((kind, part, met[kind, part]), {})[node] = change
     first = group[0]
@@ -271,8 +267,7 @@ def _stale(program: Program, node: Node) -> Iterator[Variant]:
 
 def _stale_arguments(program: Program) -> list[Edit]:
     """Another variable of the same shape as an argument of a function that was followed."""
-    frames = dict.fromkeys(frame for node in program.nodes for frame in _callers(node.frame))
-    within: dict[Frame, list[Node]] = {frame: [] for frame in frames}
+    within: defaultdict[Frame, list[Node]] = defaultdict(list)
     for node in program.nodes:
         for frame in _callers(node.frame):
             within[frame].append(node)

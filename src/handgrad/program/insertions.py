@@ -31,11 +31,7 @@ _SCALES: Final = frozenset({"multiply", "negative"})
 
 def insertions(program: Program) -> list[Edit]:
     """Every insertion behind an operation that the program made, or before one of its operands."""
-    return [
-        edit
-        for group in by_site(program)
-        for edit in merged(group, [list(_variants(program, node)) for node in group])
-    ]
+    return [edit for group in by_site(program) for edit in merged(program, group, _variants)]
 
 
 def _variants(program: Program, node: Node) -> Iterator[Variant]:

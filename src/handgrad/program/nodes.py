@@ -137,6 +137,11 @@ class Program:
     branches: tuple[Branch, ...]
 
     @property
+    def results(self) -> tuple[Any, ...]:
+        """What the function returned: several one by one, or the only one."""
+        return self.result if isinstance(self.result, tuple) else (self.result,)
+
+    @property
     def inputs(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.op == "input")
 

@@ -59,7 +59,7 @@ class Chain:
         self.run = forward
         self.sizes = sizes
         self.lang = lang
-        #: Whether equations have the values of every call, see `Composer`.
+        #: True where equations have the values of every call; see `Composer`.
         self.exact = exact
         self.needed = flow.needed
         self.found = Gradients()
@@ -146,7 +146,7 @@ class Chain:
         return len(self.flow.uses(value)) > 1
 
     def _input(self, node: Node) -> Formula:
-        """What goes into a node: the value, or the copy of it for this node."""
+        """The symbol that goes into a node: the value, or the copy of it for this node."""
         (value,) = node.inputs
         return value_symbol(value, node.number if self._forks(value) else None)
 

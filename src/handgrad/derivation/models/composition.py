@@ -73,7 +73,7 @@ from handgrad.program import Frame, Node, Program, leaves, values_of
 from handgrad.program.functions import is_array
 from handgrad.trees import read
 
-#: How close the gradients of an op's equations are to those of the layer.
+#: The largest difference between the gradients of an op's equations and those of the layer.
 _SAME: Final = 1e-4
 #: Names that say only at which end of a layer a value stands.
 _ENDS: Final = frozenset({"x", "y", "dx", "dy"})
@@ -165,7 +165,7 @@ class Composer:
         self.known: set[Formula] = set()
         #: Other arrays of the layer that ops take.
         self._given_arrays: list[Node] = []
-        #: What goes into the layer of values that fork before it.
+        #: Of values that fork before the layer, the copies that go into it.
         self._copies: dict[Node, Formula] = {}
         self._numbers = Numbers(str(number))
         self._lines: list[tuple[str, str, tuple[str, int] | None, Equation]] = []
@@ -181,13 +181,16 @@ class Composer:
             for name, array in layer.parameters.items()
         }
         self._owners = {**owners(self.forward), **owners(self.backward)}
+        self._elements: defaultdict[Node, list[Node]] = defaultdict(list)
+        for element, call in self._owners.items():
+            self._elements[call].append(element)
         self._needed = reachable((self.result, *(run.result for run in runs[1:])))
         nodes = [each for run in runs for each in run.nodes if each in self._needed]
         self._users: dict[Node, list[Node]] = defaultdict(list)
         for each in nodes:
             for operand in each.operands:
                 self._users[operand].append(each)
-        #: How many values are made of each.
+        #: The number of values that are made of each.
         self._forks = Counter(
             operand
             for each in self.forward.nodes
@@ -498,7 +501,7 @@ class Composer:
         return self.parameters[name]
 
     def _outputs(self, call: Node) -> list[Node]:
-        return [node for node, owner in self._owners.items() if owner is call]
+        return self._elements[call]
 
     def _path(self, frame: Frame | None) -> str:
         """The layer that a function belongs to, by its name; "" for the whole layer."""
