@@ -4,8 +4,9 @@
 
 In turn dense networks, a convolutional one, LSTMs, also over batches of new shapes, and a sequence
 to sequence model with attention train for a few steps each, then an `hg.Trainer` from start to
-end. Resident memory is read after every round; every fifth is timed against the same round of a
-process just started, since neighbours and clock rates change within hours. Exits with 1 where
+end. Resident memory is read after every round, once the arrays kept for later ones are given back:
+how many are kept depends on the seconds that a round takes. Every fifth round is timed against the
+same one of a process just started, since neighbours and clock rates change. Exits with 1 where
 memory grew by more than 2 % from the first quarter of the rounds to the last one, or the median of
 those ratios by more than 5 %.
 """
@@ -137,6 +138,7 @@ def soak(minutes: float, folder: Path) -> Findings:
     end = time.monotonic() + 60 * minutes
     while time.monotonic() < end:
         took = next(rounds)
+        hg.release_memory()
         found.memory.append(resident_bytes())
         line = f"{took:.2f} s, {found.memory[-1] / 2**20:.1f} MiB"
         if len(found.memory) % TWIN_EVERY == 0:
