@@ -36,15 +36,18 @@ MATHS: Final = (
     "pooling.h",
     "decoder_cells.h",
     "decoder_scores.h",
-    "attended.h",
+    "state_attention.h",
 )
 #: Seconds for the tests of one file, of one part, and for all: several times what they take. A
 #: mutant that loops for ever is noticed too.
 PATIENCE: Final = (600, 2400, 7200)
 WHOLE: Final = ["tests", "-n", "2"]
+#: Mutants after which the counts so far are printed.
+REPORT_EVERY: Final = 20
 
 
-def _candidates(part: str, builds: bool) -> list[Mutant]:
+def candidates(part: str, builds: bool) -> list[Mutant]:
+    """Every mutant of one part of the package; those of C++ where it can be built."""
     folder = ROOT / PACKAGE / part
     found = [m for file in sorted(folder.glob("*.py")) for m in of_python(file)]
     if part == "kernels":
@@ -153,7 +156,7 @@ def main() -> int:
     options = parser.parse_args()
     random.seed(options.seed)
     parts = options.part or ["ops", "kernels", "layers"]
-    queues = {part: _candidates(part, options.build) for part in parts}
+    queues = {part: candidates(part, options.build) for part in parts}
     for queue in queues.values():
         random.shuffle(queue)
     counts = dict.fromkeys(("killed", "endless", "survived", "invalid"), 0)
@@ -172,6 +175,10 @@ def main() -> int:
             counts[verdict] += 1
             if verdict != "killed":
                 print(f"{verdict}: {mutant.describe(ROOT)}", flush=True)
+            if sum(counts.values()) % REPORT_EVERY == 0:
+                print(
+                    ", ".join(f"{count} {verdict}" for verdict, count in counts.items()), flush=True
+                )
     judged = sum(counts.values()) - counts["invalid"]
     killed = counts["killed"] + counts["endless"]
     print(f"{killed} of {judged} mutants killed, {counts['invalid']} did not compile")
