@@ -71,7 +71,7 @@ class Reader:
         for inner in _scripts(formula):
             match inner.sub:
                 case Row((Number(n), Sign(","), *rest)):
-                    whole = replaced(formula, inner, Script(inner.base, row(*rest)))
+                    whole = replaced(formula, inner, Script(inner.base, row(*rest), inner.sup))
                     if whole in self.values:
                         return self.values[whole][int(n) - 1]
         return None

@@ -22,7 +22,7 @@ from handgrad.derivation.documents.labels import label
 from handgrad.derivation.documents.markdown import render as to_markdown
 from handgrad.derivation.documents.tex import render as to_tex
 from handgrad.derivation.equations.equations import derive
-from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.equations.subject import Subject
 from handgrad.derivation.formulas.formula import Matrix
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.formulas.numbers import matrix
@@ -123,7 +123,7 @@ def test_other_settings_of_every_loss():
     blocks = under(notes("cross_entropy").document, "variants")
     titles = [said(block.content) for block in blocks if isinstance(block, Heading)]
     assert {"reduction='sum'", "reduction='none'", "weight", "target.dtype=float64"} <= set(titles)
-    assert r"q^{\prime} = w \odot q" in equations(blocks)
+    assert r"q = w \odot ((1 - s) t + \text{smooth})" in equations(blocks)
 
 
 def test_inference_uses_the_running_statistics():

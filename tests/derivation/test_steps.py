@@ -11,12 +11,13 @@ import pytest
 
 from handgrad.derivation.equations.derived import Equation
 from handgrad.derivation.equations.equations import derive
-from handgrad.derivation.equations.execution import Subject
-from handgrad.derivation.equations.steps import steps_of
+from handgrad.derivation.equations.subject import Subject
+from handgrad.derivation.equations.tracing import NotesRecorder
+from handgrad.derivation.equations.pairing import statements
+from handgrad.derivation.equations.scope import find_loops
 from handgrad.derivation.formulas.formula import Formula, Number, Symbol
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.ops import gru, leaky_rnn, lstm, rnn
-from handgrad.trees import read
 from tests.derivation.reading import FUNCTIONS, Reader, replaced
 from tests.tolerances import assert_close
 
@@ -62,7 +63,8 @@ def subject(op: str, setting: str = "plain", **options: Any) -> Subject:
     options |= given
     forward, backward = (inspect.unwrap(each) for each in (module.forward, module.backward))
     y, _ = forward(**arrays, **options)
-    gradients = tuple(each.name for each in read(forward).parameters if not each.keyword_only)
+    parameters = inspect.signature(forward).parameters.values()
+    gradients = tuple(each.name for each in parameters if each.kind is not each.KEYWORD_ONLY)
     return Subject(op, forward, backward, arrays, options, _random_like(y, rng), gradients)
 
 
@@ -255,13 +257,27 @@ def times(dy, x):
     return dx
 
 
+def same(dy, count):
+    return dy
+
+
+def loops_of(forward: Any, backward: Any, **arrays: Any) -> list[tuple[str, bool, bool]]:
+    """The counter of every loop over steps, whether it is reversed, and whether of backward."""
+    runs = NotesRecorder().runs(Subject("pair", forward, backward, arrays, {}, None))
+    own = {False: statements(runs.forward), True: statements(runs.backward)}
+    found = find_loops(runs, own).values()
+    return [(each.counter, each.is_reversed, each.of_backward) for each in found]
+
+
 def test_loops_over_steps():
-    (steps,) = steps_of(read(averaged).body)
-    assert (steps.counter, steps.is_reversed) == ("t", False)
-    assert steps.carried == {"h", "hs"}
-    assert steps_of(read(moving).body) == []  # does not begin at the first step
-    assert steps_of(read(nested).body) == []
-    assert [each.is_reversed for each in steps_of(read(rnn.backward).body)] == [True]
+    x = np.ones(3)
+    assert loops_of(averaged, times, x=x) == [("t", False, False)]
+    assert loops_of(moving, same, x=x) == []  # does not begin at the first step
+    assert loops_of(nested, times, x=x) == []
+    assert loops_of(backwards, backwards_backward, x=np.ones((4, 3)), h0=np.ones(3)) == [
+        ("t", True, False),
+        ("t", False, True),
+    ]
 
 
 def test_a_loop_against_time_reads_the_step_after():

@@ -1,4 +1,4 @@
-"""Notes printed from the code that runs: equations from trees, numbers from runs.
+"""Notes printed from the code that runs: equations from programs, numbers from runs.
 
 `handgrad.derivation.notes.notes` is `hg.notes`.
 """

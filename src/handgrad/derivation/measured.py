@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.checking.differences import CENTRAL, KINK, NOT_FINITE, directional
 from handgrad.checking.targets import forward_backward
-from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.equations.subject import Subject
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 

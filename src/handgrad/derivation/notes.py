@@ -140,8 +140,7 @@ def notes(
     of the updates that `numbers` shows. `measure` gives the finite-difference result; None leaves
     it out.
 
-    Raises ArgumentError for a target, inputs or language that is none of these, and TreeError where
-    the source of a function cannot be read.
+    Raises ArgumentError for a target, inputs or language that is none of these.
     """
     if lang not in LABELS:
         raise ArgumentError(f"notes: lang is {lang!r}; allowed: {', '.join(LABELS)}")

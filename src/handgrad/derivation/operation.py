@@ -26,7 +26,7 @@ from handgrad.derivation.documents.document import (
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.equations import Derivation, Meaning, derive
 from handgrad.derivation.equations.equations import Equation as Derived
-from handgrad.derivation.equations.expression import is_array
+from handgrad.program.functions import is_array
 from handgrad.derivation.equations.glossary import is_parameter
 from handgrad.derivation.equations.parts import constant
 from handgrad.derivation.formulas.formula import (
@@ -60,7 +60,7 @@ def document(
     """What it is, its symbols, both passes, the cache, the edges, and how well it is checked.
 
     With `numbers` every equation goes on with the values of the example, and the parameters are
-    updated with the learning rate `eta`. Raises TreeError where the source cannot be read.
+    updated with the learning rate `eta`. Raises ArgumentError where a pass fails on the inputs.
     """
     return Document(topic.title, lang, tuple(_Notes(topic, numbers, lang, eta).blocks(measure)))
 

@@ -13,13 +13,14 @@ import numpy as np
 from handgrad.derivation import docstrings
 from handgrad.derivation.docstrings import DocString
 from handgrad.derivation.documents.labels import label
-from handgrad.derivation.equations.execution import Subject, gradients_of, output, path
+from handgrad.derivation.equations.naming import gradients_of
+from handgrad.derivation.equations.subject import Subject, parameters
+from handgrad.derivation.equations.tracing import output, path
 from handgrad.derivation.translations import cited, is_translated, translated
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.ops import samples
 from handgrad.ops.samples import SampleInput
-from handgrad.trees import read
 
 #: Samples of these kinds take no path of their own.
 _NO_VARIANTS: Final = ("empty", "extreme values")
@@ -253,7 +254,7 @@ def _annotated(forward: Any, name: str) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     sizes: dict[str, int] = {}
     arrays = {}
-    for parameter in read(forward).parameters:
+    for parameter in parameters(forward):
         if parameter.optional:
             continue
         tokens = parameter.shape.split()

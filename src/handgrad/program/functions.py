@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -214,7 +214,8 @@ def is_array(value: Any) -> bool:
         return True
     if isinstance(value, np.generic):
         return not isinstance(value, np.bool_)
-    return hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
+    has_both = hasattr(value, "shape") and hasattr(value, "dtype")
+    return has_both and not isinstance(value, type | ModuleType)
 
 
 def library_function(function: Any) -> str:

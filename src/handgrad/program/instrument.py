@@ -224,9 +224,14 @@ class _Instrumenter(ast.NodeTransformer):
         return ast.NamedExpr(node.target, value)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        iterable = self.record("loop", self.site(node.iter), self.visit(node.iter))
+        iterable = self.looped(node.iter, node.target)
         tests = [self.visit(each) for each in node.ifs]
         return ast.comprehension(node.target, iterable, tests, node.is_async)
+
+    def looped(self, iterable: ast.expr, target: ast.expr) -> ast.expr:
+        """What a loop goes through, with the names that take its items."""
+        names = ast.Constant(_names(target))
+        return self.record("loop", self.site(iterable), self.visit(iterable), names)
 
     # Statements
 
@@ -316,7 +321,7 @@ class _Instrumenter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         stores: list[ast.stmt] = []
         target = self.target(node.target, stores)
-        iterable = self.record("loop", self.site(node.iter), self.visit(node.iter))
+        iterable = self.looped(node.iter, node.target)
         body = [*stores, *self.bind(node.iter, [target]), *self.block(node.body)]  # type: ignore[arg-type]
         orelse = self.block(node.orelse) if node.orelse else []
         return [ast.For(target, iterable, body, orelse)]
@@ -330,6 +335,16 @@ class _Instrumenter(ast.NodeTransformer):
         test = self.record("test", self.site(node.test), self.visit(node.test))
         orelse = self.block(node.orelse) if node.orelse else []
         return ast.If(test, self.block(node.body), orelse)
+
+
+def _names(target: ast.expr) -> Any:
+    """The names of a target, nested as it is; "" for what is no name."""
+    match target:
+        case ast.Name(id=name):
+            return name
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return tuple(map(_names, items))
+    return ""
 
 
 def follows(function: Callable[..., Any], recorder: Any) -> FunctionType | None:

@@ -52,7 +52,7 @@ class Frame:
         return str(getattr(self.function, "__qualname__", self.function))
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Node:
     """One operation on arrays.
 
@@ -68,22 +68,26 @@ class Node:
     function: Callable[..., Any] | None
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    value: Any = field(repr=False)
+    value: Any
     frame: Frame
     site: Site | None
     rounds: tuple[Round, ...] = ()
     name: str = ""
     #: All names that it has been given.
-    names: set[str] = field(default_factory=set, repr=False)
+    names: set[str] = field(default_factory=set)
     #: The nodes among the arguments, in order.
-    operands: tuple[Node, ...] = field(init=False, repr=False)
+    operands: tuple[Node, ...] = field(init=False)
     #: True where none of them is within a tuple, list, dict or slice.
-    is_flat: bool = field(init=False, repr=False)
+    is_flat: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.operands = tuple(leaves((self.args, self.kwargs)))
         direct = [each for each in (*self.args, *self.kwargs.values()) if isinstance(each, Node)]
         self.is_flat = len(direct) == len(self.operands)
+
+    def __repr__(self) -> str:
+        named = f" {self.name}" if self.name else ""
+        return f"<{self.op} {self.number}{named}>"
 
     def called_with(self, value: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of `function`, with these values in the place of nodes."""

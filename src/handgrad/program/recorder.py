@@ -171,12 +171,13 @@ class Recorder:
             return self._apply(Operation(site, name, function, (old, value)))
         return function(old, value)
 
-    def loop(self, site: Site, iterable: Any) -> Iterator[Any]:
+    def loop(self, site: Site, iterable: Any, names: Any) -> Iterator[Any]:
+        """The items, round by round; `names` take them, nested in tuples as the target is."""
         before = self._rounds
         try:
             for number, item in enumerate(self._items(site, iterable)):
                 self._rounds = (*before, Round(site, number))
-                yield item
+                yield self._item(site, item, names)
         finally:
             self._rounds = before
 
@@ -273,7 +274,7 @@ class Recorder:
             pure = operation._replace(function=OnCopy(function, written))
             return self._write(pure, array, partial(function, *args, **kwargs))
         lifted = self.lift(args), self.lift(kwargs)
-        value = function(*args, **kwargs)
+        value = self._kept(function(*args, **kwargs), lifted)
         drawn = any(isinstance(each, np.random.Generator) for each in (*args, *kwargs.values()))
         made_by = None if drawn else function
         if isinstance(value, tuple | list) and any(map(is_array, value)):
@@ -283,6 +284,10 @@ class Recorder:
                     self._new("element", element, (whole, i), {}, each, site)
         elif id(value) not in self._of and (is_array(value) or _is_number_of(value, lifted)):
             self._new(op, made_by, *lifted, value, site)
+        return value
+
+    def _kept(self, value: Any, lifted: Any) -> Any:
+        """The result of an operation, as an object whose identity a node can stand for."""
         return value
 
     def _library(
@@ -353,6 +358,10 @@ class Recorder:
 
     # Items
 
+    def _item(self, site: Site, item: Any, names: Any) -> Any:
+        """The item of a round."""
+        return item
+
     def _items(self, site: Site, iterable: Any) -> Iterable[Any]:
         """The items; those of an array one by one, with a node for each."""
         if is_array(iterable):
@@ -417,7 +426,8 @@ def _computes(owner: Any) -> bool:
 
 def _is_number_of(value: Any, lifted: Any) -> bool:
     """True for a number of Python that was made of nodes."""
-    return type(value) in (float, complex) and next(leaves(lifted), None) is not None
+    is_number = isinstance(value, int | float | complex) and type(value) not in (int, bool)
+    return is_number and next(leaves(lifted), None) is not None
 
 
 def _owner(array: np.ndarray) -> np.ndarray:

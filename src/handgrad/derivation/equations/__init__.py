@@ -1,1 +1,1 @@
-"""From the tree of a function that ran to numbered equations with symbols and shapes."""
+"""The equations of a forward and a backward, from the programs that they run."""

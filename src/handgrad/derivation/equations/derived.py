@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from handgrad.derivation.equations.glossary import Glossary
 from handgrad.derivation.formulas.formula import Formula
-from handgrad.trees.nodes import Node
 
 
 @dataclass(frozen=True)
@@ -23,11 +22,8 @@ class Equation:
     figures: Formula | None
     #: Every array of the value with its symbol: one, or those of a list that a loop made.
     parts: tuple[tuple[Formula, Any], ...] = ()
-    #: What is computed, alike for inputs of other sizes: the tree, and its names' primes.
+    #: What is computed, alike for inputs of other sizes: the operations, and the names in them.
     computed: Any = None
-    #: The right side as a tree, and the values of its names in the example.
-    tree: Node | None = None
-    names: Mapping[str, Any] = field(default_factory=dict)
     #: Whether the same line ran before, in an earlier round of a loop.
     again: bool = False
     #: What the loop around it runs over, as in t = 1, …, T.
@@ -78,3 +74,5 @@ class Derivation:
     glossary: Glossary
     #: What the steps of a sequence are counted with, where there is a loop over them.
     counter: Formula | None = None
+    #: The names of backward that all gradients but the first are made of.
+    behind_parameters: frozenset[str] = frozenset()

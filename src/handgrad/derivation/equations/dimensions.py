@@ -25,7 +25,7 @@ from handgrad.derivation.formulas.formula import (
     row,
     separated,
 )
-from handgrad.trees import Parameter
+from handgrad.derivation.equations.subject import Parameter
 
 Letters = Mapping[int, str]
 

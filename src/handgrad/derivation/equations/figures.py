@@ -2,57 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from handgrad.derivation.equations.dimensions import Dimensions
-from handgrad.derivation.equations.expression import Writer, is_array
-from handgrad.derivation.equations.frame import Frame
 from handgrad.derivation.equations.reductions import summed_rows
+from handgrad.derivation.equations.shaping import shape
+from handgrad.derivation.equations.writer import Writer
 from handgrad.derivation.formulas.formula import Formula
 from handgrad.derivation.formulas.numbers import matrix
-from handgrad.trees import nodes
-from handgrad.trees.nodes import Node
+from handgrad.program import Node
+from handgrad.program.functions import is_array
 
 _MOST_MATRICES: Final = 3
 _MOST_ENTRIES: Final = 24
+_COMPUTED: Final = frozenset({"add", "subtract", "multiply", "divide", "negative", "matmul"})
 
 
-def figures(frame: Frame, node: Node, names: dict[str, Any]) -> Formula | None:
+def figures(writer: Writer, node: Node) -> Formula | None:
     """The right side with matrices for names, where it is short and more than one of them."""
-    writer = Writer(replace(frame.at(names), dimensions=Dimensions()), figures=matrix)
-    arrays = [part for part in nodes.walk(node) if is_array(writer.value(part))]
-    if not _is_plain(writer, node) or not any(
-        isinstance(part, nodes.MatMul | nodes.Sum | nodes.Product) for part in nodes.walk(node)
-    ):
+    writer = replace(writer, figures=matrix, defined=node)
+    if not _is_plain(writer, node) or not _computes(writer, node):
         return None
-    leaves = [writer.value(part) for part in arrays if isinstance(part, nodes.Name)]
-    if len(leaves) > _MOST_MATRICES or any(
-        leaf.ndim > 2 or leaf.size > _MOST_ENTRIES for leaf in leaves
-    ):
+    arrays = [each.value for each in _leaves(writer, node) if is_array(each.value)]
+    if len(arrays) > _MOST_MATRICES:
+        return None
+    if any(each.ndim > 2 or each.size > _MOST_ENTRIES for each in arrays):
         return None
     return writer.write(node)
 
 
-def _is_plain(writer: Writer, node: Node) -> bool:
+def _is_plain(writer: Writer, value: Any) -> bool:
     """Sums, products and transposes of names and numbers, nothing else."""
-    node = writer.bare(node)
-    match node:
-        case nodes.MatMul(left, right) if found := summed_rows(writer, left, right):
-            array, _, axis = found
-            return writer.shape(array)[axis] <= _MOST_MATRICES
-        case nodes.Name() | nodes.Constant() | nodes.Attribute():
-            return True
-        case nodes.Product() if not _reads_as_product(writer, node):
-            return False
-        case nodes.Sum() | nodes.Product() | nodes.Negative() | nodes.MatMul():
-            return all(_is_plain(writer, each) for each in nodes.children(node))
-        case nodes.Term(_, value) | nodes.Factor(_, value) | nodes.Transpose(value):
-            return _is_plain(writer, value)
+    node = writer.bare(value)
+    if not isinstance(node, Node) or writer.has_symbol(node) or node.op in ("input", "size"):
+        return True
+    if node.op in ("matmul", "dot") and (found := summed_rows(writer, *node.args)):
+        array, _, axis = found
+        return shape(array)[axis] <= _MOST_MATRICES
+    if node.op in ("multiply", "divide") and not _reads_as_product(node):
+        return False
+    if node.op in _COMPUTED or node.op == "matrix_transpose":
+        return all(_is_plain(writer, each) for each in node.args)
     return False
 
 
-def _reads_as_product(writer: Writer, node: nodes.Product) -> bool:
+def _computes(writer: Writer, value: Any) -> bool:
+    node = writer.bare(value)
+    if not isinstance(node, Node) or writer.has_symbol(node):
+        return False
+    return node.op in _COMPUTED or any(_computes(writer, each) for each in node.operands)
+
+
+def _leaves(writer: Writer, value: Any) -> Iterator[Node]:
+    node = writer.bare(value)
+    if isinstance(node, Node):
+        if writer.has_symbol(node) or not node.operands:
+            yield node
+        else:
+            for each in node.operands:
+                yield from _leaves(writer, each)
+
+
+def _reads_as_product(node: Node) -> bool:
     """Whether matrices put for names show what is done; a column beside a matrix would not."""
-    shapes = [shape for each in node.factors if (shape := writer.shape(each.value))]
-    return len(shapes) < 2 or all(shape[-1] != 1 for shape in shapes)
+    shapes = [found for each in node.args if (found := shape(each))]
+    return len(shapes) < 2 or all(each[-1] != 1 for each in shapes)

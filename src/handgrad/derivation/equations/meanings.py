@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from handgrad.derivation.equations.cached import from_cache
-from handgrad.derivation.equations.carriers import places
 from handgrad.derivation.equations.derived import Meaning
-from handgrad.derivation.equations.expression import is_array
-from handgrad.derivation.equations.side import Side
-from handgrad.derivation.formulas.formula import Formula, Number
-from handgrad.trees import nodes
+from handgrad.derivation.equations.lines import Lines
+from handgrad.derivation.equations.writer import Writer
+from handgrad.derivation.formulas.formula import Formula, Number, Text
+from handgrad.program import Node, leaves
+from handgrad.program.functions import is_array
 
 
-def symbols(forward: Side, backward: Side) -> list[Meaning]:
+def symbols(lines: Lines) -> list[Meaning]:
     """Every symbol that was written, in order, and every function that needs words.
 
     A symbol that several names of the code have stands there once, with all of them.
     """
     found: list[Meaning] = []
-    for each in _symbols(forward, backward):
+    for each in _symbols(lines):
         same = [
             i
             for i, other in enumerate(found)
@@ -35,109 +35,117 @@ def symbols(forward: Side, backward: Side) -> list[Meaning]:
     return found
 
 
-def _symbols(forward: Side, backward: Side) -> Iterator[Meaning]:
-    for side in (forward, backward):
-        for name in side.frame.used:
-            original = side.frame.renamed.get(name, name)
-            if (
-                name in side.frame.aliases
-                or name in side.counters
-                or (side is backward and original in forward.frame.used)
-            ):
-                continue
-            yield _meaning(name, side, forward)
-        for name, (symbol, words) in side.frame.helpers.items():
-            if words and (side is forward or name not in forward.frame.helpers):
-                yield Meaning(symbol, name, words=words)
+def _symbols(lines: Lines) -> Iterator[Meaning]:
+    scope = lines.scope
+    for name, node in list(scope.used.items()):
+        yield _meaning(lines, name, node)
+    for name, (symbol, words) in scope.helpers.items():
+        if words:
+            yield Meaning(symbol, name, words=words)
 
 
-def given(forward: Side, arrays: Mapping[str, Any]) -> Iterator[tuple[Formula, Any]]:
-    """The inputs, every step of a sequence by itself, and how many steps there are."""
-    for name, array in arrays.items():
-        yield from forward.steps(name, array) or [(forward.frame.glossary.symbol(name), array)]
-    for steps, size in zip(forward.moments.loops, forward.moments.sizes, strict=True):
+def _meaning(lines: Lines, name: str, node: Node) -> Meaning:
+    scope = lines.scope
+    named = scope.symbols[node]
+    index = scope.elements.get(node, named.index)
+    found = scope.round_of(node)
+    if found is not None and scope.shift(node, named.name) is not None:
+        index = scope.counter(found[0])
+    symbol = scope.glossary.symbol(named.name, named.primes, index)
+    if is_array(node.value):
+        return Meaning(symbol, name, shape=scope.dimensions.shape(node.value))
+    value = lines.own_value(name, node)
+    definition = _definition(lines, node)
+    if definition is not None and definition != symbol:
+        return Meaning(symbol, name, definition=definition, value=value)
+    return Meaning(symbol, name, value=lines.default(name, value))
+
+
+def _definition(lines: Lines, node: Node) -> Formula | None:
+    """What a number is made of: a size by its letters, anything else as it is computed."""
+    if node.op == "input":
+        return None
+    if isinstance(node.value, int):
+        size = lines.scope.dimensions.size(node.value)
         if not isinstance(size, Number):
-            line = next(each for each in forward.run.lines if each.loop is steps.loop)
-            yield size, forward.writer(line.names).value(steps.count)
+            return size
+    return Writer(lines.scope).definition(node)
 
 
-def incoming(backward: Side, cotangent: Any) -> Iterator[tuple[Formula, Any]]:
+def given(lines: Lines, arrays: Mapping[str, Any]) -> Iterator[tuple[Formula, Any]]:
+    """The inputs, every step of a sequence by itself, and how many steps there are."""
+    arguments = lines.pair.lettered.forward.arguments
+    for name, array in arrays.items():
+        node = arguments.get(name)
+        axis = lines.scope.step_axes.get(node) if isinstance(node, Node) else None
+        if isinstance(node, Node) and axis is not None:
+            yield from lines.steps(node, array, axis)
+        else:
+            yield lines.scope.glossary.symbol(name), array
+    for steps in lines.scope.loops.values():
+        size = lines.scope.dimensions.size(steps.count)
+        if not steps.of_backward and not isinstance(size, Number):
+            yield size, lines.own_count(steps)
+
+
+def incoming(lines: Lines) -> Iterator[tuple[Formula, Any]]:
     """The gradients that come in, by the names that they are taken apart into."""
-    frame = backward.writer_at(0).frame
-    for name, value in _incoming(backward, cotangent).items():
-        yield from backward.steps(name, value) or [(frame.symbol(name), value)]
+    for node, value in _incoming(lines):
+        axis = lines.scope.step_axes.get(node)
+        if axis is not None:
+            yield from lines.steps(node, value, axis)
+        else:
+            yield lines.scope.symbol(node, None), value
 
 
-def arriving(backward: Side, cotangent: Any) -> Iterator[Formula]:
+def arriving(lines: Lines) -> Iterator[Formula]:
     """The symbols of these gradients, of a sequence that of step t."""
-    frame = backward.writer_at(0).frame
-    counter = next(iter(frame.counters.values()), None)
-    for name, value in _incoming(backward, cotangent).items():
-        yield frame.symbol(name, counter if backward.steps(name, value) else None)
+    scope = lines.scope
+    for node, _ in _incoming(lines):
+        named = scope.symbols[node]
+        index = named.index
+        if node in scope.step_axes and scope.loops:
+            index = scope.counter(next(iter(scope.loops.values())))
+        yield scope.glossary.symbol(named.name, named.primes, index)
 
 
-def _incoming(backward: Side, cotangent: Any) -> Mapping[str, Any]:
-    lines = [line for line in backward.run.lines if backward.is_incoming(line)]
-    if lines and isinstance(cotangent, tuple | list):
-        return lines[0].values
-    return {backward.function.parameters[0].name: cotangent}
+def _incoming(lines: Lines) -> Iterator[tuple[Node, Any]]:
+    own, lettered = (
+        list(leaves(next(iter(runs.backward.arguments.values()))))
+        for runs in (lines.pair.run, lines.pair.lettered)
+    )
+    for value, node in zip(own, lettered, strict=True):
+        yield node, value.value
 
 
-def kept(forward: Side, backward: Side) -> Iterator[Meaning]:
+def kept(lines: Lines) -> Iterator[Meaning]:
     """What the cache holds, where it says the names of its parts."""
-    cache, lettered = forward.run.trace.result[1], forward.labelled.trace.result[1]
+    cache, lettered = (
+        runs.forward.result[1] for runs in (lines.pair.run, lines.pair.lettered)
+    )
     if isinstance(cache, Mapping):
         parts = {str(name): (cache[name], lettered[name]) for name in cache}
     else:
         fields = getattr(cache, "_fields", ())
         parts = {name: (getattr(cache, name), getattr(lettered, name)) for name in fields}
-    for name, (value, label) in parts.items():
-        shape = forward.frame.dimensions.shape(label) if is_array(label) else None
-        symbol = forward.frame.symbol(backward.frame.renamed.get(name, name))
-        if name in backward.frame.aliases and is_array(value):
-            symbol = _written_out(backward, name)
-        yield Meaning(symbol, name, shape=shape, value=value)
+    scope = lines.scope
+    for name, (value, twin) in parts.items():
+        if isinstance(twin, Node) and is_array(twin.value):
+            writer = Writer(scope)
+            bare = writer.bare(twin)
+            symbol = scope.glossary.symbol(name)
+            if bare in scope.symbols or isinstance(symbol, Text):
+                symbol = writer.result(twin)
+            shape = scope.dimensions.shape(twin.value)
+            yield Meaning(symbol, name, shape=shape, value=value.value)
+        else:
+            plain = inspect.unwrap(value.value) if isinstance(value, Node) and callable(value.value) else value
+            plain = plain.value if isinstance(plain, Node) else plain
+            yield Meaning(scope.glossary.symbol(name), name, value=_plain(plain))
 
 
-def _written_out(side: Side, name: str) -> Formula:
-    """What stands for a name; a comparison of places for step t."""
-    writer, node = side.writer_at(0), nodes.Name(name)
-    compared = set(places(writer, node))
-    counter = next(iter(writer.frame.counters.values()), None)
-    axes = range(-len(writer.shape(node)), 0)
-    return writer.write(node, marks=tuple(counter if each in compared else None for each in axes))
-
-
-def _meaning(name: str, side: Side, forward: Side) -> Meaning:
-    index, _ = side.frame.families.get(name, (side.step_of(name), None))
-    primes = 1 if name in side.shared else 0
-    symbol = side.frame.glossary.symbol(side.frame.renamed.get(name, name), primes, index)
-    value, label = side.run.names.get(name), side.labelled.names.get(name)
-    label = label[0] if isinstance(label, list | tuple) and label else label
-    if is_array(label):
-        return Meaning(symbol, name, shape=side.frame.dimensions.shape(label))
-    definition = _definition(name, side, forward)
-    if definition is not None and definition != symbol:
-        return Meaning(symbol, name, definition=definition, value=value)
-    parameter = side.function.signature.parameters.get(name)
-    if parameter is not None and parameter.default not in (parameter.empty, None):
-        value = parameter.default
-    return Meaning(symbol, name, value=value)
-
-
-def _definition(name: str, side: Side, forward: Side) -> Formula | None:
-    """What a number is made of: a size by its letters, anything else as it is computed."""
-    plain = nodes.Name | nodes.Constant
-    kept = {} if side is forward else from_cache(side.run, side.cache, forward.run)
-    from_forward = {each: node for each, node in kept.items() if not isinstance(node, plain)}
-    if name not in side.scalars and name not in from_forward:
-        return None
-    value = side.labelled.names[name]
-    if isinstance(value, int):
-        size = side.frame.dimensions.size(value)
-        if not isinstance(size, Number):
-            return size
-    if name in side.scalars:
-        node, names = side.scalars[name]
-        return side.writer(names).write(node)
-    return forward.writer(forward.labelled.names).write(from_forward[name])
+def _plain(value: Any) -> Any:
+    """A setting without nodes in it."""
+    if isinstance(value, tuple):
+        return tuple(_plain(each.value if isinstance(each, Node) else each) for each in value)
+    return value

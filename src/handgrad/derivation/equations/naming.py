@@ -2,131 +2,211 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from handgrad.derivation.equations.expression import is_array
 from handgrad.derivation.equations.glossary import Glossary, canonical, is_word
-from handgrad.derivation.equations.steps import stem, steps_of
+from handgrad.derivation.equations.pairing import Statement, is_number, statements
+from handgrad.derivation.equations.subject import Subject, parameters
+from handgrad.derivation.equations.tracing import NotesRecorder, Runs
 from handgrad.derivation.formulas.formula import Formula, Row, Script, Symbol
-from handgrad.trees import Function, Trace, nodes
-from handgrad.trees.nodes import Node
-
-Functions = tuple[Function, Function]
-Traces = tuple[Trace, Trace]
+from handgrad.program import Node, leaves
+from handgrad.program.functions import is_array
 
 #: Names of a gradient that comes in, which say nothing about what it is the gradient of.
 _ANY_OUTPUT: Final = frozenset({"dout", "dO", "grad", "grad_output", "gradient", "upstream", "g"})
+#: What is behind the name of all steps together.
+_ENDINGS: Final = ("_run", "_steps")
 
 
 def glossary_of(
-    functions: Functions,
-    traces: Traces,
-    *,
-    gradients: tuple[str, ...] | None,
-    is_last: bool,
+    subject: Subject, runs: Runs, statements: Mapping[bool, list[Statement]], counters: set[str]
 ) -> Glossary:
-    """The glossary of a pair, from what ran. `is_last` where the output is the loss."""
-    backward = functions[1]
-    outputs = [name for name, _ in output_names(functions, traces[0])]
-    values = _values(traces)
-    capitals = _capitals(functions)
+    """The glossary of a pair, from what ran; `counters` count the steps of loops."""
+    names = Names(subject, runs, statements)
+    outputs = [name for name, _ in names.outputs()]
+    values = names.values()
+    capitals = _capitals(subject)
     if capitals:  # what is made of matrices is one as well
         found = (name for name, value in values.items() if len(name) == 1 and _axes(value) > 1)
         capitals = capitals.union(found)
+    is_last = subject.cotangent is None
     first = Glossary(
         known=frozenset(values),
         capitals=capitals,
         vectors=frozenset(name for name, value in values.items() if _axes(value) < 2),
         loss=outputs[0] if is_last and len(outputs) == 1 else "",
-        inputs=frozenset(each.name for each in functions[0].parameters),
+        inputs=frozenset(each.name for each in parameters(subject.forward)),
     )
-    dependent = _dependent(backward)
-    named = _gradients(first, functions, traces[1], outputs, dependent)
-    inputs = gradient_inputs(functions, traces[1], gradients)
-    named |= {f"d{name}": name for name in inputs}
+    dependent = names.dependent()
+    gradients = names.gradients(first, outputs, dependent, counters)
+    gradients |= {f"d{name}": name for name in names.gradient_inputs()}
     derivatives = frozenset(
         name
         for name in values
         if len(name) > 1 and name[0] == "d" and name[1:] in values and name not in dependent
     )
-    returned = {each.id for each in _returned(traces[1]) if isinstance(each, nodes.Name)}
+    returned = {names.name_of(each) for each in runs.backward.results if isinstance(each, Node)}
     glossary = replace(
         first,
-        gradients=named,
+        gradients=gradients,
         derivatives=derivatives,
-        results=frozenset({*returned, *outputs}),
+        results=frozenset({*returned, *outputs} - {""}),
     )
     glossary = replace(glossary, words=_written_out(glossary, values))
-    return replace(glossary, letters=_letters(glossary, values, backward))
+    return replace(glossary, letters=_letters(glossary, values, names.loop_names()))
 
 
-def output_names(functions: Functions, done: Trace) -> list[tuple[str, Node]]:
-    """What forward returns before its cache: a name for each output, and its expression.
+class Names:
+    """The names that the statements of a pair give to nodes."""
 
-    An output goes by the name in backward's first argument: `loss` for `dloss`.
-    """
-    value = done.returned.value
-    first = value.items[0] if isinstance(value, nodes.Sequence) and value.items else value
-    items = _leaves(first)
-    incoming = functions[1].parameters[0].name
-    stem = incoming[1:] if incoming[0] == "d" and incoming not in _ANY_OUTPUT else ""
-    found = []
-    for position, item in enumerate(items):
-        own = item.id if isinstance(item, nodes.Name) else ""
-        name = (stem or own or "y") if len(items) == 1 else (own or f"y{position + 1}")
-        found.append((name, item))
-    return found
+    def __init__(
+        self, subject: Subject, runs: Runs, statements: Mapping[bool, list[Statement]]
+    ) -> None:
+        self.subject, self.runs, self.statements = subject, runs, statements
+        self._last: dict[Node, str] = {}
+        self._frames = {each.frame for each in statements[True]}
+        for program in (runs.forward, runs.backward):
+            for each in program.assignments:
+                if each.frame is program.frame and isinstance(each.value, Node):
+                    self._last[each.value] = each.name
+
+    def name_of(self, node: Any) -> str:
+        """The last name that a node was given; of an input that of the argument."""
+        if not isinstance(node, Node):
+            return ""
+        return self._last.get(node, node.name if node.op == "input" else "")
+
+    def first_name(self, node: Node) -> str:
+        """The name that an argument's part is taken apart into."""
+        for several in self.statements.values():
+            for each in several:
+                for name, value in zip(each.names, each.values, strict=True):
+                    if value is node:
+                        return name
+        return node.name
+
+    def outputs(self) -> list[tuple[str, Any]]:
+        """What forward returns before its cache: a name for each output, and its node.
+
+        An output goes by the name in backward's first argument: `loss` for `dloss`.
+        """
+        result = self.runs.forward.result
+        items = list(_in_order(result[0] if isinstance(result, tuple) and result else result))
+        incoming = parameters(self.subject.backward)[0].name
+        stem = incoming[1:] if incoming[0] == "d" and incoming not in _ANY_OUTPUT else ""
+        found = []
+        for position, item in enumerate(items):
+            own = self.name_of(item)
+            name = (stem or own or "y") if len(items) == 1 else (own or f"y{position + 1}")
+            found.append((name, item))
+        return found
+
+    def gradient_inputs(self) -> tuple[str, ...]:
+        """The input that each gradient belongs to, in the order in which backward returns them."""
+        if self.subject.gradients is not None:
+            return self.subject.gradients
+        names = [each.name for each in parameters(self.subject.forward)]
+        found = []
+        for position, item in enumerate(self.runs.backward.results):
+            own = self.name_of(item)[1:]
+            found.append(own if own in names else names[min(position, len(names) - 1)])
+        return tuple(found)
+
+    def values(self) -> dict[str, Any]:
+        """Every variable of the two functions whose value is an array, a number or a list of
+        arrays."""
+        found: dict[str, Any] = {}
+        programs = self.runs.forward, self.runs.backward
+        for program, of_backward in zip(programs, (False, True), strict=True):
+            own: dict[str, Any] = dict(program.arguments)
+            for each in self.statements[of_backward]:
+                own |= dict(zip(each.names, each.values, strict=True))
+            for name in sorted(own):
+                value = own[name]
+                first = value[0] if isinstance(value, list) and value else value
+                plain = first.value if isinstance(first, Node) else first
+                if is_array(plain) or is_number(plain) or isinstance(plain, float):
+                    found.setdefault(name, value if isinstance(value, list) else plain)
+        return found
+
+    def dependent(self) -> set[str]:
+        """The names of backward that depend on the gradient that comes in."""
+        backward = self.runs.backward
+        first = next(iter(backward.arguments))
+        given = list(leaves(backward.arguments[first]))
+        moved = {*given, *backward.moved_by(given)}
+        found = {first}
+        for each in self.statements[True]:
+            for name, value in zip(each.names, each.values, strict=True):
+                if not moved.isdisjoint(leaves(value)):
+                    found.add(name)
+        return found
+
+    def gradients(
+        self, glossary: Glossary, outputs: Sequence[str], dependent: set[str], counters: set[str]
+    ) -> dict[str, str]:
+        """Of every gradient's name, the name it is the gradient of."""
+        incoming = parameters(self.subject.backward)[0].name
+        found = {incoming: outputs[0]} if len(outputs) == 1 else {}
+        found |= self._of_outputs(outputs)
+        names = {*dependent, *self.loop_names()} - {incoming, *found}
+        for name in {*names, *(stem(each, counters) for each in names)}:
+            of = name[1:]
+            if name[0] == "d" and of and glossary.reads(of):
+                found[name] = of
+        return found
+
+    def _of_outputs(self, outputs: Sequence[str]) -> dict[str, str]:
+        """The output that each gradient is one of, where a tuple of them comes in."""
+        given = next(iter(self.runs.backward.arguments.values()))
+        if not isinstance(given, tuple | list):
+            return {}
+        items = list(_in_order(given))
+        by_node = {
+            value: name
+            for each in reversed(self.statements[True])
+            for name, value in zip(each.names, each.values, strict=True)
+            if isinstance(value, Node) and value.op == "input"
+        }
+        pairs = zip(items, outputs, strict=False)
+        return {by_node[item]: name for item, name in pairs if item in by_node}
+
+    def loop_names(self) -> set[str]:
+        """The variables of comprehensions, which carry gradients as lists do."""
+        return {
+            each.name
+            for (frame, _), several in self.runs.counters.items()
+            for each in several
+            if each.name.isidentifier() and frame in self._frames
+        }
 
 
-def _leaves(node: Node) -> list[Node]:
+def gradients_of(subject: Subject) -> tuple[str, ...]:
+    """The inputs that backward returns gradients of, as the names of what it returns say."""
+    runs = NotesRecorder().runs(subject)
+    own = {False: statements(runs.forward), True: statements(runs.backward)}
+    return Names(subject, runs, own).gradient_inputs()
+
+
+def _in_order(nested: Any) -> Iterator[Any]:
     """The parts of nested tuples, such as (y, (h, c)), in order."""
-    if not isinstance(node, nodes.Sequence):
-        return [node]
-    return [leaf for item in node.items for leaf in _leaves(item)]
-
-
-def gradient_inputs(
-    functions: Functions, done: Trace, given: tuple[str, ...] | None
-) -> tuple[str, ...]:
-    """The input that each gradient belongs to, in the order in which backward returns them."""
-    if given is not None:
-        return given
-    names = [each.name for each in functions[0].parameters]
-    items = _returned(done)
-    found = []
-    for position, item in enumerate(items):
-        own = item.id[1:] if isinstance(item, nodes.Name) else ""
-        found.append(own if own in names else names[min(position, len(names) - 1)])
-    return tuple(found)
-
-
-def _returned(done: Trace) -> tuple[Node, ...]:
-    value = done.returned.value
-    return value.items if isinstance(value, nodes.Sequence) else (value,)
-
-
-def _values(traces: Traces) -> dict[str, Any]:
-    """Every variable of the two functions whose value is an array, a number or a list of arrays."""
-    found: dict[str, Any] = {}
-    for done in traces:
-        for name in sorted(done.names):
-            value = done.environment[name]
-            first = value[0] if isinstance(value, list) and value else value
-            if is_array(first) or isinstance(first, int | float):
-                found.setdefault(name, value)
-    return found
+    if isinstance(nested, tuple | list):
+        for each in nested:
+            yield from _in_order(each)
+    else:
+        yield nested
 
 
 def _axes(value: Any) -> int:
     return len(value.shape) if is_array(value) else 0
 
 
-def _capitals(functions: Functions) -> frozenset[str]:
+def _capitals(subject: Subject) -> frozenset[str]:
     """Single letters that are annotated as a matrix: two axes behind those of a batch."""
     found = set()
-    for parameter in (*functions[0].parameters, *functions[1].parameters[:1]):
+    for parameter in (*parameters(subject.forward), *parameters(subject.backward)[:1]):
         axes = [each for each in parameter.shape.split() if not each.startswith(("*", "..."))]
         name = parameter.name
         if " or " in parameter.shape or len(axes) != 2 or "*size" in parameter.shape:
@@ -135,64 +215,12 @@ def _capitals(functions: Functions) -> frozenset[str]:
     return frozenset(name for name in found if len(name) == 1)
 
 
-def _dependent(backward: Function) -> set[str]:
-    """The names of backward that depend on the gradient that comes in."""
-    found = {backward.parameters[0].name}
-    before = -1
-    while len(found) > before:
-        before = len(found)
-        for statement in backward.body:
-            for part in nodes.walk(statement):
-                match part:
-                    case nodes.Assign(target, value, _) if nodes.names(value) & found:
-                        found |= nodes.names(target)
-                    case nodes.For(target, iterable, _) if nodes.names(iterable) & found:
-                        found |= nodes.names(target)
-    return found
-
-
-def _gradients(
-    glossary: Glossary,
-    functions: Functions,
-    done: Trace,
-    outputs: Sequence[str],
-    dependent: set[str],
-) -> dict[str, str]:
-    """Of every gradient's name, the name it is the gradient of."""
-    backward = functions[1]
-    incoming = backward.parameters[0].name
-    found = {incoming: outputs[0]} if len(outputs) == 1 else {}
-    found |= _of_outputs(backward, outputs)
-    counters = [each.counter for each in steps_of(backward.body)]
-    names = {*dependent, *_loop_names(backward)} - {incoming, *found}
-    for name in {*names, *(stem(each, counters) for each in names)}:
-        of = name[1:]
-        if name[0] == "d" and of and glossary.reads(of):
-            found[name] = of
-    return found
-
-
-def _of_outputs(backward: Function, outputs: Sequence[str]) -> dict[str, str]:
-    """The output that each gradient is one of, where a tuple of them comes in."""
-    incoming = nodes.Name(backward.parameters[0].name)
-    for statement in backward.body:
-        match statement:
-            case nodes.Assign(nodes.Sequence() as target, value, _) if value == incoming:
-                names = [each.id for each in _leaves(target) if isinstance(each, nodes.Name)]
-                if len(names) == len(outputs):
-                    return dict(zip(names, outputs, strict=True))
-    return {}
-
-
-def _loop_names(function: Function) -> set[str]:
-    """The variables of comprehensions, which carry gradients as lists do."""
-    return {
-        name
-        for statement in function.body
-        for part in nodes.walk(statement)
-        if isinstance(part, nodes.Clause)
-        for name in nodes.names(part.target)
-    }
+def stem(name: str, counters: set[str]) -> str:
+    """`dh` of `dh_t` and `x` of `x_run`, where there is a loop over steps."""
+    for ending in (*(f"_{each}" for each in sorted(counters)), *_ENDINGS):
+        if name.endswith(ending) and name != ending:
+            return name.removesuffix(ending)
+    return name
 
 
 def _written_out(glossary: Glossary, values: dict[str, Any]) -> frozenset[str]:
@@ -209,9 +237,11 @@ def _written_out(glossary: Glossary, values: dict[str, Any]) -> frozenset[str]:
     return frozenset(words)
 
 
-def _letters(glossary: Glossary, values: dict[str, Any], backward: Function) -> frozenset[str]:
+def _letters(
+    glossary: Glossary, values: dict[str, Any], loop_names: set[str]
+) -> frozenset[str]:
     """Every letter that is a symbol, or a variable of a loop, and so cannot be an index."""
-    found = {name for name in _loop_names(backward) if len(name) == 1}
+    found = {name for name in loop_names if len(name) == 1}
     for name in values:
         if name not in glossary.gradients:
             found |= set(_symbols(glossary.symbol(name)))

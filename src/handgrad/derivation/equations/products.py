@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
-
 from handgrad.derivation.equations.parts import (
     ATOM,
     BIG,
@@ -24,11 +21,11 @@ from handgrad.derivation.formulas.formula import (
     is_tall,
     separated,
 )
-from handgrad.trees import nodes
-from handgrad.trees.nodes import Node
 
+#: A formula, how tightly it holds together, and whether ⊙ stands beside it.
+Item = tuple[Formula, int, bool]
 
-def divided(above: list[tuple[Formula, int, bool]], below: list[tuple[Formula, int, bool]]) -> Part:
+def divided(above: list[Item], below: list[Item]) -> Part:
     """A fraction; what is high or long stands behind one over the denominator."""
     if not below:
         return multiplied(above)
@@ -43,17 +40,7 @@ def divided(above: list[tuple[Formula, int, bool]], below: list[tuple[Formula, i
     return Part(Fraction(over, under), UNARY)
 
 
-def without_sign(node: Node) -> tuple[bool, Node]:
-    """Whether a factor is negative, and what is left of it without the sign."""
-    match node:
-        case nodes.Negative(value):
-            return True, value
-        case nodes.Constant(int() | float() as value) if value < 0:
-            return True, nodes.Constant(-value)
-    return False, node
-
-
-def multiplied(parts: list[tuple[Formula, int, bool]]) -> Part:
+def multiplied(parts: list[Item]) -> Part:
     """⊙ between arrays, nothing between what scales them."""
     if not parts:
         return Part(Number("1"), ATOM)
@@ -73,21 +60,6 @@ def multiplied(parts: list[tuple[Formula, int, bool]]) -> Part:
         full = full or is_full
     strongest = BIG if parts[-1][1] == BIG else PRODUCT
     return Part(separated(tuple(map(juxtaposed, groups)), "⊙"), strongest)
-
-
-def repeated(factors: Iterator[tuple[bool, Node]]) -> Iterator[tuple[bool, Node, int]]:
-    """The factors with how often each follows itself: x x x is x³."""
-    for (inverse, value), group in groupby(factors):
-        yield inverse, value, len(list(group))
-
-
-def flat_terms(terms: tuple[nodes.Term, ...]) -> Iterator[tuple[int, Node]]:
-    """The terms with the sign of a negative one taken out."""
-    for term in terms:
-        if isinstance(term.value, nodes.Negative):
-            yield -term.sign, term.value.value
-        else:
-            yield term.sign, term.value
 
 
 def is_long(formula: Formula) -> bool:

@@ -1,104 +1,70 @@
-"""Loops over the steps of a sequence, as the code writes them."""
+"""Which axes of arrays are the steps of a loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
-from handgrad.trees import nodes
-from handgrad.trees.nodes import Node
-from handgrad.trees.text import called
-
-#: What is behind the name of all steps together.
-_ENDINGS: Final = ("_run", "_steps")
+from handgrad.derivation.equations import indexing
+from handgrad.derivation.equations.scope import Scope
+from handgrad.derivation.equations.shaping import axis_of, positions, shape, sources
+from handgrad.derivation.equations.writer import Writer
+from handgrad.program import Node
 
 
-@dataclass(frozen=True)
-class Steps:
-    """`for t in range(count)`, or its reverse."""
-
-    loop: nodes.For
-    counter: str
-    is_reversed: bool
-    count: Node
-    #: Every name that a round sets, and of these the ones that it reads before.
-    names: frozenset[str]
-    carried: frozenset[str]
-
-
-def steps_of(body: tuple[Node, ...]) -> list[Steps]:
-    """Every loop over a range that is in no other loop and has none inside."""
-    loops = [each for statement in body for each in nodes.walk(statement) if _is_loop(each)]
-    nested = {
-        id(each)
-        for outer in loops
-        for inner in nodes.walk(outer)
-        if inner is not outer and _is_loop(inner)
-        for each in (outer, inner)
-    }
-    found = (_steps(each) for each in loops if id(each) not in nested)
-    return [each for each in found if each is not None]
+def find_step_axes(scope: Scope) -> None:
+    """Of what loops stack or take steps of, and of what is computed of these or they are computed
+    of, step by step."""
+    if not scope.loops:
+        return
+    axes = scope.step_axes
+    nodes = [node for program in scope.programs for node in program.nodes]
+    for node in nodes:
+        if node.op == "stack" and indexing.generic(Writer(scope), node.args[0]) is not None:
+            axes[node] = axis_of(node)
+        elif node.op == "getitem" and scope.round_of(node) is not None:
+            array = node.args[0]
+            for axis, each in enumerate(positions(node.args[1])):
+                if isinstance(array, Node) and _is_step(scope, each):
+                    axes.setdefault(array, axis - len(shape(array)))
+    before = -1
+    while len(axes) > before:
+        before = len(axes)
+        for node in nodes:
+            if scope.round_of(node) is None:
+                _spread(scope, node)
 
 
-def _is_loop(node: Node) -> bool:
-    return isinstance(node, nodes.For)
+def _is_step(scope: Scope, value: Any) -> bool:
+    if not isinstance(value, Node):
+        return False
+    if value.op == "counter":
+        return scope.round_of(value) is not None
+    return value.op in ("add", "subtract") and _is_step(scope, value.args[0])
 
 
-def _steps(loop: Node) -> Steps | None:
-    match loop:
-        case nodes.For(nodes.Name(counter), iterable, body):
-            match iterable:
-                case nodes.Call(nodes.Name("range"), (count,), ()):
-                    is_reversed = False
-                case nodes.Call(
-                    nodes.Name("reversed"), (nodes.Call(nodes.Name("range"), (count,), ()),), ()
-                ):
-                    is_reversed = True
-                case _:
-                    return None
-            assignments = list(_assignments(body))
-            names = set[str]().union(*(nodes.names(each.target) for each in assignments))
-            carried: set[str] = set()
-            known: set[str] = set()
-            for each in assignments:
-                carried |= (nodes.names(each.value) & names) - known
-                known |= nodes.names(each.target)
-            return Steps(loop, counter, is_reversed, count, frozenset(names), frozenset(carried))
-    return None
+def _spread(scope: Scope, node: Node) -> None:
+    axes = scope.step_axes
+    if node in axes:
+        found = list(sources(node, axes[node]))
+        if node.op != "stack" and all(each is not None for each in found):
+            for each in found:
+                if each is not None:
+                    axes.setdefault(*each)
+        return
+    for axis in range(-len(shape(node)), 0):
+        found = list(sources(node, axis))
+        if found and all(each is not None and axes.get(each[0]) == each[1] for each in found):
+            axes[node] = axis
+            return
 
 
-def _assignments(body: Iterable[Node]) -> Iterator[nodes.Assign]:
-    for statement in body:
-        yield from (each for each in nodes.walk(statement) if isinstance(each, nodes.Assign))
-
-
-def stem(name: str, counters: Iterable[str]) -> str:
-    """`dh` of `dh_t` and `x` of `x_run`."""
-    for ending in (*(f"_{each}" for each in counters), *_ENDINGS):
-        if name.endswith(ending) and name != ending:
-            return name.removesuffix(ending)
-    return name
-
-
-def gathered(steps: Steps, name: str) -> tuple[Node, bool] | None:
-    """What a round adds to a tuple, and whether it adds it in front; None for any other name."""
-    for each in _assignments(steps.loop.body):
-        match each:
-            case nodes.Assign(nodes.Name(target), nodes.Sequence(_, (one, other))) if (
-                target == name
-            ):
-                own = nodes.Starred(nodes.Name(name))
-                if one == own or other == own:
-                    return (one, True) if other == own else (other, False)
-    return None
-
-
-def turned(node: Node) -> set[str]:
-    """The names of which an axis is turned round somewhere, other than to compare places."""
-    match node:
-        case nodes.Where(_, yes, no):
-            return turned(yes) | turned(no)
-        case nodes.Call(function, _, _) if called(function) == "flip":
-            return nodes.names(node)
-    return set[str]().union(*map(turned, nodes.children(node)))
+def is_by_step(scope: Scope, node: Node, axis: int, *, defined: bool = False) -> bool:
+    """Whether a node is computed step by step along an axis; `defined` where not its symbol but
+    what it is made of counts."""
+    if node.op == "stack":
+        return scope.step_axes.get(node) == axis
+    if not defined and (node in scope.symbols or node.op == "input"):
+        return True
+    return all(
+        each is not None and is_by_step(scope, *each) for each in sources(node, axis)
+    )

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from handgrad.derivation.equations.functions import by_name, explain
-from handgrad.derivation.equations.marks import carried, marked
 from handgrad.derivation.equations.parts import (
     ATOM,
     BIG,
@@ -20,6 +16,7 @@ from handgrad.derivation.equations.parts import (
     juxtaposed,
     subscripted,
 )
+from handgrad.derivation.equations.shaping import Marks, carried, marked, number
 from handgrad.derivation.formulas.formula import (
     Big,
     Fenced,
@@ -30,101 +27,109 @@ from handgrad.derivation.formulas.formula import (
     row,
     separated,
 )
-from handgrad.trees import nodes
-from handgrad.trees.nodes import Node
+from handgrad.program import Node
 
 if TYPE_CHECKING:
-    from handgrad.derivation.equations.expression import Writer
-    from handgrad.derivation.equations.marks import Marks
+    from handgrad.derivation.equations.writer import Writer
 
 
-def _moves(writer: Writer, tap: Node, stride: Node, dilation: Node) -> Formula:
-    """m d :: s for every axis of the tap."""
-    taps = tap.items if isinstance(tap, nodes.Sequence) else (tap,)
-    parts: list[Formula] = []
-    for axis, place in enumerate(taps):
-        step, wide = (
-            each.items[axis] if isinstance(each, nodes.Sequence) else each
-            for each in (stride, dilation)
+def _moves(writer: Writer, offset: Any, stride: Any, dilation: Any) -> Formula:
+    """m d :: s for every axis of the kernel's offset."""
+    if isinstance(offset, Node) and isinstance(offset.value, tuple):
+        stride, dilation = (
+            each[0] if isinstance(each, tuple | list) else each for each in (stride, dilation)
         )
-        single = step == nodes.Constant(1)
-        if place == nodes.Constant(0) and single:
+    offsets = offset if isinstance(offset, tuple) else (offset,)
+    parts: list[Formula] = []
+    for axis, place in enumerate(offsets):
+        step, wide = (
+            each[axis] if isinstance(each, tuple | list) else each for each in (stride, dilation)
+        )
+        if type(place) is int and place == 0 and type(step) is int and step == 1:
             parts.append(Sign(":"))
             continue
-        start = [writer.write(place, UNARY)]
-        if wide != nodes.Constant(1):
+        start = [_offset(writer, place)]
+        if not (type(wide) is int and wide == 1):
             start.append(writer.write(wide, UNARY))
-        end = () if single else (writer.write(step, UNARY),)
+        end = () if type(step) is int and step == 1 else (writer.write(step, UNARY),)
         parts.append(row(juxtaposed(start), Sign(":"), Sign(":"), *end))
     return separated(tuple(parts))
 
 
-def window(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
-    values, tap, stride, dilation = node.arguments[:4]
-    places = _moves(writer, tap, stride, dilation)
-    outer = marked(carried(writer, node, marks))
+def _offset(writer: Writer, place: Any) -> Formula:
+    return place if not isinstance(place, Node | int) else writer.write(place, UNARY)
+
+
+def window(writer: Writer, node: Node, marks: Marks) -> Part:
+    values, offset, stride, dilation = node.args[:4]
+    places = _moves(writer, offset, stride, dilation)
+    outer = marked(carried(node, marks))
     index = places if outer is None else row(outer, Sign(","), places)
     return subscripted(writer.part(values), index)
 
 
-def scatter(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
-    values, tap, stride, dilation = node.arguments[:4]
-    word = by_name(writer, node)
-    below = _moves(writer, tap, stride, dilation)
-    return Part(row(Script(word, below), Fenced(writer.write(values))), UNARY)
+def scatter(writer: Writer, node: Node, marks: Marks) -> Part:
+    from handgrad.derivation.equations.notations import by_name
+
+    values, offset, stride, dilation = node.args[:4]
+    below = _moves(writer, offset, stride, dilation)
+    word = Script(by_name(writer, node), below)
+    return Part(row(word, Fenced(writer.write(values))), UNARY)
 
 
-def padded(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+def padded(writer: Writer, node: Node, marks: Marks) -> Part:
     """pad_p(x), with the value that stands around it unless that is 0."""
-    word = by_name(writer, node)
-    values, padding, *value = node.arguments
+    from handgrad.derivation.equations.notations import by_name
+
+    values, padding, *value = node.args
     inside = writer.write(values, SUM)
-    if value and (around := writer.value(value[0])) != 0:
+    if value and (around := number(value[0])) != 0:
         inside = separated((inside, constant(around).formula))
-    return Part(row(Script(word, writer.write(padding)), Fenced(inside)), UNARY)
+    word = Script(by_name(writer, node), _once(writer, padding))
+    return Part(row(word, Fenced(inside)), UNARY)
 
 
-def window_sum(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
-    """Σ over the taps of a window."""
-    values, _, stride = node.arguments[:3]
-    taps = nodes.Sequence("tuple", (nodes.Name("m"), nodes.Name("n")))
-    places = replace_bound(writer, ("m", "n"))
-    index = _moves(places, taps, stride, nodes.Constant(1))
+def _once(writer: Writer, setting: Any) -> Formula:
+    """What is alike for every axis is written once."""
+    several = setting if isinstance(setting, tuple | list) else (setting,)
+    written = tuple(dict.fromkeys(map(writer.write, several)))
+    return written[0] if len(written) == 1 else Fenced(separated(written))
+
+
+def window_sum(writer: Writer, node: Node, marks: Marks) -> Part:
+    """Σ over the offsets of a window."""
+    values, _, stride = node.args[:3]
+    index = _moves(writer, (Symbol("m"), Symbol("n")), stride, 1)
     value = writer.part(values)
     base = Fenced(value.formula) if value.strength < UNARY else value.formula
     below = separated((Symbol("m"), Symbol("n")))
     return Part(Big("sum", subscripted(Part(base, ATOM), index).formula, below), BIG)
 
 
-def replace_bound(writer: Writer, letters: Sequence[str]) -> Writer:
-    """The writer inside a loop over these letters."""
-
-    return replace(writer, bound={**writer.bound, **{each: Symbol(each) for each in letters}})
-
-
-def activation_gradient(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+def activation_gradient(writer: Writer, node: Node, marks: Marks) -> Part:
     """∂L/∂h ⊙ f′(a)."""
-    dh, a = node.arguments[:2]
+    from handgrad.derivation.equations.notations import explain
+
+    dh, a = node.args[:2]
     slope = Script(Symbol("f"), sup=Sign("′"))
-    explain(writer, node.function, slope)
+    explain(writer, node, slope)
     derivative = row(slope, Fenced(writer.write(a, CONDITION, marks)))
     return Part(row(writer.write(dh, PRODUCT, marks), Sign("⊙"), derivative), PRODUCT)
 
 
-def summed_to(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+def summed_to(writer: Writer, node: Node, marks: Marks) -> Part:
     """Σ over the axes along which an operand was broadcast."""
-    word = by_name(writer, node)
-    gradient, operand = node.arguments[:2]
-    below = writer.write(operand)
-    return Part(row(Script(word, below), Fenced(writer.write(gradient))), UNARY)
+    from handgrad.derivation.equations.notations import by_name
+
+    gradient, operand = node.args[:2]
+    word = Script(by_name(writer, node), writer.write(operand))
+    return Part(row(word, Fenced(writer.write(gradient))), UNARY)
 
 
-def drawn(writer: Writer, node: nodes.Call, marks: Marks) -> Part:
+def drawn(writer: Writer, node: Node, marks: Marks) -> Part:
     """A random mask: with which probability."""
+    from handgrad.derivation.equations.notations import by_name
+
+    numbers = [writer.write(each) for each in node.args if isinstance(number(each), float)]
     word = by_name(writer, node)
-    numbers = [
-        writer.write(each)
-        for each in node.arguments
-        if isinstance(writer.value(each), float) and not isinstance(writer.value(each), bool)
-    ]
     return Part(row(word, Fenced(separated(tuple(numbers)) if numbers else row())), UNARY)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.derivation.equations.equations import Equation, derive
-from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.equations.subject import Subject
 from handgrad.derivation.formulas.formula import (
     Fenced,
     Formula,
@@ -34,10 +34,10 @@ from handgrad.derivation.models.names import (
 )
 from handgrad.derivation.models.passes import Forward
 from handgrad.derivation.models.recording import LayerRecorder
-from handgrad.derivation.models.steps import Part, Step, names_behind_parameters, step_of
+from handgrad.derivation.models.steps import Part, Step, step_of
 from handgrad.derivation.models.symbols import numbered, value_gradient, value_symbol
+from handgrad.errors import ArgumentError
 from handgrad.program import ProgramError
-from handgrad.trees import TreeError, read
 
 
 @dataclass
@@ -107,7 +107,7 @@ class Chain:
                 return self._op(node, subject, dy)
             if recorder is not None:
                 return self._composed(node, recorder, dy)
-        except (TreeError, ProgramError, NotComposedError):
+        except (ArgumentError, ProgramError, NotComposedError):
             pass
         return self._opaque(node, dy)
 
@@ -177,8 +177,7 @@ class Chain:
         if node.inputs[0] in self.needed or first not in derivation.gradients:
             return step
         # Of the data no gradient is computed, nor what only leads to it.
-        wanted = names_behind_parameters(read(subject.backward))
-        wanted |= {f"d{name}" for name in node.layer.parameter_names}
+        wanted = derivation.behind_parameters | {f"d{name}" for name in node.layer.parameter_names}
         kept = tuple(each for each in derivation.backward if each.name in wanted)
         return step_of(node, replace(derivation, backward=kept), names, subject)
 

@@ -21,8 +21,8 @@ import numpy as np
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
-from handgrad.derivation.equations.execution import Subject
-from handgrad.derivation.equations.functions import first_sentence
+from handgrad.derivation.equations.subject import Subject
+from handgrad.derivation.equations.notations import first_sentence
 from handgrad.derivation.formulas.formula import (
     Formula,
     Fraction,
@@ -54,7 +54,6 @@ from handgrad.derivation.models.steps import (
     Other,
     Part,
     meanings_of,
-    names_behind_parameters,
     rewritten,
     without_identity,
 )
@@ -71,7 +70,6 @@ from handgrad.layers.base import walk
 from handgrad.ops import samples
 from handgrad.program import Frame, Node, Program, leaves, values_of
 from handgrad.program.functions import is_array
-from handgrad.trees import read
 
 #: The largest difference between the gradients of an op's equations and those of the layer.
 _SAME: Final = 1e-4
@@ -332,8 +330,7 @@ class Composer:
         ]
         if f"d{names[0]}" in given:
             return found
-        backward = inspect.unwrap(import_module(f"handgrad.ops.{op}").backward)
-        wanted = names_behind_parameters(read(backward)) | given
+        wanted = derivation.behind_parameters | given
         return [each for each in found if each.name in wanted]
 
     # Backward

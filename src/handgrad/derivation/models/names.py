@@ -10,7 +10,7 @@ import numpy as np
 
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Derivation
-from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.equations.subject import Subject
 from handgrad.derivation.formulas.formula import (
     Accent,
     Formula,

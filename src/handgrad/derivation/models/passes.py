@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.equations.subject import Subject
 from handgrad.derivation.models.flow import Flow
 from handgrad.derivation.models.recording import LayerRecorder
 from handgrad.layers import Embedding, Layer, OpLayer

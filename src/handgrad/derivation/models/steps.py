@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
-from handgrad.derivation.equations.execution import Subject
+from handgrad.derivation.equations.subject import Subject
 from handgrad.derivation.formulas.formula import Fenced, Formula, Symbol, gradient_of, row
 from handgrad.derivation.models.flow import Node
 from handgrad.derivation.models.names import activation_operator
 from handgrad.derivation.models.symbols import Renaming, gradients_in, renamed
-from handgrad.trees import Function, nodes
 
 
 @dataclass(frozen=True)
@@ -138,22 +137,3 @@ def activation_step(activation: str, options: Mapping[str, Any], lang: str) -> S
         Symbol("x"): a,
     }
     return step_of(None, derivation, names, subject)
-
-
-def names_behind_parameters(backward: Function) -> set[str]:
-    """The variables that a layer's backward needs for all gradients but the first, that of x."""
-    assignments = [
-        part
-        for statement in backward.body
-        for part in nodes.walk(statement)
-        if isinstance(part, nodes.Assign)
-    ]
-    found: set[str] = set()
-    for part in backward.body:
-        match part:
-            case nodes.Return(nodes.Sequence(_, (_, *items))):
-                found |= {name for item in items for name in nodes.names(item)}
-    for assignment in reversed(assignments):
-        if nodes.names(assignment.target) & found:
-            found |= nodes.names(assignment.value)
-    return found

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.derivation.equations.dimensions import Dimensions
-from handgrad.derivation.equations.expression import Writer
-from handgrad.derivation.equations.frame import Frame
 from handgrad.derivation.equations.glossary import Glossary
 from handgrad.derivation.equations.parts import constant
+from handgrad.derivation.equations.scope import Named, Scope
+from handgrad.derivation.equations.tracing import NotesRecorder, Runs
+from handgrad.derivation.equations.writer import Writer
 from handgrad.derivation.formulas.formula import Formula, Sign, Symbol, gradient_of, row
 from handgrad.derivation.models.symbols import renamed
 from handgrad.optimizers import Optimizer
-from handgrad.trees import nodes, read
-from handgrad.trees.nodes import Node
+from handgrad.program import Node, Program
+from handgrad.program.functions import is_array
 
 #: θ stands for every parameter.
 PARAMETER: Final = Symbol("theta")
@@ -38,34 +40,37 @@ _LETTERS: Final[Mapping[str, str]] = {
 def update_rule(optimizer: Optimizer) -> list[tuple[Formula, Formula]]:
     """θ and ← θ − η ∂L/∂θ, and what comes before it; both sides of each line.
 
-    What is multiplied by a setting that is 0, such as no weight decay, is left out. Raises
-    TreeError where the source of the rule cannot be read.
+    What is multiplied by a setting that is 0, such as no weight decay, is left out.
     """
-    body = list(_body(optimizer))
+    program, scope = _recorded(optimizer)
     state = {_LETTERS.get(name, name) for name in ("parameter", "gradient", *optimizer.slots)}
-    names: dict[Formula, Formula] = {}
     found: list[tuple[Formula, Formula]] = []
-    if len(body) > 1:
-        found.append((Symbol("g"), row(Sign("="), GRADIENT)))
-    else:
-        names[Symbol("g")] = GRADIENT
-    writer = _writer(optimizer)
-    for target, value in body:
-        sign = Sign("←") if target in state else Sign("=")
-        right = row(sign, writer.result(value))
-        found.append((renamed(writer.name(target).formula, names), renamed(right, names)))
-    return found
+    for each in program.assignments:
+        if each.frame is not program.frame or not isinstance(each.value, Node):
+            continue
+        letter = _LETTERS.get(each.name, each.name)
+        if not is_array(each.value.value) or Writer(scope).bare(each.value) in scope.symbols:
+            continue
+        left, right = scope.glossary.symbol(letter), Writer(scope).definition(each.value)
+        scope.symbols[each.value] = Named(letter, letter)
+        if left != right:
+            found.append((left, row(Sign("←" if letter in state else "="), right)))
+    if len(found) > 1:
+        return [(Symbol("g"), row(Sign("="), GRADIENT)), *found]
+    names: dict[Formula, Formula] = {Symbol("g"): GRADIENT}
+    return [(renamed(left, names), renamed(right, names)) for left, right in found]
 
 
 def settings_of(optimizer: Optimizer) -> list[tuple[Formula, Formula]]:
     """The symbol and value of every setting that the rule uses."""
-    used = set().union(*(nodes.names(value) for _, value in _body(optimizer)))
-    writer = _writer(optimizer)
-    return [
-        (writer.name(_LETTERS.get(name, name)).formula, constant(value).formula)
-        for name, value in _values(optimizer).items()
-        if _LETTERS.get(name, name) in used
-    ]
+    _, scope = _recorded(optimizer)
+    used = {letter for _, right in update_rule(optimizer) for letter in _letters(right)}
+    found = []
+    for name, value in _values(optimizer).items():
+        symbol = scope.glossary.symbol(_LETTERS.get(name, name))
+        if symbol in used:
+            found.append((symbol, constant(value).formula))
+    return found
 
 
 def updated(optimizer: Optimizer, parameter: Any, gradient: Any) -> Any:
@@ -80,49 +85,28 @@ def _values(optimizer: Optimizer) -> dict[str, Any]:
     return {"lr": optimizer.lr, **optimizer.hyperparameters}
 
 
-def _writer(optimizer: Optimizer) -> Writer:
-    """A writer that knows arrays from numbers; their values are never looked at."""
-    function = read(type(optimizer).update)
-    values: dict[str, Any] = {
-        _LETTERS.get(each.name, each.name): 0.5 if each.keyword_only else np.zeros(())
-        for each in function.parameters
-    }
-    return Writer(Frame(values, Glossary(), Dimensions()))
+def _recorded(optimizer: Optimizer) -> tuple[Program, Scope]:
+    """One step of the rule, its arguments by the letters of the literature."""
+    values = _values(optimizer) | ({"step": 1} if optimizer.counts_steps else {})
+    arrays = [np.ones((2, 2)) for _ in ("parameter", "gradient", *optimizer.slots)]
+    recorder = NotesRecorder()
+    program = recorder.traced(type(optimizer).update, tuple(arrays), values)
+    scope = Scope(Runs(program, program, {}, {}, {}), Glossary(), Dimensions(), ("", ""))
+    for node in program.inputs:
+        if node.site is None and node.name in program.arguments:
+            letter = _LETTERS.get(node.name, node.name)
+            scope.symbols[node] = Named(letter, letter)
+            if node.value is not None and not is_array(node.value) and node.value == 0:
+                scope.zeros.add(node)
+    return program, scope
 
 
-def _body(optimizer: Optimizer) -> Iterator[tuple[str, Node]]:
-    """Every assignment of the rule with the letters of the literature, without what is 0."""
-    zeros = frozenset(name for name, value in _values(optimizer).items() if value == 0)
-    for statement in read(type(optimizer).update).body:
-        match statement:
-            case nodes.Assign(nodes.Name(name), value):
-                value = _without(value, zeros)
-                if value != nodes.Name(name):
-                    yield _LETTERS.get(name, name), _lettered(value)
-
-
-def _lettered(node: Node) -> Node:
-    if isinstance(node, nodes.Name):
-        return nodes.Name(_LETTERS.get(node.id, node.id))
-    return nodes.rebuilt(node, _lettered)
-
-
-def _without(node: Node, zeros: frozenset[str]) -> Node:
-    """The node without terms that have a factor 0, and without factors 1 that this leaves."""
-    node = nodes.rebuilt(node, lambda part: _without(part, zeros))
-    match node:
-        case nodes.Sum((first, *rest)):
-            kept = (first, *(term for term in rest if not _is_zero(term.value, zeros)))
-            return first.value if len(kept) == 1 else nodes.Sum(kept)
-        case nodes.Product((nodes.Factor(False, nodes.Constant(1)), second)) if not second.inverse:
-            return second.value
-    return node
-
-
-def _is_zero(node: Node, zeros: frozenset[str]) -> bool:
-    match node:
-        case nodes.Name(name):
-            return name in zeros
-        case nodes.Product(factors):
-            return any(_is_zero(each.value, zeros) for each in factors)
-    return False
+def _letters(formula: Any) -> Iterator[Formula]:
+    """Every formula within a formula."""
+    if isinstance(formula, tuple):
+        for each in formula:
+            yield from _letters(each)
+    elif is_dataclass(formula) and not isinstance(formula, type):
+        yield formula  # type: ignore[misc]
+        for each in fields(formula):
+            yield from _letters(getattr(formula, each.name))
