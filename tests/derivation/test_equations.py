@@ -311,3 +311,111 @@ def test_a_class_will_do():
     inputs = arrays(x=(2, 3), w=(3, 4), b=(4,))
     derivation = derive(Subject("pair", pair.forward, pair.backward, inputs, {}, np.ones((2, 4))))
     assert len(derivation.backward) == 3
+
+
+# Ways of writing that courses use
+
+
+def stores(x, h0, Wx, Wh):
+    N, T, _ = x.shape
+    h = np.zeros((N, T, h0.shape[1]))
+    state = h0
+    for t in range(T):
+        state = np.tanh(x[:, t, :] @ Wx + state @ Wh)
+        h[:, t, :] = state
+    return h, (x, h0, Wx, Wh, h)
+
+
+def stores_backward(dh, cache):
+    x, h0, Wx, Wh, h = cache
+    dx, dWx, dWh = np.zeros_like(x), np.zeros_like(Wx), np.zeros_like(Wh)
+    dstate = np.zeros_like(h0)
+    for t in reversed(range(x.shape[1])):
+        da = (dh[:, t] + dstate) * (1 - h[:, t] ** 2)
+        before = h[:, t - 1] if t > 0 else h0
+        dWx += x[:, t].T @ da
+        dWh += before.T @ da
+        dx[:, t] = da @ Wx.T
+        dstate = da @ Wh.T
+    return dx, dstate, dWx, dWh
+
+
+def test_steps_that_are_written_into_an_array_are_a_sequence():
+    inputs = arrays(x=(2, 3, 4), h0=(2, 5), Wx=(4, 5), Wh=(5, 5))
+    subject = Subject("rnn", stores, stores_backward, inputs, {}, np.ones((2, 3, 5)))
+    derivation = derive(subject)
+    once = written(tuple(each for each in derivation.forward if not each.again))
+    assert once == [
+        r"\text{state}_{0} = h_{0}",
+        r"\text{state}_{t} = \tanh (x_{t} W_{x} + \text{state}_{t - 1} \thinspace W_{h})",
+        r"h_{t} = \text{state}_{t}",
+    ]
+    backward = written(tuple(each for each in derivation.backward if not each.again))
+    gradient = r"\frac{\partial L}{\partial %s}"
+    both = gradient % "h_{t}" + " + " + gradient % r"\text{state}_{t}"
+    assert (
+        rf"{gradient % 'a_{t}'} = \left( {both} \right) \odot (1 - \text{{state}}_{{t}}^{{2}})"
+    ) in backward
+    assert rf"{gradient % 'x_{t}'} = {gradient % 'a_{t}'} W_{{x}}^{{\top}}" in backward
+
+
+def clipped(x):
+    out = x.copy()
+    out[out < 0] = 0
+    return out, x
+
+
+def clipped_backward(dout, x):
+    dx = dout.copy()
+    dx[x < 0] = 0
+    return dx
+
+
+def test_elements_that_a_mask_replaces():
+    inputs = arrays(x=(2, 3))
+    derivation = derive(Subject("clip", clipped, clipped_backward, inputs, {}, np.ones((2, 3))))
+    (gradient,) = derivation.backward
+    assert r"0 & \text{at } [x < 0]" in to_latex(gradient.right)
+
+
+def scores(q, k):
+    s = np.einsum("bqd,bkd->bqk", q, k)
+    return s, (q, k)
+
+
+def scores_backward(ds, cache):
+    q, k = cache
+    return np.einsum("bqk,bkd->bqd", ds, k), np.einsum("bqk,bqd->bkd", ds, q)
+
+
+def test_einsum_is_a_sum_over_its_indices():
+    inputs = arrays(q=(2, 3, 4), k=(2, 5, 4))
+    derivation = derive(Subject("s", scores, scores_backward, inputs, {}, np.ones((2, 3, 5))))
+    assert written(derivation.forward) == [r"s_{i, j, l} = \sum_{r} q_{i, j, r} k_{i, l, r}"]
+    assert all(r"\sum" in each for each in written(derivation.backward))
+
+
+def windows(x):
+    out = np.zeros((2, 2))
+    for i in range(2):
+        for j in range(2):
+            out[i, j] = x[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].sum()
+    return out, x
+
+
+def windows_backward(dout, x):
+    dx = np.zeros_like(x)
+    for i in range(2):
+        for j in range(2):
+            dx[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] += dout[i, j]
+    return dx
+
+
+def test_loops_in_loops_name_both_counters():
+    inputs = arrays(x=(4, 4))
+    derivation = derive(Subject("sums", windows, windows_backward, inputs, {}, np.ones((2, 2))))
+    loops = {to_latex(each.loop) for each in derivation.forward if each.loop is not None}
+    assert loops == {r"i = 0, \cdots, 1 ; j = 0, \cdots, 1"}
+    last = derivation.backward[-1]
+    assert r"x_{2 i : 2 i + 2, 2 j : 2 j + 2}" in to_latex(last.right)
+    assert last.updates

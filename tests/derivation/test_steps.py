@@ -11,10 +11,10 @@ import pytest
 
 from handgrad.derivation.equations.derived import Equation
 from handgrad.derivation.equations.equations import derive
-from handgrad.derivation.equations.subject import Subject
-from handgrad.derivation.equations.tracing import NotesRecorder
 from handgrad.derivation.equations.pairing import statements
 from handgrad.derivation.equations.scope import find_loops
+from handgrad.derivation.equations.subject import Subject
+from handgrad.derivation.equations.tracing import NotesRecorder
 from handgrad.derivation.formulas.formula import Formula, Number, Symbol
 from handgrad.derivation.formulas.latex import to_latex
 from handgrad.ops import gru, leaky_rnn, lstm, rnn

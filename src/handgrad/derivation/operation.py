@@ -26,7 +26,6 @@ from handgrad.derivation.documents.document import (
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.equations import Derivation, Meaning, derive
 from handgrad.derivation.equations.equations import Equation as Derived
-from handgrad.program.functions import is_array
 from handgrad.derivation.equations.glossary import is_parameter
 from handgrad.derivation.equations.parts import constant
 from handgrad.derivation.formulas.formula import (
@@ -45,6 +44,7 @@ from handgrad.derivation.measured import Measure
 from handgrad.derivation.topics import Topic
 from handgrad.derivation.translations import translated
 from handgrad.derivation.written import indexable, with_numbers
+from handgrad.program.functions import is_array
 
 _NOTHING = Row(())
 

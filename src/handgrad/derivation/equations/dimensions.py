@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from handgrad.derivation.equations.subject import Parameter
 from handgrad.derivation.formulas.formula import (
     Fenced,
     Formula,
@@ -25,7 +26,6 @@ from handgrad.derivation.formulas.formula import (
     row,
     separated,
 )
-from handgrad.derivation.equations.subject import Parameter
 
 Letters = Mapping[int, str]
 

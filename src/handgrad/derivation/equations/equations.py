@@ -52,12 +52,7 @@ def derive(
     values = Scope(found.run, glossary, Dimensions(), words)
     names, lettered_names = Names(subject, found.run, own), Names(subject, found.lettered, lettered)
     lines = Lines(found, scope, values, own, lettered, names, lettered_names)
-    forward = lines.equations(backward=False)
-    forward += lines.outputs()
-    lines.name_incoming(names.outputs())
-    backward = lines.equations(backward=True)
-    lines._lefts = frozenset(each.left for each in backward)
-    backward += lines.returned()
+    forward, backward = lines.forward(), lines.backward()
     inputs = names.gradient_inputs()
     results = [getattr(each, "value", each) for each in found.run.backward.results]
     return Derivation(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from handgrad.derivation.equations.parts import BIG, UNARY, Part
-from handgrad.derivation.equations.shaping import Marks, axis_of, shape
+from handgrad.derivation.equations.shaping import Marks, shape
+from handgrad.derivation.equations.shaping import stacked as stacked_arrays
 from handgrad.derivation.formulas.formula import (
     Big,
     Fenced,
@@ -102,19 +103,25 @@ def stacked(writer: Writer, items: Any) -> Part | None:
 
 def reduced(writer: Writer, node: Node, axes: tuple[int, ...]) -> Part | None:
     """A maximum along the axis on which a loop's arrays were stacked: max_τ V_τ."""
-    inner = writer.bare(node.args[0])
-    if not isinstance(inner, Node) or inner.op != "stack" or not is_family(writer.scope, inner.args[0]):
+    found = _stacked_family(writer, node.args[0])
+    if found is None:
         return None
-    if writer.has_symbol(inner) or axes != (axis_of(inner) + len(shape(inner)),):
+    items, axis = found
+    if axes != (axis + len(shape(writer.bare(node.args[0]))),):
         return None
-    items = inner.args[0]
     return Part(Big(node.op, element(writer, items, BIG), index_of(writer.scope, items)), BIG)
 
 
 def arg_max(writer: Writer, node: Node) -> Part | None:
-    inner = writer.bare(node.args[0])
-    if isinstance(inner, Node) and inner.op == "stack" and is_family(writer.scope, inner.args[0]):
-        items = inner.args[0]
-        found = Big("max", element(writer, items, BIG), index_of(writer.scope, items))
-        return Part(row(Operator("arg"), found), BIG)
-    return None
+    found = _stacked_family(writer, node.args[0])
+    if found is None:
+        return None
+    items, _ = found
+    largest = Big("max", element(writer, items, BIG), index_of(writer.scope, items))
+    return Part(row(Operator("arg"), largest), BIG)
+
+
+def _stacked_family(writer: Writer, value: Any) -> tuple[Any, int] | None:
+    inner = writer.bare(value)
+    found = None if writer.has_symbol(inner) else stacked_arrays(inner)
+    return found if found is not None and is_family(writer.scope, found[0]) else None

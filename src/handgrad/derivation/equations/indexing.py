@@ -9,7 +9,15 @@ from handgrad.derivation.equations.parts import ATOM, Part, subscripted
 from handgrad.derivation.equations.places import moved
 from handgrad.derivation.equations.scope import Place
 from handgrad.derivation.equations.shaping import Marks, marked, number, positions, shape
-from handgrad.derivation.formulas.formula import Fenced, Formula, Number, Sign, row, separated
+from handgrad.derivation.formulas.formula import (
+    Fenced,
+    Formula,
+    Number,
+    Script,
+    Sign,
+    row,
+    separated,
+)
 from handgrad.program import Node
 
 if TYPE_CHECKING:
@@ -28,10 +36,8 @@ def indexed(writer: Writer, node: Node, marks: Marks) -> Part:
     while every and every[0] is ...:
         every.pop(0)
     below = separated(tuple(position(writer, each) for each in every))
-    outer = marked(marks)
-    if outer is not None:
-        below = row(outer, Sign(","), below)
-    return subscripted(writer.part(value), below)
+    found, outer = subscripted(writer.part(value), below), marked(marks)
+    return found if outer is None else Part(Script(Fenced(found.formula), outer), ATOM)
 
 
 def _marks_of_whole(writer: Writer, node: Node, marks: Marks) -> Marks | None:
@@ -51,8 +57,8 @@ def _marks_of_whole(writer: Writer, node: Node, marks: Marks) -> Marks | None:
                 outside.pop(0)
         elif isinstance(each, slice) and number(each.step) in (None, 1):
             mark = outside.pop(0) if outside else None
-            start = 0 if each.start is None else number(each.start)
-            if each != _WHOLE and (mark is None or not isinstance(start, int) or start < 0):
+            start = 0 if each.start is None else each.start
+            if each != _WHOLE and (mark is None or type(start) is not int or start < 0):
                 return None
             found.append(mark if mark is None or each == _WHOLE else moved(mark, start))
         else:

@@ -11,7 +11,7 @@ from handgrad.derivation.equations.derived import Meaning
 from handgrad.derivation.equations.lines import Lines
 from handgrad.derivation.equations.writer import Writer
 from handgrad.derivation.formulas.formula import Formula, Number, Text
-from handgrad.program import Node, leaves
+from handgrad.program import Node, leaves, values_of
 from handgrad.program.functions import is_array
 
 
@@ -54,11 +54,30 @@ def _meaning(lines: Lines, name: str, node: Node) -> Meaning:
     symbol = scope.glossary.symbol(named.name, named.primes, index)
     if is_array(node.value):
         return Meaning(symbol, name, shape=scope.dimensions.shape(node.value))
-    value = lines.own_value(name, node)
+    value = _own_value(lines, name, node)
     definition = _definition(lines, node)
     if definition is not None and definition != symbol:
         return Meaning(symbol, name, definition=definition, value=value)
-    return Meaning(symbol, name, value=lines.default(name, value))
+    return Meaning(symbol, name, value=_default(lines, name, value))
+
+
+def _own_value(lines: Lines, name: str, node: Node) -> Any:
+    """The value that a number has in the example."""
+    for program in (lines.pair.run.forward, lines.pair.run.backward):
+        for each in program.assignments:
+            if each.name == name and isinstance(each.value, Node):
+                return each.value.value
+        if name in program.arguments:
+            return values_of(program.arguments[name])
+    return node.value
+
+
+def _default(lines: Lines, name: str, value: Any) -> Any:
+    """The default of an argument in the place of its value."""
+    parameter = inspect.signature(lines.names.subject.forward).parameters.get(name)
+    if parameter is not None and parameter.default not in (parameter.empty, None):
+        return parameter.default
+    return value
 
 
 def _definition(lines: Lines, node: Node) -> Formula | None:
@@ -110,19 +129,14 @@ def arriving(lines: Lines) -> Iterator[Formula]:
 
 
 def _incoming(lines: Lines) -> Iterator[tuple[Node, Any]]:
-    own, lettered = (
-        list(leaves(next(iter(runs.backward.arguments.values()))))
-        for runs in (lines.pair.run, lines.pair.lettered)
-    )
+    own, lettered = leaves(lines.values.incoming), leaves(lines.scope.incoming)
     for value, node in zip(own, lettered, strict=True):
         yield node, value.value
 
 
 def kept(lines: Lines) -> Iterator[Meaning]:
     """What the cache holds, where it says the names of its parts."""
-    cache, lettered = (
-        runs.forward.result[1] for runs in (lines.pair.run, lines.pair.lettered)
-    )
+    cache, lettered = (runs.forward.result[1] for runs in (lines.pair.run, lines.pair.lettered))
     if isinstance(cache, Mapping):
         parts = {str(name): (cache[name], lettered[name]) for name in cache}
     else:
@@ -139,13 +153,4 @@ def kept(lines: Lines) -> Iterator[Meaning]:
             shape = scope.dimensions.shape(twin.value)
             yield Meaning(symbol, name, shape=shape, value=value.value)
         else:
-            plain = inspect.unwrap(value.value) if isinstance(value, Node) and callable(value.value) else value
-            plain = plain.value if isinstance(plain, Node) else plain
-            yield Meaning(scope.glossary.symbol(name), name, value=_plain(plain))
-
-
-def _plain(value: Any) -> Any:
-    """A setting without nodes in it."""
-    if isinstance(value, tuple):
-        return tuple(_plain(each.value if isinstance(each, Node) else each) for each in value)
-    return value
+            yield Meaning(scope.glossary.symbol(name), name, value=values_of(value))

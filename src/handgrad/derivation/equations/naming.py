@@ -237,9 +237,7 @@ def _written_out(glossary: Glossary, values: dict[str, Any]) -> frozenset[str]:
     return frozenset(words)
 
 
-def _letters(
-    glossary: Glossary, values: dict[str, Any], loop_names: set[str]
-) -> frozenset[str]:
+def _letters(glossary: Glossary, values: dict[str, Any], loop_names: set[str]) -> frozenset[str]:
     """Every letter that is a symbol, or a variable of a loop, and so cannot be an index."""
     found = {name for name in loop_names if len(name) == 1}
     for name in values:

@@ -27,10 +27,12 @@ from handgrad.derivation.equations.parts import (
     subscripted,
 )
 from handgrad.derivation.equations.places import moved, turned
-from handgrad.derivation.equations.shaping import Marks, axis_of, number, shape
+from handgrad.derivation.equations.shaping import Marks, axis_of, number, positions, shape
 from handgrad.derivation.equations.shaping import argument as given
+from handgrad.derivation.equations.shaping import stacked as stacked_arrays
 from handgrad.derivation.formulas.formula import (
     Big,
+    Cases,
     Fenced,
     Formula,
     Matrix,
@@ -209,9 +211,7 @@ def flipped(writer: Writer, node: Node, marks: Marks) -> Part:
         if mark is not None:
             at = len(marks) + axis
             size = writer.scope.dimensions.size(shape(node)[axis])
-            return writer.part(
-                node.args[0], (*marks[:at], turned(mark, size), *marks[at + 1 :])
-            )
+            return writer.part(node.args[0], (*marks[:at], turned(mark, size), *marks[at + 1 :]))
     return named(writer, node, marks)
 
 
@@ -222,13 +222,56 @@ def taken(writer: Writer, node: Node, marks: Marks) -> Part:
 
 def stacked(writer: Writer, node: Node, marks: Marks) -> Part:
     """The arrays of a list together: (V_τ)_τ, or (a, b); of those of a sequence one step."""
-    items = node.args[0]
+    arrays = stacked_arrays(node)
+    if arrays is None:
+        return stored(writer, node, marks) if node.op == "store" else named(writer, node, marks)
+    items, axis = arrays
     if (found := families.stacked(writer, items)) is not None:
         return found
     if indexing.generic(writer, items) is not None:
-        step = indexing.at_steps(writer, items, axis_of(node), marks)
+        step = indexing.at_steps(writer, items, axis, marks)
         return indexing.whole(writer, items) if step is None else step
     return Part(Fenced(separated(tuple(writer.write(each) for each in items))), ATOM)
+
+
+def stored(writer: Writer, node: Node, marks: Marks) -> Part:
+    """An array that was written into: the latest value first, as it holds wherever it stands."""
+    base, index, value = node.args[:3]
+    if node.op == "replaced":
+        view = index.operands[0] if index.operands else index
+        if view.op != "getitem":
+            return named(writer, node, marks)
+        value, index = index, view.args[1]
+    where = separated(tuple(indexing.position(writer, each) for each in positions(index)))
+    rows = (
+        (writer.write(value, SUM), row(Text("at "), Fenced(where, "["))),
+        (writer.write(base, SUM), Text(writer.scope.words[1])),
+    )
+    return Part(Cases(rows), CONDITION)
+
+
+def summed_indices(writer: Writer, node: Node, marks: Marks) -> Part:
+    """einsum: Σ_d q_n,i,d k_n,j,d for einsum("nid,njd->nij", q, k)."""
+    subscripts, *arrays = node.args
+    if not isinstance(subscripts, str) or "." in subscripts or not all(marks) or not marks:
+        return named(writer, node, marks)
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    letters = inputs.split(",")
+    if not arrow or len(output) != len(marks) or len(letters) != len(arrays):
+        return named(writer, node, marks)
+    known = dict(zip(output, marks, strict=True))
+    taken = [mark.name for mark in marks if isinstance(mark, Symbol)]
+    for each, array in zip(letters, arrays, strict=True):
+        for letter, size in zip(each, shape(array), strict=True):
+            if letter not in known:
+                known[letter] = writer.letter(size, taken)
+    factors = [
+        writer.write(array, PRODUCT, tuple(known[letter] for letter in each))
+        for each, array in zip(letters, arrays, strict=True)
+    ]
+    below = tuple(mark for letter, mark in known.items() if letter not in output and mark)
+    body = juxtaposed(factors)
+    return Part(Big("sum", body, separated(below)), BIG) if below else Part(body, PRODUCT)
 
 
 def joined(writer: Writer, node: Node, marks: Marks) -> Part:
@@ -238,8 +281,8 @@ def joined(writer: Writer, node: Node, marks: Marks) -> Part:
     axis = number(given(node, 1, "axis", "dim")) or 0
     if node.op == "hstack":
         axis = axes - 1
-    if families.is_family(writer.scope, items) or indexing.generic(writer, items) is not None:
-        return stacked(writer, node, marks)
+    if families.is_family(writer.scope, items):
+        return families.stacked(writer, items) or named(writer, node, marks)
     beside = isinstance(axis, int) and axes > 0 and axis % axes == axes - 1
     inner = (*marks[:-1], None) if marks and beside else ()
     written = tuple(writer.write(each, CONDITION, inner) for each in items)
@@ -283,7 +326,10 @@ def element(writer: Writer, node: Node, marks: Marks) -> Part:
     if whole.op == "counter":
         return Part(Script(writer.write(whole), Number(str(place + 1))), ATOM)
     if whole.op == "blocks":
-        return Part(Script(Fenced(writer.write(whole.args[0], CONDITION, marks)), Number(str(place + 1))), ATOM)
+        return Part(
+            Script(Fenced(writer.write(whole.args[0], CONDITION, marks)), Number(str(place + 1))),
+            ATOM,
+        )
     return Part(Script(Fenced(writer.write(whole)), Number(str(place + 1))), ATOM)
 
 
@@ -316,6 +362,9 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "take": taken,
     "total": families.total,
     "stack": stacked,
+    "store": stacked,
+    "replaced": stored,
+    "einsum": summed_indices,
     "concat": joined,
     "hstack": joined,
     "argmax": arg_max,

@@ -25,6 +25,7 @@ from handgrad.derivation.formulas.formula import (
 #: A formula, how tightly it holds together, and whether ⊙ stands beside it.
 Item = tuple[Formula, int, bool]
 
+
 def divided(above: list[Item], below: list[Item]) -> Part:
     """A fraction; what is high or long stands behind one over the denominator."""
     if not below:

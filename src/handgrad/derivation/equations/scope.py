@@ -8,20 +8,21 @@ state that is carried from step to step belongs to the step that it is handed on
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.glossary import Glossary
 from handgrad.derivation.equations.pairing import Statement
 from handgrad.derivation.equations.places import moved
 from handgrad.derivation.equations.tracing import Runs
-from handgrad.derivation.formulas.formula import Formula, Number, row
-from handgrad.program import Node, Round, Site, leaves
+from handgrad.derivation.formulas.formula import Formula, Number, Sign, row
+from handgrad.program import Node, Round, Site
 
 
-class Named(NamedTuple):
+@dataclass(frozen=True)
+class Named:
     """How a node is written: by the symbol of `name`, of which `code` is the name in the code."""
 
     name: str
@@ -57,16 +58,6 @@ class Place:
     front: Formula | None = None
 
 
-class Sequence(NamedTuple):
-    """The nodes of a loop's rounds, stacked along an axis: the first has the index `first`."""
-
-    axis: int
-    first: int
-    items: tuple[Node, ...]
-    #: Where the first stacked is the last step.
-    is_turned: bool = False
-
-
 @dataclass
 class Scope:
     """What is known of the nodes of both passes."""
@@ -77,8 +68,6 @@ class Scope:
     #: "if" and "otherwise"
     words: tuple[str, str]
     symbols: dict[Node, Named] = field(default_factory=dict)
-    #: Nodes that are written as others are, in another shape.
-    aliases: dict[Node, Any] = field(default_factory=dict)
     #: The index of every element of a list that a loop made, as the loop's variables say it.
     elements: dict[Node, Formula] = field(default_factory=dict)
     #: The same as numbers.
@@ -94,6 +83,9 @@ class Scope:
     loops: dict[Site, Steps] = field(default_factory=dict)
     #: Names that forward carries from step to step, and whether against time.
     states: dict[str, bool] = field(default_factory=dict)
+    #: Names that loops carry over, by the loop, and the lines that make what they hand on.
+    carried: set[tuple[Site, str]] = field(default_factory=set)
+    handed_on: dict[Site, set[Any]] = field(default_factory=dict)
     #: The axis of the steps, counted from the last.
     step_axes: dict[Node, int] = field(default_factory=dict)
 
@@ -103,7 +95,6 @@ class Scope:
             for node in program.nodes:
                 for operand in dict.fromkeys(node.operands):
                     self.users[operand].append(node)
-        self.kept = set(leaves((self.runs.forward.result, self.runs.backward.result)))
 
     @property
     def programs(self) -> Iterator[Any]:
@@ -111,7 +102,30 @@ class Scope:
         if self.runs.backward is not self.runs.forward:
             yield self.runs.backward
 
+    @property
+    def incoming(self) -> Any:
+        """The first argument of backward, in terms of nodes."""
+        return next(iter(self.runs.backward.arguments.values()))
+
+    @property
+    def counters(self) -> set[str]:
+        """The names that count steps."""
+        return {each.counter for each in self.loops.values()}
+
     # Steps
+
+    def steps_of(self, statement: Statement) -> Steps | None:
+        """The loop over steps that a statement stands in."""
+        loops = (self.loops.get(each.loop) for each in statement.rounds)
+        return next((each for each in loops if each is not None), None)
+
+    def place_of(self, statement: Statement) -> Place | None:
+        """The round of such a loop that a statement ran in, its step by the counter's letter."""
+        steps = self.steps_of(statement)
+        if steps is None:
+            return None
+        (one,) = (each for each in statement.rounds if each.loop == steps.site)
+        return Place(steps, steps.step(one), self.counter(steps))
 
     def round_of(self, node: Node) -> tuple[Steps, int] | None:
         """The loop over steps that made a node, and what it counted then."""
@@ -137,18 +151,18 @@ class Scope:
         """How far the index of a node is from the step that made it, counted from 0; None for what
         is of no single step, such as a sum over all of them."""
         found = self.round_of(node)
-        if found is None or not self._is_carried_name(found[0], name):
+        if found is None or (found[0].site, name) not in self.carried:
             return 1
         gradient_of = self.glossary.gradients.get(name)
         if gradient_of is None:
             return 1
         if gradient_of not in self.states:
             return None
-        if not self._is_last(node, found[0]):
+        if not self.is_handed_on(node, found[0]):
             return 1
         return 0 if found[0].is_reversed else 2
 
-    def shift_of_name(self, steps: Steps, name: str) -> int | None:
+    def carried_shift(self, steps: Steps, name: str) -> int | None:
         """The same for what a loop is handed under a name before it begins."""
         gradient_of = self.glossary.gradients.get(name)
         if gradient_of is None:
@@ -157,26 +171,15 @@ class Scope:
             return None
         return 0 if steps.is_reversed else 2
 
-    def is_carried_line(self, node: Node, steps: Steps) -> bool:
-        """Whether nodes of a node's line are handed on to another round."""
-        return self._is_last(node, steps)
-
-    def _is_carried_name(self, steps: Steps, name: str) -> bool:
-        return (steps.site, name) in self.carried
-
-    def _is_last(self, node: Node, steps: Steps) -> bool:
-        """Whether a node is what its round hands on, as others from the same line are."""
+    def is_handed_on(self, node: Node, steps: Steps) -> bool:
+        """Whether a node's line makes what a round of the loop hands on to the next."""
         return (node.site, node.op) in self.handed_on.get(steps.site, ())
-
-    #: Names that loops carry over, by the loop, and the lines that make what they hand on.
-    carried: set[tuple[Site, str]] = field(default_factory=set)
-    handed_on: dict[Site, set[Any]] = field(default_factory=dict)
 
     def moment(self, node: Node, place: Place | None) -> Formula | None:
         """The index of the step that a node belongs to, where an equation stands at `place`."""
         named = self.symbols.get(node)
         found = self.round_of(node)
-        if named is None or found is None:
+        if named is None or found is None or node in self.step_axes:
             return None
         steps, counted = found
         shift = self.shift(node, named.name)
@@ -199,41 +202,26 @@ class Scope:
 
     # Symbols
 
-    def named(self, node: Node) -> Named | None:
-        return self.symbols.get(node)
-
     def symbol(self, node: Node, place: Place | None, index: Formula | None = None) -> Formula:
         """The symbol of a node, with an index behind that of its step."""
         named = self.symbols[node]
         moment = self.moment(node, place)
         front = place.front if place is not None and moment is not None else None
-        parts = [self.elements.get(node, named.index), front, moment, index]
-        whole = [each for each in parts if each is not None]
-        below = None
-        for each in whole:
-            below = each if below is None else row(below, _COMMA, each)
+        below: Formula | None = None
+        for each in (self.elements.get(node, named.index), front, moment, index):
+            if each is not None:
+                below = each if below is None else row(below, Sign(","), each)
         return self.glossary.symbol(named.name, named.primes, below)
 
     def use(self, node: Node) -> None:
         named = self.symbols[node]
         self.used.setdefault(named.code, node)
 
-    def name(self, nodes: Iterable[Node], named: Named) -> None:
-        for node in nodes:
-            self.symbols[node] = named
-
     def counter(self, steps: Steps) -> Formula:
         return self.glossary.symbol(steps.counter)
 
 
-from handgrad.derivation.formulas.formula import Sign  # noqa: E402
-
-_COMMA = Sign(",")
-
-
-def find_loops(
-    runs: Runs, statements: Mapping[bool, list[Statement]]
-) -> dict[Site, Steps]:
+def find_loops(runs: Runs, statements: Mapping[bool, list[Statement]]) -> dict[Site, Steps]:
     """Every loop over a range from 0 that is in no other loop and has none inside."""
     found: dict[Site, Steps] = {}
     nested: set[Site] = set()
@@ -278,7 +266,7 @@ def find_carried(scope: Scope, statements: Mapping[bool, list[Statement]]) -> No
                     by_node[value].append(name)
     for node, names in by_node.items():
         found = scope.round_of(node)
-        if found is None or not scope.is_carried(node):
+        if found is None or node.op == "store" or not scope.is_carried(node):
             continue
         steps = found[0]
         name = next((each for each in reversed(names) if each in before[steps.site]), names[-1])
@@ -286,16 +274,3 @@ def find_carried(scope: Scope, statements: Mapping[bool, list[Statement]]) -> No
         scope.handed_on.setdefault(steps.site, set()).add((node.site, node.op))
         if not steps.of_backward:
             scope.states[name] = steps.is_reversed
-
-
-__all__ = [
-    "Callable",
-    "Named",
-    "Place",
-    "Scope",
-    "Sequence",
-    "Steps",
-    "find_carried",
-    "find_loops",
-    "replace",
-]

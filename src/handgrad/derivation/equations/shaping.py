@@ -15,6 +15,10 @@ from handgrad.program.functions import is_array
 #: An index for each of the last axes of a value; None for an axis without one.
 Marks = tuple[Formula | None, ...]
 
+#: Arrays that are written into.
+EMPTY: Final = frozenset({"zeros", "zeros_like", "empty", "empty_like"})
+#: Operations that read the shape of an array, and not its values.
+OF_SHAPES: Final = frozenset({"size", "zeros_like", "ones_like", "full_like", "empty_like"})
 #: Operations whose result has the values of their operand, in order.
 SHAPING: Final = frozenset(
     {
@@ -35,8 +39,9 @@ def shaped(node: Node) -> Any:
     """What a node is only another shape of; None where it is more than that."""
     if not node.args:
         return None
-    if node.op == "getitem" and only_new_axes(node.args[1]):
-        return node.args[0]
+    if node.op == "getitem":
+        array, index = node.args
+        return array if only_new_axes(index) else _stored(array, index)
     if node.op in SHAPING and isinstance(node.args[0], Node):
         return node.args[0]
     if node.op == "element" and isinstance(node.args[0], Node) and node.args[0].op == "per_axis":
@@ -44,6 +49,75 @@ def shaped(node: Node) -> Any:
     if node.op == "sum_to" and shape(node) == shape(node.args[0]):
         return node.args[0]
     return None
+
+
+def stacked(node: Any) -> tuple[tuple[Node, ...], int] | None:
+    """The arrays that stand along an axis, counted from the last, and that axis: what was stacked,
+    or written into an array one by one."""
+    if not isinstance(node, Node):
+        return None
+    if node.op == "stack":
+        return (tuple(node.args[0]), axis_of(node)) if all(map(shape, node.args[0])) else None
+    items: dict[int, Node] = {}
+    axes: set[int] = set()
+    while node.op == "store" and isinstance(node.args[0], Node):
+        array, index, value = node.args
+        every = _places(index) or ()
+        places = [(i, each) for i, each in enumerate(every) if isinstance(each, int)]
+        if len(places) != 1 or any(each != slice(None) for each in every if each != places[0][1]):
+            return None
+        axis, place = places[0]
+        axes.add(axis)
+        if shape(value) != (*shape(node)[:axis], *shape(node)[axis + 1 :]):
+            return None
+        items.setdefault(place % max(shape(node)[axis], 1), value)
+        node = array
+    if node.op not in EMPTY or len(axes) != 1 or len(items) != shape(node)[axis]:
+        return None
+    return tuple(items[place] for place in range(len(items))), axis - len(shape(node))
+
+
+def _places(index: Any) -> tuple[Any, ...] | None:
+    """An index of numbers and slices, without what stands for all the rest behind; None for any
+    other."""
+    found = [
+        slice(number(each.start), number(each.stop), number(each.step))
+        if isinstance(each, slice)
+        else number(each)
+        for each in positions(index)
+    ]
+    if found and found[-1] is ...:
+        found.pop()
+    if not all(isinstance(each, int | slice) for each in found):
+        return None
+    while found and found[-1] == slice(None):
+        found.pop()
+    return tuple(int(each) if isinstance(each, int) else each for each in found)
+
+
+def _stored(array: Any, index: Any) -> Node | None:
+    """What was written into an array at an index."""
+    wanted = _places(index)
+    while isinstance(array, Node) and array.op == "store":
+        base, at, value = array.args
+        there = _places(at)
+        if there is None or wanted is None:
+            return None
+        if there == wanted:
+            is_whole = isinstance(value, Node) and shape(value) == np.shape(array.value[there])
+            return value if is_whole else None
+        apart = zip(there, wanted, strict=False)
+        if not any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in apart):
+            return None
+        array = base
+    return None
+
+
+def bare(value: Any) -> Any:
+    """The value without operations that only shape it."""
+    while isinstance(value, Node) and (inner := shaped(value)) is not None:
+        value = inner
+    return value
 
 
 def only_new_axes(index: Any) -> bool:
@@ -239,7 +313,3 @@ def same_axis(outside: tuple[int, ...], inside: tuple[int, ...], axis: int) -> i
     later = sum(size != 1 for size in outside[axis:])
     places = [i - len(inside) for i, size in enumerate(inside) if size != 1]
     return places[-later]
-
-
-def is_full(value: Any) -> bool:
-    return is_array(value) and np.size(value) > 1

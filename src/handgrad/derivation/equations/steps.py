@@ -6,7 +6,7 @@ from typing import Any
 
 from handgrad.derivation.equations import indexing
 from handgrad.derivation.equations.scope import Scope
-from handgrad.derivation.equations.shaping import axis_of, positions, shape, sources
+from handgrad.derivation.equations.shaping import positions, shape, sources, stacked
 from handgrad.derivation.equations.writer import Writer
 from handgrad.program import Node
 
@@ -19,8 +19,9 @@ def find_step_axes(scope: Scope) -> None:
     axes = scope.step_axes
     nodes = [node for program in scope.programs for node in program.nodes]
     for node in nodes:
-        if node.op == "stack" and indexing.generic(Writer(scope), node.args[0]) is not None:
-            axes[node] = axis_of(node)
+        arrays = stacked(node)
+        if arrays is not None and indexing.generic(Writer(scope), arrays[0]) is not None:
+            axes[node] = arrays[1]
         elif node.op == "getitem" and scope.round_of(node) is not None:
             array = node.args[0]
             for axis, each in enumerate(positions(node.args[1])):
@@ -46,7 +47,7 @@ def _spread(scope: Scope, node: Node) -> None:
     axes = scope.step_axes
     if node in axes:
         found = list(sources(node, axes[node]))
-        if node.op != "stack" and all(each is not None for each in found):
+        if stacked(node) is None and all(each is not None for each in found):
             for each in found:
                 if each is not None:
                     axes.setdefault(*each)
@@ -61,10 +62,8 @@ def _spread(scope: Scope, node: Node) -> None:
 def is_by_step(scope: Scope, node: Node, axis: int, *, defined: bool = False) -> bool:
     """Whether a node is computed step by step along an axis; `defined` where not its symbol but
     what it is made of counts."""
-    if node.op == "stack":
+    if stacked(node) is not None:
         return scope.step_axes.get(node) == axis
     if not defined and (node in scope.symbols or node.op == "input"):
         return True
-    return all(
-        each is not None and is_by_step(scope, *each) for each in sources(node, axis)
-    )
+    return all(each is not None and is_by_step(scope, *each) for each in sources(node, axis))

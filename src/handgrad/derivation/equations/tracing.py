@@ -92,7 +92,7 @@ class NotesRecorder(Recorder):
         name = getattr(function, "__name__", "the function")
         if follows(inspect.unwrap(function), self) is None:
             raise ArgumentError(
-                f"notes: the source of {name} cannot be read; allowed: functions that stand in files"
+                f"notes: the source of {name} cannot be read; allowed: functions in files"
             )
         try:
             bound = inspect.signature(function).bind(*args, **kwargs)
@@ -166,10 +166,9 @@ class NotesRecorder(Recorder):
         if isinstance(names, tuple) and isinstance(item, tuple):
             for one, name in zip(item, names, strict=False):
                 self._count(site, one, name)
-        elif isinstance(item, Int | Several):
-            if id(item) not in self._of:
-                node = self._new("counter", None, (), {}, item, site, str(names))
-                self.counters.setdefault((self._frame, self._rounds), []).append(node)
+        elif isinstance(item, Int | Several) and id(item) not in self._of:
+            node = self._new("counter", None, (), {}, item, site, str(names))
+            self.counters.setdefault((self._frame, self._rounds), []).append(node)
         if isinstance(item, Several):
             for position, part in enumerate(item):
                 whole = self._of[id(item)]
@@ -224,7 +223,12 @@ class NotesRecorder(Recorder):
             turned = super()._library(site, function, args, kwargs)
             self._keep_range(turned, (stop, start))
             return turned
-        if function in _AS_IT_IS and args and id(args[0]) in self._of and args[0] == function(*args):
+        if (
+            function in _AS_IT_IS
+            and args
+            and id(args[0]) in self._of
+            and args[0] == function(*args)
+        ):
             return args[0]
         if function is len and args and is_array(args[0]):
             return self._size(site, args[0], 0)

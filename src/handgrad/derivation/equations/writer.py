@@ -107,15 +107,12 @@ class Writer:
         return formula if strength >= around else fenced(formula, strength)
 
     def has_symbol(self, node: Any) -> bool:
-        return (
-            isinstance(node, Node) and node in self.scope.symbols and node is not self.defined
-        )
+        return isinstance(node, Node) and node in self.scope.symbols and node is not self.defined
 
     def bare(self, node: Any) -> Any:
         """The node without operations that only shape it."""
         while isinstance(node, Node) and not self.has_symbol(node):
-            inner = self.scope.aliases.get(node)
-            inner = shaped(node) if inner is None else inner
+            inner = shaped(node)
             if inner is None:
                 return node
             node = inner
