@@ -1,7 +1,7 @@
 """Wrong backwards written by hand, the way people write them, each beside its right sibling.
 
-Planted bugs (`benchmarks.planted_bugs`) are edits of this project's own expression trees, and the
-checker explains a wrong gradient by the same edits. These were written without either, so they
+Planted bugs (`benchmarks.planted_bugs`) are edits of programs (`handgrad.program`), and the checker
+explains a wrong gradient by the same edits. These were written without either, so they
 say what the checker does with code that it has never seen.
 """
 
