@@ -353,9 +353,7 @@ def test_steps_that_are_written_into_an_array_are_a_sequence():
     backward = written(tuple(each for each in derivation.backward if not each.again))
     gradient = r"\frac{\partial L}{\partial %s}"
     both = gradient % "h_{t}" + " + " + gradient % r"\text{state}_{t}"
-    assert (
-        rf"{gradient % 'a_{t}'} = \left( {both} \right) \odot (1 - \text{{state}}_{{t}}^{{2}})"
-    ) in backward
+    assert (rf"{gradient % 'a_{t}'} = \left( {both} \right) \odot (1 - h_{{t}}^{{2}})") in backward
     assert rf"{gradient % 'x_{t}'} = {gradient % 'a_{t}'} W_{{x}}^{{\top}}" in backward
 
 

@@ -49,7 +49,7 @@ def _meaning(lines: Lines, name: str, node: Node) -> Meaning:
     named = scope.symbols[node]
     index = scope.elements.get(node, named.index)
     found = scope.round_of(node)
-    if found is not None and scope.shift(node, named.name) is not None:
+    if found is not None and scope.moment(node, None) is not None:
         index = scope.counter(found[0])
     symbol = scope.glossary.symbol(named.name, named.primes, index)
     if is_array(node.value):

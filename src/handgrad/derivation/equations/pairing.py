@@ -18,7 +18,7 @@ from handgrad.derivation.equations.dimensions import (
 from handgrad.derivation.equations.subject import Subject, parameters
 from handgrad.derivation.equations.tracing import Float, Int, NotesRecorder, Runs, outputs
 from handgrad.errors import ArgumentError
-from handgrad.program import Assignment, Frame, Node, Program, Round, Site
+from handgrad.program import Assignment, Frame, Node, Program, Round, Site, leaves
 from handgrad.program.functions import is_array
 
 
@@ -105,16 +105,23 @@ def _place(node: Node) -> Any:
 
 
 def statements(program: Program) -> list[Statement]:
-    """What the function set, and the functions that do a part of backward.
+    """What the function set, and the functions that do a part of its work.
 
     Several names are together where they take the parts of one value.
     """
     found: list[Statement] = []
     last: tuple[Any, ...] = ()
+    gathered = {each.name for each in program.assignments if _added(each) is not None}
     for each in program.assignments:
         if each.site is None or not _is_own(program, each):
             last = ()
             continue
+        item = _added(each)
+        if each.name in gathered and item is None and not each.rounds:
+            several = list(leaves(each.value)) if isinstance(each.value, tuple | list) else []
+            item = several[0] if len(several) == 1 else None
+        if item is not None:
+            each = each._replace(name=_of_one(each.name), value=item)
         here = each.frame, each.site, each.rounds, each.made, _whole(each.value)
         if here == last and here[-1] is not None and each.name not in found[-1].names:
             before = found.pop()
@@ -122,9 +129,27 @@ def statements(program: Program) -> list[Statement]:
             found.append(before._replace(names=names, values=values))
         else:
             single = (each.name,), (each.value,)
-            found.append(Statement(each.frame, each.site, each.rounds, *single, each.made))
+            site = each.site or Site(0, 0, 0, 0, each.name)
+            found.append(Statement(each.frame, site, each.rounds, *single, each.made))
         last = here
     return found
+
+
+def _added(assignment: Assignment) -> Node | None:
+    """What a round adds to a list, behind or in front, where it has no name of its own."""
+    value, rounds = assignment.value, assignment.rounds
+    if not isinstance(value, tuple | list) or hasattr(value, "_fields") or not value or not rounds:
+        return None
+    for item in (value[-1], value[0]):
+        is_made = isinstance(item, Node) and is_array(item.value) and item.rounds == rounds
+        if is_made and not item.names:
+            return item  # type: ignore[no-any-return]
+    return None
+
+
+def _of_one(name: str) -> str:
+    """`h` for an element of `hs`."""
+    return name[0] if len(name) == 2 and name[1] == "s" else name
 
 
 def _whole(value: Any) -> Any:
@@ -137,7 +162,8 @@ def _is_own(program: Program, assignment: Assignment) -> bool:
     if frame is program.frame:
         return True
     is_part = getattr(frame.function, "__name__", "").startswith("backward")
-    return is_part and assignment.site is not frame.site
+    is_foreign = not getattr(frame.function, "__module__", "").startswith("handgrad.")
+    return (is_part or is_foreign) and assignment.site is not frame.site
 
 
 def twins(

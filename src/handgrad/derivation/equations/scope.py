@@ -80,6 +80,8 @@ class Scope:
     used: dict[str, Node] = field(default_factory=dict)
     #: Every function that was written by name, with the words that explain it.
     helpers: dict[str, tuple[Formula, str]] = field(default_factory=dict)
+    #: How many parts of the equation in hand are written.
+    length: int = 0
     loops: dict[Site, Steps] = field(default_factory=dict)
     #: Names that forward carries from step to step, and whether against time.
     states: dict[str, bool] = field(default_factory=dict)

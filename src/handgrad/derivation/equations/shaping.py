@@ -58,6 +58,8 @@ def stacked(node: Any) -> tuple[tuple[Node, ...], int] | None:
         return None
     if node.op == "stack":
         return (tuple(node.args[0]), axis_of(node)) if all(map(shape, node.args[0])) else None
+    if node.op == "asarray" and isinstance(node.args[0], list) and all(map(shape, node.args[0])):
+        return tuple(node.args[0]), -len(shape(node))
     items: dict[int, Node] = {}
     axes: set[int] = set()
     while node.op == "store" and isinstance(node.args[0], Node):
@@ -70,7 +72,8 @@ def stacked(node: Any) -> tuple[tuple[Node, ...], int] | None:
         axes.add(axis)
         if shape(value) != (*shape(node)[:axis], *shape(node)[axis + 1 :]):
             return None
-        items.setdefault(place % max(shape(node)[axis], 1), value)
+        if items.setdefault(place % max(shape(node)[axis], 1), value) is not value:
+            return None
         node = array
     if node.op not in EMPTY or len(axes) != 1 or len(items) != shape(node)[axis]:
         return None

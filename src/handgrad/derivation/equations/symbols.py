@@ -223,8 +223,8 @@ class Symbols:
             found = indexing.generic(writer, items)
             if families.is_family(self.scope, items) or (found and found[0] in self.scope.symbols):
                 return True
-        elif inner.op == "store" and self.scope.round_of(inner) is not None:
-            return True  # the whole is known once the loop is done
+        elif inner.op == "store" and stacked(self._last_store(inner)) is not None:
+            return True  # the whole is a sequence once the loop is done
         is_word = isinstance(self.scope.glossary.symbol(name), Text)
         if inner.op == "getitem":
             array, index = inner.args
@@ -233,6 +233,15 @@ class Symbols:
         if is_word and inner.op == name and len(inner.operands) == 1:
             return True
         return any(True for _ in places(writer, inner)) and only_selects(self.scope, inner)
+
+    def _last_store(self, node: Node) -> Node:
+        """What an array has become when all that is written into it is there."""
+        while True:
+            users = self.scope.users[node]
+            later = [each for each in users if each.op == "store" and each.args[0] is node]
+            if len(later) != 1:
+                return node
+            node = later[0]
 
     def _goes_on(self, statement: Statement, name: str, node: Node) -> bool:
         """Whether a value is used once, to set the same name anew, or as a step of a loop where a

@@ -186,7 +186,12 @@ class NotesRecorder(Recorder):
     def call(self, site: Site, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if _is_helper(function):
             return self._named(site, function, args, kwargs)
-        return super().call(site, function, *args, **kwargs)
+        found = super().call(site, function, *args, **kwargs)
+        if type(getattr(function, "__self__", None)) is list and args:
+            name = site.text.partition(".")[0]
+            if function.__name__ in ("append", "insert") and name.isidentifier():
+                self._assign(name, [self.lift(args[-1])], site)
+        return found
 
     def _named(self, site: Site, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         """A helper of the ops as one node."""

@@ -60,6 +60,7 @@ from handgrad.derivation.formulas.formula import (
     row,
     separated,
 )
+from handgrad.errors import ArgumentError
 from handgrad.program import Node
 from handgrad.program.functions import is_array
 
@@ -92,6 +93,7 @@ class Writer:
 
     def definition(self, node: Node, marks: Marks = ()) -> Formula:
         """The right side of an equation: a condition stands in brackets, which are 1 or 0."""
+        self.scope.length = 0
         whole = replace(self, defined=node)
         formula, strength = whole.part(node, marks)
         return fenced(formula, strength) if is_condition(formula) else formula
@@ -115,12 +117,20 @@ class Writer:
             inner = shaped(node)
             if inner is None:
                 return node
+            if node.op == "getitem" and inner is not node.args[0] and self.has_symbol(node.args[0]):
+                return node  # an element of an array that has a symbol after each change
             node = inner
         return node
 
     def part(self, value: Any, marks: Marks = ()) -> Part:
         if not isinstance(value, Node):
             return self._plain(value)
+        self.scope.length += 1
+        if self.scope.length > _LONGEST:
+            raise ArgumentError(
+                f"notes: an equation has more than {_LONGEST} parts; allowed: fewer, with names "
+                "for some of the values between"
+            )
         marks = carried(value, marks)
         inner = self.bare(value)
         if inner is not value:
@@ -158,8 +168,8 @@ class Writer:
                 return self._sum(node, marks)
             case "multiply" | "divide", _:
                 return self._product(node, marks)
-            case "floor_divide" | "remainder", _:
-                return Part(self.scope.dimensions.size(node.value), UNARY)
+            case "floor_divide" | "remainder", (left, right):
+                return self._whole_number(node, left, right)
             case "negative", (value,):
                 return Part(row(Sign("−"), self.write(value, BIG, marks)), SUM)
             case "pow", (base, exponent):
@@ -179,6 +189,8 @@ class Writer:
                 return Part(row(Sign("¬"), self.write(value, ATOM, marks)), UNARY)
             case "getitem", _:
                 return indexing.indexed(self, node, marks)
+            case "asarray", (list(), *_):
+                return notations.stacked(self, node, marks)
             case op, (value, *_) if op in SHAPING:
                 return self.part(value, marks)
             case op, (Node() as value, *_) if op in _REDUCED and is_array(value.value):
@@ -202,6 +214,14 @@ class Writer:
             return Part(symbol, strength_of(symbol))
         place = moved(self.place.step, found[1] - self.place.counted - 1)
         return Part(place, SUM if isinstance(place, Row) else ATOM)
+
+    def _whole_number(self, node: Node, left: Any, right: Any) -> Part:
+        """A size by its letters, k mod 2, or k // 2 as the code has it."""
+        size = self.scope.dimensions.size(node.value)
+        if not isinstance(size, Number) or not node.rounds:
+            return Part(size, UNARY)
+        sign = Text(" mod " if node.op == "remainder" else " // ")
+        return Part(row(self.write(left, UNARY), sign, self.write(right, UNARY)), PRODUCT)
 
     def cases(self, pairs: list[tuple[Any, Any]], otherwise: Any, marks: Marks) -> Part:
         """A value for each condition, and one where none holds."""
@@ -357,3 +377,5 @@ class Writer:
 
 
 _INDEX_LETTERS: Final = "ijklrqp"
+#: Parts of an equation; what is longer nobody reads, and takes for ever where loops are unrolled.
+_LONGEST: Final = 5000
