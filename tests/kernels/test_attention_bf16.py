@@ -183,6 +183,19 @@ def test_nan_stays_nan_in_its_head(bf16: None) -> None:
     np.testing.assert_array_equal(~np.isfinite(dv).all(axis=(2, 3))[1], False)
 
 
+@pytest.mark.parametrize("queries", [3, 4, 31, 33])
+def test_a_key_that_all_weights_leave_out_has_no_gradient(bf16: None, queries: int) -> None:
+    """Its score is −∞. Zeros that pad the queries make NaN of it, which must not be added."""
+    q, k, v = float32(*heads(1, 1, 1, queries, 5, 4))
+    q[..., 3] = np.abs(q[..., 3]) + 0.1
+    k[0, 0, 2, 3] = -np.inf
+    y, _, dk, dv, _ = run((q, k, v), {})
+    assert np.isfinite(y).all()
+    for gradient in (dk, dv):
+        np.testing.assert_array_equal(gradient[0, 0, 2], 0)
+        assert np.isfinite(gradient).all()
+
+
 def test_float64_is_not_rounded() -> None:
     arrays = heads(1, 2, 2, 40, 50, 16)
     with hg.engine("kernels"):

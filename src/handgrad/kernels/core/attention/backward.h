@@ -156,6 +156,7 @@ class BackwardPiece {
                     call_.offset + first + 1 - key);
         if (to_.through_scores()) v_rows_.multiply(0, keys, dy_columns_, u, panel, dscores_.data());
         differentiate(u, panel, keys);
+        if constexpr (!std::is_same_v<Element, T>) clear_padding(b, panel, keys);
         if (to_.scores.data != nullptr) write_scores(b, panel, key, keys);
         if (to_.v.data != nullptr) weights_.close_for_queries(panel, keys);
         if (to_.k.data != nullptr) dscores_.close_for_queries(panel, keys);
@@ -186,6 +187,17 @@ class BackwardPiece {
                     store(dscore, weight * (load(dscore) * factor - mean));
                 }
             }
+        }
+    }
+
+    // Products of bf16 read whole panels, also the lanes behind the last query, where the zeros of
+    // padding have met the infinity of a key or value and are NaN.
+    void clear_padding(const Block& b, int panel, long keys) const {
+        const long first = panel * kNR<T>;
+        const long used = std::min<long>(kNR<T>, b.count - first);
+        for (long j = 0; used < kNR<T> && j < keys; j++) {
+            std::fill_n(weights_.data() + j * kWide<T> + first + used, kNR<T> - used, T(0));
+            std::fill_n(dscores_.data() + j * kWide<T> + first + used, kNR<T> - used, T(0));
         }
     }
 
