@@ -115,7 +115,10 @@ class Symbols:
 
     def _prepare_single(self, name: str, value: Node, statement: Statement, node: Node) -> str:
         scope = self.scope
-        if node not in self._needed or self._is_written_into(node):
+        rounds = self._by_key[statement.key]
+        if self._needed.isdisjoint(leaves([each.values for each in rounds])):
+            return ""
+        if self._is_written_into(node):
             return ""
         initial = None if statement.rounds else self.initial(name, node)
         if node in scope.symbols:
@@ -253,7 +256,8 @@ class Symbols:
         there = scope.steps_of(use)
         if there is None:
             return name in use.names and not statement.rounds
-        if name in scope.glossary.results or scope.is_carried(node):
+        steps = scope.steps_of(statement)
+        if name in scope.glossary.results or (steps and scope.is_handed_on(node, steps)):
             return False
         if use.names == (name,):
             return True
