@@ -244,6 +244,13 @@ def backwards_backward(dh, cache):
     return dx, dh
 
 
+def downwards(dy, x):
+    dx = np.zeros_like(x)
+    for t in range(x.shape[0] - 1, -1, -1):
+        dx[t] = dy * x[t]
+    return dx
+
+
 def nested(x):
     total = x
     for i in range(2):
@@ -274,6 +281,7 @@ def test_loops_over_steps():
     assert loops_of(averaged, times, x=x) == [("t", False, False)]
     assert loops_of(moving, same, x=x) == []  # does not begin at the first step
     assert loops_of(nested, times, x=x) == []
+    assert loops_of(averaged, downwards, x=x)[1] == ("t", True, True)
     assert loops_of(backwards, backwards_backward, x=np.ones((4, 3)), h0=np.ones(3)) == [
         ("t", True, False),
         ("t", False, True),

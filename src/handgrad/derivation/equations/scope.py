@@ -82,6 +82,7 @@ class Scope:
     helpers: dict[str, tuple[Formula, str]] = field(default_factory=dict)
     #: How many parts of the equation in hand are written.
     length: int = 0
+    #: The loops over steps, by what they go through.
     loops: dict[Site, Steps] = field(default_factory=dict)
     #: Names that forward carries from step to step, and whether against time.
     states: dict[str, bool] = field(default_factory=dict)
@@ -216,10 +217,12 @@ class Scope:
         return self.glossary.symbol(named.name, named.primes, below)
 
     def use(self, node: Node) -> None:
+        """Keep a node for the list of symbols."""
         named = self.symbols[node]
         self.used.setdefault(named.code, node)
 
     def counter(self, steps: Steps) -> Formula:
+        """What counts the steps of a loop: t."""
         return self.glossary.symbol(steps.counter)
 
 
@@ -255,12 +258,13 @@ def _counter(statements: list[Statement], site: Site) -> str | None:
 def find_carried(scope: Scope, statements: Mapping[bool, list[Statement]]) -> None:
     """Which names loops carry from round to round: those of forward are the states."""
     by_node: defaultdict[Node, list[str]] = defaultdict(list)
-    before: defaultdict[Site, set[str]] = defaultdict(set)
-    seen: set[str] = set()
+    #: The names that are set before each loop.
+    before: dict[Site, set[str]] = {}
     for several in statements.values():
+        seen: set[str] = set()
         for each in several:
             if each.rounds:
-                before[each.rounds[0].loop] |= seen if each.rounds[0].loop not in before else set()
+                before.setdefault(each.rounds[0].loop, set(seen))
             else:
                 seen |= set(each.names)
             for name, value in zip(each.names, each.values, strict=True):

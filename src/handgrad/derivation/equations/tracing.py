@@ -195,9 +195,8 @@ class NotesRecorder(Recorder):
 
     def _named(self, site: Site, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         """A helper of the ops as one node."""
-        arrays = [each for each in args if is_array(each)]
         found = function(*args, **kwargs)
-        if any(found is each for each in arrays) or not _is_data(found):
+        if any(found is each for each in args) or not _is_data(found):
             return found
         operands = self.lift(args), self.lift(kwargs)
         found = _boxed(found, self._of)
@@ -221,7 +220,10 @@ class NotesRecorder(Recorder):
         args = tuple(list(a) if isinstance(a, GeneratorType) else a for a in args)
         if function is range:
             found = range(*args)
-            self._keep_range(found, (*(self.lift((0, *args)[-2:])),))
+            if found.step == -1:
+                self._keep_range(found, (found.start + 1, found.stop + 1))
+            elif found.step == 1:
+                self._keep_range(found, self.lift(args[:2] if len(args) > 1 else (0, *args)))
             return found
         if function is reversed and id(args[0]) in self._ranges:
             start, stop = self._ranges[id(args[0])]
@@ -245,7 +247,7 @@ class NotesRecorder(Recorder):
 
     def _sum(self, site: Site, items: Any, start: Any = 0) -> Any:
         parts = list(self._items(site, items))
-        if not any(map(is_array, parts)):
+        if start != 0 or not any(map(is_array, parts)):
             return super()._sum(site, parts, start)
         return self._apply(Operation(site, "total", _total, (parts,)))
 

@@ -17,6 +17,7 @@ from handgrad.derivation.equations.parts import (
     subscripted,
 )
 from handgrad.derivation.equations.shaping import Marks, carried, marked, number
+from handgrad.derivation.equations.words import by_name, explain
 from handgrad.derivation.formulas.formula import (
     Big,
     Fenced,
@@ -69,8 +70,6 @@ def window(writer: Writer, node: Node, marks: Marks) -> Part:
 
 
 def scatter(writer: Writer, node: Node, marks: Marks) -> Part:
-    from handgrad.derivation.equations.notations import by_name
-
     values, offset, stride, dilation = node.args[:4]
     below = _moves(writer, offset, stride, dilation)
     word = Script(by_name(writer, node), below)
@@ -79,8 +78,6 @@ def scatter(writer: Writer, node: Node, marks: Marks) -> Part:
 
 def padded(writer: Writer, node: Node, marks: Marks) -> Part:
     """pad_p(x), with the value that stands around it unless that is 0."""
-    from handgrad.derivation.equations.notations import by_name
-
     values, padding, *value = node.args
     inside = writer.write(values, SUM)
     if value and (around := number(value[0])) != 0:
@@ -108,8 +105,6 @@ def window_sum(writer: Writer, node: Node, marks: Marks) -> Part:
 
 def activation_gradient(writer: Writer, node: Node, marks: Marks) -> Part:
     """∂L/∂h ⊙ f′(a)."""
-    from handgrad.derivation.equations.notations import explain
-
     dh, a = node.args[:2]
     slope = Script(Symbol("f"), sup=Sign("′"))
     explain(writer, node, slope)
@@ -119,8 +114,6 @@ def activation_gradient(writer: Writer, node: Node, marks: Marks) -> Part:
 
 def summed_to(writer: Writer, node: Node, marks: Marks) -> Part:
     """Σ over the axes along which an operand was broadcast."""
-    from handgrad.derivation.equations.notations import by_name
-
     gradient, operand = node.args[:2]
     word = Script(by_name(writer, node), writer.write(operand))
     return Part(row(word, Fenced(writer.write(gradient))), UNARY)
@@ -128,8 +121,6 @@ def summed_to(writer: Writer, node: Node, marks: Marks) -> Part:
 
 def drawn(writer: Writer, node: Node, marks: Marks) -> Part:
     """A random mask: with which probability."""
-    from handgrad.derivation.equations.notations import by_name
-
     numbers = [writer.write(each) for each in node.args if isinstance(number(each), float)]
     word = by_name(writer, node)
     return Part(row(word, Fenced(separated(tuple(numbers)) if numbers else row())), UNARY)

@@ -21,8 +21,8 @@ import numpy as np
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
-from handgrad.derivation.equations.notations import first_sentence
 from handgrad.derivation.equations.subject import Subject
+from handgrad.derivation.equations.words import first_sentence
 from handgrad.derivation.formulas.formula import (
     Formula,
     Fraction,
