@@ -306,6 +306,30 @@ def test_letters_taken_by_others_are_no_indices():
     assert r"\sum_{n = 1}^{N}" not in written(other.forward)[-1]
 
 
+class Affine:
+    def __init__(self):
+        self.W = np.ones((3, 4))
+
+    def forward(self, x):
+        y = np.tanh(x @ self.W)
+        return y, (x, y)
+
+    def backward(self, dy, cache):
+        _, y = cache
+        da = dy * (1 - y**2)
+        return da @ self.W.T
+
+
+def test_methods_know_what_their_object_has():
+    layer = Affine()
+    subject = Subject("a", layer.forward, layer.backward, arrays(x=(2, 3)), {}, np.ones((2, 4)))
+    derivation = derive(subject)
+    assert written(derivation.forward) == [r"y = \tanh (x W)"]
+    assert written(derivation.backward)[-1] == (
+        r"\frac{\partial L}{\partial x} = \frac{\partial L}{\partial a} W^{\top}"
+    )
+
+
 def test_a_class_will_do():
     pair = SimpleNamespace(forward=affine, backward=affine_backward)
     inputs = arrays(x=(2, 3), w=(3, 4), b=(4,))

@@ -129,7 +129,7 @@ def arriving(lines: Lines) -> Iterator[Formula]:
 
 
 def _incoming(lines: Lines) -> Iterator[tuple[Node, Any]]:
-    own, lettered = leaves(lines.values.incoming), leaves(lines.scope.incoming)
+    own, lettered = leaves(lines.values.runs.incoming), leaves(lines.scope.runs.incoming)
     for value, node in zip(own, lettered, strict=True):
         yield node, value.value
 

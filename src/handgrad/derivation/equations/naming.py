@@ -134,10 +134,9 @@ class Names:
     def dependent(self) -> set[str]:
         """The names of backward that depend on the gradient that comes in."""
         backward = self.runs.backward
-        first = next(iter(backward.arguments))
-        given = list(leaves(backward.arguments[first]))
+        given = list(leaves(self.runs.incoming))
         moved = {*given, *backward.moved_by(given)}
-        found = {first}
+        found = {parameters(self.subject.backward)[0].name}
         for each in self.statements[True]:
             for name, value in zip(each.names, each.values, strict=True):
                 if not moved.isdisjoint(leaves(value)):
@@ -160,7 +159,7 @@ class Names:
 
     def _of_outputs(self, outputs: Sequence[str]) -> dict[str, str]:
         """The output that each gradient is one of, where a tuple of them comes in."""
-        given = next(iter(self.runs.backward.arguments.values()))
+        given = self.runs.incoming
         if not isinstance(given, tuple | list):
             return {}
         items = list(_in_order(given))

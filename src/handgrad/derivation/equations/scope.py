@@ -106,11 +106,6 @@ class Scope:
             yield self.runs.backward
 
     @property
-    def incoming(self) -> Any:
-        """The first argument of backward, in terms of nodes."""
-        return next(iter(self.runs.backward.arguments.values()))
-
-    @property
     def counters(self) -> set[str]:
         """The names that count steps."""
         return {each.counter for each in self.loops.values()}

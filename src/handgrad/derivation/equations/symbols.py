@@ -64,11 +64,11 @@ class Symbols:
         for scope in (self.scope, self.values):
             for program in scope.programs:
                 for node in program.inputs:
-                    code = node.name.partition("[")[0].partition(".")[0]
-                    if code in program.arguments:
+                    code = node.name.partition("[")[0].removeprefix("self.").partition(".")[0]
+                    if code in program.arguments or node.name.startswith("self."):
                         scope.symbols.setdefault(node, Named(code, code))
             if scope.glossary.loss:
-                scope.ones |= set(leaves(scope.incoming))
+                scope.ones |= set(leaves(scope.runs.incoming))
         for node in list(self.scope.symbols):
             if node in self._of_forward:
                 self._owners.setdefault(self.scope.symbol(node, None), node)
@@ -77,7 +77,7 @@ class Symbols:
         """The gradients that come in, as those of what forward gave, at the step that it is of."""
         for scope, found in ((self.scope, lettered_names), (self.values, names)):
             outputs = dict(found.outputs())
-            for node in leaves(scope.incoming):
+            for node in leaves(scope.runs.incoming):
                 name = found.first_name(node) if "[" in node.name else node.name
                 name = name.partition("[")[0]
                 output = outputs.get(scope.glossary.gradients.get(name, ""))

@@ -56,6 +56,12 @@ class Runs(NamedTuple):
     #: Of every round of a loop, the nodes of what it counts with.
     counters: Mapping[tuple[Any, ...], list[Node]]
 
+    @property
+    def incoming(self) -> Any:
+        """The gradient that comes into backward, in terms of nodes."""
+        arguments = self.backward.arguments.items()
+        return next(value for name, value in arguments if name != "self")
+
 
 class NotesRecorder(Recorder):
     """Records a forward and a backward as notes show them."""
@@ -90,7 +96,8 @@ class NotesRecorder(Recorder):
     def traced(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Program:
         """The program of one function. Raises ArgumentError where it fails."""
         name = getattr(function, "__name__", "the function")
-        if follows(inspect.unwrap(function), self) is None:
+        plain = inspect.unwrap(function)
+        if follows(getattr(plain, "__func__", plain), self) is None:
             raise ArgumentError(
                 f"notes: the source of {name} cannot be read; allowed: functions in files"
             )
