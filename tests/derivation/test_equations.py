@@ -441,3 +441,32 @@ def test_loops_in_loops_name_both_counters():
     last = derivation.backward[-1]
     assert r"x_{2 i : 2 i + 2, 2 j : 2 j + 2}" in to_latex(last.right)
     assert last.updates
+
+
+def states_in_a_dict(x, h0, params):
+    h = {-1: h0}
+    for t in range(len(x)):
+        h[t] = np.tanh(x[t] @ params["U"] + h[t - 1] @ params["W"])
+    return h[len(x) - 1], (x, h, params)
+
+
+def states_in_a_dict_backward(dy, cache):
+    x, h, params = cache
+    dx = []
+    for t in reversed(range(len(x))):
+        da = dy * (1 - h[t] ** 2)
+        dx.insert(0, params["U"] @ da)
+        dy = params["W"] @ da
+    return np.array(dx), dy
+
+
+def test_states_in_a_dict_and_lists_that_grow():
+    rng = np.random.default_rng(0)
+    inputs: dict = {**arrays(x=(3, 4), h0=(2,))}
+    inputs["params"] = {"U": rng.standard_normal((4, 2)), "W": rng.standard_normal((2, 2))}
+    subject = Subject("rnn", states_in_a_dict, states_in_a_dict_backward, inputs, {}, np.ones(2))
+    derivation = derive(subject)
+    once = written(tuple(each for each in derivation.forward if not each.again))
+    assert r"h_{t} = \tanh (x_{t} U + h_{t - 1} W)" in once
+    backward = written(tuple(each for each in derivation.backward if not each.again))
+    assert any(each.startswith(r"\text{dx}") or "x_{t}" in each for each in backward)

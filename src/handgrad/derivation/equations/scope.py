@@ -246,7 +246,7 @@ def find_loops(runs: Runs, statements: Mapping[bool, list[Statement]]) -> dict[S
 def _counter(statements: list[Statement], site: Site) -> str | None:
     for each in statements:
         if each.site == site and each.rounds and each.rounds[-1].loop == site:
-            return each.names[0] if len(each.names) == 1 else None
+            return each.names[0].strip("_") or "t" if len(each.names) == 1 else None
     return None
 
 

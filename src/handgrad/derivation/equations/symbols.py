@@ -6,10 +6,11 @@ where values are taken from, or is used once, to set the same name anew.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,6 +29,10 @@ from handgrad.program.functions import is_array
 #: What becomes of a statement: one equation, one of an element of a list, one of several names, or
 #: one of what a loop is given to begin with.
 SINGLE, FAMILY, SEVERAL, INITIAL = "single", "family", "several", "initial"
+
+
+#: An argument, or a part of one: params["W"], self.W, cache.x.
+_PATH: Final = re.compile(r"(?P<root>\w+)(\[['\"](?P<key>\w+)['\"]\]|\.(?P<field>\w+))?(\[\d+\])?$")
 
 
 class Symbols:
@@ -64,8 +69,9 @@ class Symbols:
         for scope in (self.scope, self.values):
             for program in scope.programs:
                 for node in program.inputs:
-                    code = node.name.partition("[")[0].removeprefix("self.").partition(".")[0]
-                    if code in program.arguments or node.name.startswith("self."):
+                    found = _PATH.match(node.name)
+                    if found and (found["root"] in program.arguments or found["root"] == "self"):
+                        code = found["key"] or found["field"] or found["root"]
                         scope.symbols.setdefault(node, Named(code, code))
             if scope.glossary.loss:
                 scope.ones |= set(leaves(scope.runs.incoming))

@@ -200,6 +200,12 @@ class NotesRecorder(Recorder):
                 self._assign(name, [self.lift(args[-1])], site)
         return found
 
+    def store(self, site: Site, owner: Any, index: Any, value: Any) -> None:
+        super().store(site, owner, index, value)
+        name = site.text.partition("[")[0]
+        if type(owner) in (dict, list) and name.isidentifier():
+            self._assign(name, [self.lift(value)], site)
+
     def _named(self, site: Site, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         """A helper of the ops as one node."""
         found = function(*args, **kwargs)
