@@ -18,7 +18,7 @@ from handgrad.errors import ArgumentError
 
 pytestmark = pytest.mark.slow
 
-#: What an object is called that a formula has no way to write.
+#: Words for objects that a formula has no way to write.
 OPAQUE = ("ndarray", "object", "function", "replaced")
 
 

@@ -16,6 +16,7 @@ from handgrad.program.nodes import (
     Site,
     leaves,
     mapped,
+    reachable,
 )
 from handgrad.program.recorder import Recorder
 from handgrad.program.running import Execution, as_execution, rerun, values_of
@@ -34,6 +35,7 @@ __all__ = [
     "as_execution",
     "leaves",
     "mapped",
+    "reachable",
     "rerun",
     "trace",
     "values_of",

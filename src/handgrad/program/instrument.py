@@ -229,7 +229,7 @@ class _Instrumenter(ast.NodeTransformer):
         return ast.comprehension(node.target, iterable, tests, node.is_async)
 
     def looped(self, iterable: ast.expr, target: ast.expr) -> ast.expr:
-        """What a loop goes through, with the names that take its items."""
+        """The iterable of a loop, with the names that take its items."""
         names = ast.Constant(_names(target))
         return self.record("loop", self.site(iterable), self.visit(iterable), names)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -142,7 +143,7 @@ class Program:
 
     @property
     def results(self) -> tuple[Any, ...]:
-        """What the function returned: several one by one, or the only one."""
+        """The results of the function: several one by one, or the only one."""
         return self.result if isinstance(self.result, tuple) else (self.result,)
 
     @property
@@ -218,6 +219,20 @@ def leaves(nested: Any) -> Iterator[Node]:
             yield from leaves(each)
     elif isinstance(nested, slice):
         yield from leaves((nested.start, nested.stop, nested.step))
+
+
+def reachable(
+    results: Any, operands: Callable[[Node], Iterable[Node]] = attrgetter("operands")
+) -> set[Node]:
+    """The nodes in a structure and all that they are made of, by their `operands`."""
+    found: set[Node] = set()
+    waiting = list(leaves(results))
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += operands(node)
+    return found
 
 
 def mapped(change: Callable[[Any], Any], nested: Any) -> Any:

@@ -53,7 +53,7 @@ def places(writer: Writer, value: Any) -> Iterator[int]:
 
 
 def only_selects(scope: Scope, node: Node) -> bool:
-    """Whether a condition, or what it compares, only says where values are taken from."""
+    """True where a condition, or what it compares, only says where values are taken from."""
     users = [
         each for each in scope.users[node] if each.op not in OF_SHAPES and is_array(each.value)
     ]

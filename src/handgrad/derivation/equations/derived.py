@@ -1,4 +1,4 @@
-"""What is derived from a pair: its equations, its symbols, its gradients."""
+"""The result of a derivation: equations, symbols, gradients."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Equation:
     figures: Formula | None
     #: Every array of the value with its symbol: one, or those of a list that a loop made.
     parts: tuple[tuple[Formula, Any], ...] = ()
-    #: What is computed, alike for inputs of other sizes: the operations, and the names in them.
+    #: The operations and the names in them, alike for inputs of other sizes.
     computed: Any = None
-    #: Whether the same line ran before, in an earlier round of a loop.
+    #: True where the same line ran before, in an earlier round of a loop.
     again: bool = False
-    #: What the loop around it runs over, as in t = 1, …, T.
+    #: The range of the loop around it, as in t = 1, …, T.
     loop: Formula | None = None
     #: The step of that loop, as in t = 2, and the equation with its number in the place of t.
     step: Formula | None = None
     here: Equation | None = None
-    #: Whether the value replaces one of the same name in every round.
+    #: True where the value replaces one of the same name in every round.
     updates: bool = False
 
     @property
     def says_nothing(self) -> bool:
-        """Whether both sides are written alike, as where a product has no name of its own."""
+        """True where both sides are written alike, as where a product has no name of its own."""
         return self.left == self.right
 
 
@@ -61,7 +61,7 @@ class Derivation:
     forward: tuple[Equation, ...]
     backward: tuple[Equation, ...]
     symbols: tuple[Meaning, ...]
-    #: What the cache holds, by the names of its fields.
+    #: The contents of the cache, by the names of its fields.
     kept: tuple[Meaning, ...]
     #: The inputs of the example, with every step of a sequence by itself.
     given: tuple[tuple[Formula, Any], ...]
@@ -72,7 +72,7 @@ class Derivation:
     #: The gradient of each input, in the order in which backward returns them.
     gradients: Mapping[str, Any]
     glossary: Glossary
-    #: What the steps of a sequence are counted with, where there is a loop over them.
+    #: The counter of the steps of a sequence, where there is a loop over them.
     counter: Formula | None = None
     #: The names of backward that all gradients but the first are made of.
     behind_parameters: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What the sizes of arrays are called: (N, D) and not (2, 4).
+"""Letters for the sizes of arrays: (N, D) and not (2, 4).
 
 The annotations name the axes of what goes in. A run on inputs in which every such letter has a size
 of its own then shows the letters of everything else.
@@ -37,9 +37,9 @@ _SIZES: Final = (6, 18, 26, 34, 42, 50, 58, 66)
 _KERNEL_SIZES: Final = (3, 5)
 _PADDED: Final = (1, 2, 4, -2, -4)
 _MULTIPLE: Final = 8
-#: How many blocks the gates of a recurrent layer are.
+#: The numbers of blocks that the gates of a recurrent layer are.
 _TIMES: Final = (2, 3, 4)
-#: How many pairs of letters are tried as one.
+#: The number of pairs of letters that are tried as one.
 _TRIALS: Final = 6
 #: The axes of a starred group, such as *batch, by their number.
 _STARRED: Final = ("", "N", "NM", "NPM", "NPQM", "NPQRM")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from handgrad.derivation.equations.parts import BIG, UNARY, Part
+from handgrad.derivation.equations.parts import BIG, SUM, UNARY, Part
 from handgrad.derivation.equations.shaping import Marks, shape
 from handgrad.derivation.equations.shaping import stacked as stacked_arrays
 from handgrad.derivation.formulas.formula import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_family(scope: Scope, items: Any) -> bool:
-    """Whether a list's elements are made by rounds of one loop, all alike, and not of steps."""
+    """True where a list's elements are made by rounds of one loop, all alike, and not of steps."""
     if not isinstance(items, list | tuple) or not items:
         return False
     if not all(isinstance(each, Node) and each.rounds for each in items):
@@ -40,7 +40,7 @@ def is_family(scope: Scope, items: Any) -> bool:
 
 
 def index_of(scope: Scope, items: Any) -> Formula | None:
-    """What the elements are counted with: the variables of the loop, or those of another list."""
+    """The index of the elements: the variables of the loop, or those of another list."""
     return _index(scope, items[0], numbers=False)
 
 
@@ -72,10 +72,6 @@ def _index(scope: Scope, item: Node, *, numbers: bool) -> Formula | None:
     return None
 
 
-def element(writer: Writer, items: Any, around: int, marks: Marks = ()) -> Formula:
-    return writer.write(items[0], around, marks)
-
-
 def total(writer: Writer, node: Node, marks: Marks) -> Part:
     """Python's own sum, over a loop or over a list that a loop made."""
     items = node.args[0]
@@ -84,13 +80,13 @@ def total(writer: Writer, node: Node, marks: Marks) -> Part:
         for each in items:
             parts += [Sign("+")] if parts else []
             parts.append(writer.write(each, BIG, marks))
-        return Part(row(*parts), 1)
+        return Part(row(*parts), SUM)
     below, above = index_of(writer.scope, items), None
     ends = writer.scope.runs.ranges.get(items[0].rounds[-1].loop)
     if ends is not None and below is not None and not writer.has_symbol(items[0]):
         below = row(below, Sign("="), Number("0"))
-        above = row(writer.write(ends[1], 1), Sign("−"), Number("1"))
-    return Part(Big("sum", element(writer, items, BIG, marks), below, above), BIG)
+        above = row(writer.write(ends[1], SUM), Sign("−"), Number("1"))
+    return Part(Big("sum", writer.write(items[0], BIG, marks), below, above), BIG)
 
 
 def stacked(writer: Writer, items: Any) -> Part | None:
@@ -98,7 +94,7 @@ def stacked(writer: Writer, items: Any) -> Part | None:
     if not is_family(writer.scope, items):
         return None
     index = index_of(writer.scope, items)
-    return Part(Script(Fenced(element(writer, items, 0)), index), UNARY)
+    return Part(Script(Fenced(writer.write(items[0])), index), UNARY)
 
 
 def reduced(writer: Writer, node: Node, axes: tuple[int, ...]) -> Part | None:
@@ -109,7 +105,7 @@ def reduced(writer: Writer, node: Node, axes: tuple[int, ...]) -> Part | None:
     items, axis = found
     if axes != (axis + len(shape(writer.bare(node.args[0]))),):
         return None
-    return Part(Big(node.op, element(writer, items, BIG), index_of(writer.scope, items)), BIG)
+    return Part(Big(node.op, writer.write(items[0], BIG), index_of(writer.scope, items)), BIG)
 
 
 def arg_max(writer: Writer, node: Node) -> Part | None:
@@ -117,7 +113,7 @@ def arg_max(writer: Writer, node: Node) -> Part | None:
     if found is None:
         return None
     items, _ = found
-    largest = Big("max", element(writer, items, BIG), index_of(writer.scope, items))
+    largest = Big("max", writer.write(items[0], BIG), index_of(writer.scope, items))
     return Part(row(Operator("arg"), largest), BIG)
 
 

@@ -65,6 +65,6 @@ def _leaves(writer: Writer, value: Any) -> Iterator[Node]:
 
 
 def _reads_as_product(node: Node) -> bool:
-    """Whether matrices put for names show what is done; a column beside a matrix would not."""
+    """True where matrices put for names show what is done; a column beside a matrix would not."""
     shapes = [found for each in node.args if (found := shape(each))]
     return len(shapes) < 2 or all(each[-1] != 1 for each in shapes)

@@ -140,7 +140,7 @@ class Glossary:
     letters: frozenset[str] = frozenset()
     #: The names of forward's arguments.
     inputs: frozenset[str] = frozenset()
-    #: What the loss is called where it is the last node; otherwise it goes by its name.
+    #: The name of the loss where it is the last node; otherwise it goes by its name.
     loss: str = ""
 
     def symbol(self, name: str, primes: int = 0, index: Formula | None = None) -> Formula:
@@ -157,7 +157,7 @@ class Glossary:
         return gradient_of(self.symbol(name))
 
     def reads(self, name: str) -> bool:
-        """Whether a name is a variable, or has a symbol by the rules."""
+        """True where a name is a variable, or has a symbol by the rules."""
         return name in self.known or self._parsed(name) is not None
 
     def _found(self, name: str) -> Formula:
@@ -170,7 +170,7 @@ class Glossary:
         return Text(plain.replace("_", " ") or "_") if found is None else found
 
     def _parsed(self, name: str) -> Formula | None:
-        """What the rules make of a name; None where there is only the word itself."""
+        """The symbol that the rules make of a name; None where there is only the word itself."""
         if name in self.gradients:
             return self.symbol(name)
         if name in self.derivatives:
@@ -284,12 +284,12 @@ def canonical(name: str) -> str:
 
 
 def is_word(name: str) -> bool:
-    """Whether the table has this word, so that another name may claim the letter."""
+    """True where the table has this word, so that another name may claim the letter."""
     return _table(name) is not None
 
 
 def is_parameter(name: str, axes: int) -> bool:
-    """Whether an array of this name and number of axes is something that training updates."""
+    """True for the name and number of axes of an array that training updates."""
     if name in ("weight", "bias", "gamma", "beta", "w", "W"):
         return True
     if name in ("b", "B"):

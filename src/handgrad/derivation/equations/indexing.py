@@ -73,7 +73,7 @@ def _marks_of_whole(writer: Writer, node: Node, marks: Marks) -> Marks | None:
 
 
 def has_steps(writer: Writer, value: Any, axis: int) -> bool:
-    """Whether an axis of the value is that of the steps of a sequence."""
+    """True where an axis of the value is that of the steps of a sequence."""
     bare = writer.bare(value)
     axes = writer.scope.step_axes
     return axes.get(value) == axis or (
@@ -124,7 +124,7 @@ def position(writer: Writer, each: Any) -> Formula:
 
 
 def bound(writer: Writer, value: Any) -> Formula:
-    """Where a slice begins or ends: a size by its letters."""
+    """The start or end of a slice: a size by its letters."""
     if isinstance(value, Node) and isinstance(value.value, int):
         found = writer.scope.dimensions.size(value.value)
         if not isinstance(found, Number):

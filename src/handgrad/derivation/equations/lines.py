@@ -19,7 +19,7 @@ from handgrad.derivation.equations.scope import Place, Scope, Steps
 from handgrad.derivation.equations.shaping import Marks, shape, stacked
 from handgrad.derivation.equations.steps import is_by_step
 from handgrad.derivation.equations.symbols import FAMILY, INITIAL, SEVERAL, SINGLE, Symbols
-from handgrad.derivation.equations.uses import reachable
+from handgrad.derivation.equations.uses import needed
 from handgrad.derivation.equations.writer import Writer
 from handgrad.derivation.formulas.formula import (
     Fenced,
@@ -83,10 +83,10 @@ class Lines:
         write = {SINGLE: self._single, SEVERAL: self._several, FAMILY: self._family}.get(decided)
         return None if write is None else write(own, lettered, again)
 
-    # What is returned
+    # Results
 
     def _outputs(self) -> Iterator[Equation]:
-        """What forward returns, where it is not a name that has an equation."""
+        """The outputs of forward, where they are not names that have equations."""
         pairs = zip(self.names.outputs(), self.lettered_names.outputs(), strict=True)
         for (name, own), (_, lettered) in pairs:
             named = self.scope.symbols.get(Writer(self.scope).bare(lettered))
@@ -146,8 +146,7 @@ class Lines:
         )
 
     def _places(self, own: Statement, lettered: Statement) -> list[Place | None]:
-        """Where an equation is written: for step t and, in a loop over steps, for that in which it
-        ran."""
+        """The places of an equation: step t and, in a loop over steps, that in which it ran."""
         place = self.scope.place_of(lettered)
         if place is None:
             return [None]
@@ -366,22 +365,22 @@ class Lines:
 
     def behind_parameters(self) -> frozenset[str]:
         """The names of backward that all gradients but the first, that of x, are made of."""
-        needed = reachable(self.pair.lettered.backward.results[1:])
+        behind = needed(self.pair.lettered.backward.results[1:])
         return frozenset(
             name
             for each in self.lettered[True]
-            if not needed.isdisjoint(leaves(each.values))
+            if not behind.isdisjoint(leaves(each.values))
             for name in each.names
         )
 
     def own_count(self, steps: Steps) -> int:
-        """How many steps the example has."""
+        """The number of steps of the example."""
         statements = self.own[steps.of_backward]
         rounds = (one for each in statements for one in each.rounds if one.loop == steps.site)
         return len({one.number for one in rounds})
 
     def _signature(self, value: Any, depth: int = 0) -> Any:
-        """What is computed, without the sizes of arrays."""
+        """The computation, without the sizes of arrays."""
         writer = Writer(self.scope)
         value = writer.bare(value)
         if isinstance(value, Node):

@@ -1,4 +1,4 @@
-"""What the symbols of a forward and a backward stand for, and what lies in the cache between."""
+"""The meanings of the symbols of a forward and a backward, and the contents of the cache."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _default(lines: Lines, name: str, value: Any) -> Any:
 
 
 def _definition(lines: Lines, node: Node) -> Formula | None:
-    """What a number is made of: a size by its letters, anything else as it is computed."""
+    """The definition of a number: a size by its letters, anything else as it is computed."""
     if node.op == "input":
         return None
     if isinstance(node.value, int):
@@ -135,7 +135,7 @@ def _incoming(lines: Lines) -> Iterator[tuple[Node, Any]]:
 
 
 def kept(lines: Lines) -> Iterator[Meaning]:
-    """What the cache holds, where it says the names of its parts."""
+    """The contents of the cache, where it says the names of its parts."""
     cache, lettered = (runs.forward.result[1] for runs in (lines.pair.run, lines.pair.lettered))
     if isinstance(cache, Mapping):
         parts = {str(name): (cache[name], lettered[name]) for name in cache}

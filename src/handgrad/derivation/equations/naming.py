@@ -1,4 +1,4 @@
-"""What the names of a forward and a backward stand for: which is the gradient of which."""
+"""The names of a forward and a backward, and which of them is the gradient of which."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handgrad.program.functions import is_array
 
 #: Names of a gradient that comes in, which say nothing about what it is the gradient of.
 _ANY_OUTPUT: Final = frozenset({"dout", "dO", "grad", "grad_output", "gradient", "upstream", "g"})
-#: What is behind the name of all steps together.
+#: Endings of the names of all steps together.
 _ENDINGS: Final = ("_run", "_steps")
 
 
@@ -88,7 +88,7 @@ class Names:
         return node.name
 
     def outputs(self) -> list[tuple[str, Any]]:
-        """What forward returns before its cache: a name for each output, and its node.
+        """The outputs of forward before its cache: a name for each output, and its node.
 
         An output goes by the name in backward's first argument: `loss` for `dloss`.
         """

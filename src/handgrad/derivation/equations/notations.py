@@ -1,4 +1,4 @@
-"""How functions of arrays are written: one table.
+"""The notation of functions of arrays: one table.
 
 A function that is not in it is written by its name and its arrays, and its docstring's first
 sentence explains it beside the symbols.
@@ -170,7 +170,7 @@ def count(writer: Writer, node: Node, marks: Marks) -> Part:
 
 
 def is_count(writer: Writer, node: Any) -> bool:
-    """Whether the value numbers an axis."""
+    """True where the value numbers an axis."""
     inner = writer.bare(node)
     if not isinstance(inner, Node) or writer.has_symbol(inner):
         return False
@@ -290,10 +290,6 @@ def outer(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(juxtaposed([writer.write(left, PRODUCT), turned_right]), PRODUCT)
 
 
-def logistic(writer: Writer, node: Node, marks: Marks) -> Part:
-    return lettered(Symbol("sigma"))(writer, node, marks)
-
-
 def element(writer: Writer, node: Node, marks: Marks) -> Part:
     """One of several results; of a tuple that a loop counts with, its part."""
     whole, place = node.args
@@ -344,8 +340,7 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "argmax": arg_max,
     "outer": outer,
     "element": element,
-    "logistic": logistic,
-    "sigmoid": logistic,
+    **dict.fromkeys(("logistic", "sigmoid"), lettered(Symbol("sigma"))),
     "activate": lettered(Symbol("f")),
     "activation_gradient": windows.activation_gradient,
     "window": windows.window,

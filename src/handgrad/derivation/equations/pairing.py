@@ -30,7 +30,7 @@ class Statement(NamedTuple):
     rounds: tuple[Round, ...]
     names: tuple[str, ...]
     values: tuple[Any, ...]
-    #: How many nodes there were by then.
+    #: The number of nodes by then.
     made: int
 
     @property
@@ -92,7 +92,7 @@ def _random_like(y: Any) -> Any:
 
 
 def _is_alike(program: Program, other: Program) -> bool:
-    """Whether both took the same way; loops may have more rounds in one of them."""
+    """True where both took the same way; loops may have more rounds in one of them."""
     return list(dict.fromkeys(map(_place, program.nodes))) == list(
         dict.fromkeys(map(_place, other.nodes))
     ) and {(each.site, each.taken) for each in program.branches} == {
@@ -105,7 +105,7 @@ def _place(node: Node) -> Any:
 
 
 def statements(program: Program) -> list[Statement]:
-    """What the function set, and the functions that do a part of its work.
+    """The statements of a function, and of the functions that do a part of its work.
 
     Several names are together where they take the parts of one value.
     """
@@ -136,7 +136,7 @@ def statements(program: Program) -> list[Statement]:
 
 
 def _added(assignment: Assignment) -> Node | None:
-    """What a round adds to a list, behind or in front, where it has no name of its own."""
+    """The node that a round adds to a list, behind or in front, where it has no name of its own."""
     value, rounds = assignment.value, assignment.rounds
     if not isinstance(value, tuple | list) or hasattr(value, "_fields") or not value or not rounds:
         return None
@@ -153,7 +153,7 @@ def _of_one(name: str) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """What a value is a part of, among the several results of a function."""
+    """The node that a value is a part of, among the several results of a function."""
     return value.args[0] if isinstance(value, Node) and value.op == "element" else None
 
 
@@ -190,8 +190,3 @@ def _generality(statement: Statement) -> int:
 
 def is_number(value: Any) -> bool:
     return isinstance(value, Int | Float)
-
-
-def is_value(value: Any) -> bool:
-    """Whether this is the node of an array."""
-    return isinstance(value, Node) and is_array(value.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction as Rational
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handgrad.derivation.equations.glossary import subscript
 from handgrad.derivation.formulas.formula import (
@@ -22,7 +22,20 @@ from handgrad.derivation.formulas.formula import (
     row,
 )
 
-#: How tightly a formula holds together, weakest first.
+#: The signs of comparisons and of logic, by the operations of a program.
+RELATIONS: Final = {
+    "equal": "=",
+    "not_equal": "≠",
+    "less": "<",
+    "less_equal": "≤",
+    "greater": ">",
+    "greater_equal": "≥",
+}
+LOGIC: Final = {
+    **dict.fromkeys(("bitwise_and", "logical_and"), "∧"),
+    **dict.fromkeys(("bitwise_or", "logical_or"), "∨"),
+}
+#: The strengths with which formulas hold together, weakest first.
 CONDITION, SUM, BIG, PRODUCT, UNARY, ATOM = range(6)
 
 

@@ -1,4 +1,4 @@
-"""What the nodes of a pair are called: names, primes, and the step that each belongs to.
+"""Symbols of the nodes of a pair: names, primes, and the step that each belongs to.
 
 A node that a loop over steps has made has the index of its step, t. What a round reads of the round
 before it has the index before: h_t comes from h_t−1, and against time from h_t+1. The gradient of a
@@ -23,7 +23,7 @@ from handgrad.program import Node, Round, Site
 
 @dataclass(frozen=True)
 class Named:
-    """How a node is written: by the symbol of `name`, of which `code` is the name in the code."""
+    """A node is written by the symbol of `name`; in the code it is called `code`."""
 
     name: str
     code: str
@@ -43,13 +43,13 @@ class Steps:
     of_backward: bool
 
     def step(self, each: Round) -> int:
-        """What the loop counts in a round."""
+        """The number that the loop counts in a round."""
         return self.count - 1 - each.number if self.is_reversed else each.number
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an equation is written: in a round of a loop, whose step is called `step`."""
+    """The place of an equation: in a round of a loop, whose step is called `step`."""
 
     steps: Steps
     counted: int
@@ -60,7 +60,7 @@ class Place:
 
 @dataclass
 class Scope:
-    """What is known of the nodes of both passes."""
+    """All that is known of the nodes of both passes."""
 
     runs: Runs
     glossary: Glossary
@@ -80,7 +80,7 @@ class Scope:
     used: dict[str, Node] = field(default_factory=dict)
     #: Every function that was written by name, with the words that explain it.
     helpers: dict[str, tuple[Formula, str]] = field(default_factory=dict)
-    #: How many parts of the equation in hand are written.
+    #: The number of parts of the equation in hand that are written.
     length: int = 0
     #: The loops over steps, by what they go through.
     loops: dict[Site, Steps] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Scope:
         return None
 
     def is_carried(self, node: Node) -> bool:
-        """Whether another round of its loop reads a node."""
+        """True where another round of its loop reads a node."""
         found = self.round_of(node)
         if found is None:
             return False
@@ -146,7 +146,7 @@ class Scope:
         return False
 
     def shift(self, node: Node, name: str) -> int | None:
-        """How far the index of a node is from the step that made it, counted from 0; None for what
+        """The distance of a node's index from the step that made it, counted from 0; None for what
         is of no single step, such as a sum over all of them."""
         found = self.round_of(node)
         if found is None or (found[0].site, name) not in self.carried:
@@ -170,7 +170,7 @@ class Scope:
         return 0 if steps.is_reversed else 2
 
     def is_handed_on(self, node: Node, steps: Steps) -> bool:
-        """Whether a node's line makes what a round of the loop hands on to the next."""
+        """True where a node's line makes what a round of the loop hands on to the next."""
         return (node.site, node.op) in self.handed_on.get(steps.site, ())
 
     def moment(self, node: Node, place: Place | None) -> Formula | None:
@@ -217,7 +217,7 @@ class Scope:
         self.used.setdefault(named.code, node)
 
     def counter(self, steps: Steps) -> Formula:
-        """What counts the steps of a loop: t."""
+        """The counter of the steps of a loop: t."""
         return self.glossary.symbol(steps.counter)
 
 
@@ -251,7 +251,7 @@ def _counter(statements: list[Statement], site: Site) -> str | None:
 
 
 def find_carried(scope: Scope, statements: Mapping[bool, list[Statement]]) -> None:
-    """Which names loops carry from round to round: those of forward are the states."""
+    """Find the names that loops carry from round to round: those of forward are the states."""
     by_node: defaultdict[Node, list[str]] = defaultdict(list)
     #: The names that are set before each loop.
     before: dict[Site, set[str]] = {}

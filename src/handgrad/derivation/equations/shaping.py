@@ -36,7 +36,7 @@ def shape(node: Any) -> tuple[int, ...]:
 
 
 def shaped(node: Node) -> Any:
-    """What a node is only another shape of; None where it is more than that."""
+    """The value that a node is only another shape of; None where it is more than that."""
     if not node.args:
         return None
     if node.op == "getitem":
@@ -99,7 +99,7 @@ def _places(index: Any) -> tuple[Any, ...] | None:
 
 
 def _stored(array: Any, index: Any) -> Node | None:
-    """What was written into an array at an index."""
+    """The value that was written into an array at an index."""
     wanted = _places(index)
     while isinstance(array, Node) and array.op == "store":
         base, at, value = array.args
@@ -184,7 +184,7 @@ def through(node: Any, inner: Any, marks: Marks) -> Marks:
 
 
 def _same_last(outside: tuple[int, ...], inside: tuple[int, ...]) -> int:
-    """How many of the last axes a reshape leaves as they are."""
+    """The number of the last axes that a reshape leaves as they are."""
     count = 0
     for one, other in zip(reversed(outside), reversed(inside), strict=False):
         if one != other:
@@ -226,7 +226,7 @@ def axis_of(node: Node, position: int = 1) -> int:
     return int(axis or 0) % max(count, 1) - count
 
 
-# Where an axis comes from
+# The origin of an axis
 
 _ELEMENTWISE: Final = frozenset(
     {
@@ -239,8 +239,6 @@ _ELEMENTWISE: Final = frozenset(
 )
 _WITHOUT: Final = frozenset({"arange", "full_like", "ones_like", "zeros_like", "zeros", "ones"})
 _TURNED: Final = frozenset({"matrix_transpose", "swapaxes"})
-#: What stands for an array of which nothing is known along an axis.
-OPAQUE: Final = None
 
 
 def sources(node: Any, axis: int) -> Iterator[tuple[Node, int] | None]:

@@ -1,4 +1,4 @@
-"""Which axes of arrays are the steps of a loop."""
+"""Axes of arrays that are the steps of a loop."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _spread(scope: Scope, node: Node) -> None:
     axes = scope.step_axes
     if node in axes:
         found = list(sources(node, axes[node]))
-        if stacked(node) is None and all(each is not None for each in found):
+        if all(each is not None for each in found):
             for each in found:
                 if each is not None:
                     axes.setdefault(*each)
@@ -60,7 +60,7 @@ def _spread(scope: Scope, node: Node) -> None:
 
 
 def is_by_step(scope: Scope, node: Node, axis: int, *, defined: bool = False) -> bool:
-    """Whether a node is computed step by step along an axis; `defined` where not its symbol but
+    """True where a node is computed step by step along an axis; `defined` where not its symbol but
     what it is made of counts."""
     if stacked(node) is not None:
         return scope.step_axes.get(node) == axis

@@ -1,4 +1,4 @@
-"""What notes are written of."""
+"""The subject of notes: two functions and their inputs."""
 
 from __future__ import annotations
 

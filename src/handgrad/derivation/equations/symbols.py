@@ -1,4 +1,4 @@
-"""Which statements of the two functions are equations, and the symbols of what they set.
+"""The statements of the two functions that are equations, and the symbols of what they set.
 
 No equation is what only renames or reshapes a value, gives zeros or a part of another array, says
 where values are taken from, or is used once, to set the same name anew.
@@ -20,17 +20,15 @@ from handgrad.derivation.equations.naming import Names, stem
 from handgrad.derivation.equations.pairing import Pair, Statement, is_number
 from handgrad.derivation.equations.scope import Named, Place, Scope, Steps
 from handgrad.derivation.equations.shaping import EMPTY, OF_SHAPES, positions, stacked
-from handgrad.derivation.equations.uses import Uses, reachable
+from handgrad.derivation.equations.uses import Uses, needed
 from handgrad.derivation.equations.writer import Writer
 from handgrad.derivation.formulas.formula import Formula, Script, Text
 from handgrad.program import Node, leaves
 from handgrad.program.functions import is_array
 
-#: What becomes of a statement: one equation, one of an element of a list, one of several names, or
+#: The outcomes for a statement: one equation, one of an element of a list, one of several names, or
 #: one of what a loop is given to begin with.
 SINGLE, FAMILY, SEVERAL, INITIAL = "single", "family", "several", "initial"
-
-
 #: An argument, or a part of one: params["W"], self.W, cache.x.
 _PATH: Final = re.compile(r"(?P<root>\w+)(\[['\"](?P<key>\w+)['\"]\]|\.(?P<field>\w+))?(\[\d+\])?$")
 
@@ -52,10 +50,10 @@ class Symbols:
         self.written: set[str] = set()
         self._primes: dict[str, int] = {}
         self._owners: dict[Formula, Node] = {}
-        self.own_by_key, self._by_key = _by_key(own), _by_key(lettered)
+        self._own_by_key, self._by_key = _by_key(own), _by_key(lettered)
         forward, backward = pair.lettered.forward, pair.lettered.backward
         results = forward.result, backward.result
-        self._needed = reachable(results)
+        self._needed = needed(results)
         self._of_forward = set(forward.nodes)
         self._forward = forward.frame.function
         statements = [each for several in lettered.values() for each in several]
@@ -182,18 +180,18 @@ class Symbols:
         return FAMILY
 
     def _is_kept(self, statement: Statement, node: Node) -> bool:
-        """Whether a statement of backward takes what forward has computed."""
+        """True where a statement of backward takes what forward has computed."""
         return node in self._of_forward and statement.frame.function is not self._forward
 
     def _is_written_into(self, node: Node) -> bool:
-        """Whether this is an array of zeros that elements are written into."""
+        """True for an array of zeros that elements are written into."""
         users = self.scope.users[node]
         return node.op in EMPTY and any(each.op == "store" for each in users)
 
-    # Where a loop begins
+    # The beginning of a loop
 
     def initial(self, name: str, node: Node) -> Named | None:
-        """How a value is named that a loop is given to carry on: h_0."""
+        """The name of a value that a loop is given to carry on: h_0."""
         scope = self.scope
         for site, carried in scope.carried:
             steps = scope.loops[site]
@@ -218,7 +216,7 @@ class Symbols:
         self.scope.symbols[node] = self.values.symbols[value] = named
         return True
 
-    # What needs no symbol
+    # Values without a symbol
 
     def _has_no_need_of_a_name(self, name: str, node: Node) -> bool:
         """Another shape, zeros, stacked steps, or a part of another array under a word."""
@@ -244,7 +242,7 @@ class Symbols:
         return any(True for _ in places(writer, inner)) and only_selects(self.scope, inner)
 
     def _last_store(self, node: Node) -> Node:
-        """What an array has become when all that is written into it is there."""
+        """The array once all that is written into it is there."""
         while True:
             users = self.scope.users[node]
             later = [each for each in users if each.op == "store" and each.args[0] is node]
@@ -253,8 +251,8 @@ class Symbols:
             node = later[0]
 
     def _goes_on(self, statement: Statement, name: str, node: Node) -> bool:
-        """Whether a value is used once, to set the same name anew, or as a step of a loop where a
-        word would say nothing."""
+        """True where a value is used once, to set the same name anew, or as a step of a loop in
+        which a word would say nothing."""
         scope = self.scope
         use = self._uses.only(node)
         if use is None:
@@ -295,7 +293,7 @@ class Symbols:
 
     def _rename(self, statement: Statement, name: str, named: Named) -> None:
         position = statement.names.index(name)
-        for scope, by_key in ((self.scope, self._by_key), (self.values, self.own_by_key)):
+        for scope, by_key in ((self.scope, self._by_key), (self.values, self._own_by_key)):
             for each in by_key[statement.key]:
                 if isinstance(each.values[position], Node):
                     scope.symbols[each.values[position]] = named
@@ -335,7 +333,7 @@ class Symbols:
                 self._rename(statement, name, replace(named, primes=named.primes + 1))
 
     def _is_taken(self, node: Node, place: Place) -> bool:
-        """Whether another value of a round has the symbol of a node and is read after it is set."""
+        """True where another value of a round has a node's symbol and is read after it is set."""
         scope = self.scope
         formula, base = scope.symbol(node, place), scope.symbols[node].name
         for other, named in scope.symbols.items():
@@ -397,7 +395,7 @@ def _by_key(statements: Mapping[bool, list[Statement]]) -> defaultdict[Any, list
 
 
 def _is_same(node: Node, other: Node) -> bool:
-    """Whether two nodes are one, or the same array computed twice."""
+    """True where two nodes are one, or the same array computed twice."""
     if node is other:
         return True
     return node.op == other.op and np.array_equal(node.value, other.value, equal_nan=True)

@@ -49,9 +49,9 @@ class Runs(NamedTuple):
 
     forward: Program
     backward: Program
-    #: What every range runs to, as (start, stop), by its place in the source.
+    #: The ends of every range, as (start, stop), by its place in the source.
     ranges: Mapping[Site, tuple[Any, ...]]
-    #: What other loops go through.
+    #: The objects that other loops go through.
     iterables: Mapping[Site, Any]
     #: Of every round of a loop, the nodes of what it counts with.
     counters: Mapping[tuple[Any, ...], list[Node]]
@@ -73,7 +73,7 @@ class NotesRecorder(Recorder):
         self.ranges: dict[Site, tuple[Any, ...]] = {}
         self.iterables: dict[Site, Any] = {}
         self.counters: dict[tuple[Any, ...], list[Node]] = {}
-        #: What forward returned, in the objects that backward takes.
+        #: The result of forward, in the objects that backward takes.
         self.returned: Any = None
 
     def runs(self, subject: Subject, dy: Any = None) -> Runs:
@@ -89,7 +89,7 @@ class NotesRecorder(Recorder):
         return Runs(forward, backward, self.ranges, self.iterables, self.counters)
 
     def forward(self, subject: Subject) -> Any:
-        """What forward returns."""
+        """The result of forward."""
         self.traced(subject.forward, (), {**subject.arrays, **subject.fresh_options()})
         return self.returned
 
@@ -112,7 +112,7 @@ class NotesRecorder(Recorder):
                 f"notes: {name} fails on these inputs: {type(error).__name__}: {error}"
             ) from None
 
-    # What is a node
+    # Nodes
 
     def lift(self, value: Any) -> Any:
         if isinstance(value, Several) and id(value) in self._of:
@@ -149,7 +149,7 @@ class NotesRecorder(Recorder):
             self.returned = found
         return found
 
-    # What is done with numbers
+    # Numbers
 
     def attribute(self, site: Site, owner: Any, name: str) -> Any:
         if is_array(owner) and name == "shape":
@@ -266,12 +266,12 @@ class NotesRecorder(Recorder):
 
 
 def output(subject: Subject) -> Any:
-    """What forward returns beside its cache. Raises ArgumentError where it fails."""
+    """The output of forward, without its cache. Raises ArgumentError where it fails."""
     return outputs(subject.forward, NotesRecorder().forward(subject))[0]
 
 
 def path(subject: Subject) -> list[Any]:
-    """What was computed on the way through both functions: alike for inputs with like equations."""
+    """The operations on the way through both functions: alike for inputs with like equations."""
     runs = NotesRecorder().runs(subject)
     nodes = (*runs.forward.nodes, *runs.backward.nodes)
     return list(dict.fromkeys((each.site, each.op) for each in nodes if each.op not in _UNSEEN))

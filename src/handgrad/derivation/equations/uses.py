@@ -1,4 +1,4 @@
-"""Where the values that have names are used: how often, and by which statement."""
+"""The uses of values that have names: how often, and by which statement."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from typing import Any
 from handgrad.derivation.equations.pairing import Statement
 from handgrad.derivation.equations.scope import Scope
 from handgrad.derivation.equations.shaping import OF_SHAPES, bare
-from handgrad.program import Node, leaves
+from handgrad.program import Node, leaves, reachable
 
 
-def reachable(results: Any) -> set[Node]:
+def needed(results: Any) -> set[Node]:
     """Every node whose values results depend on, and these."""
-    found: set[Node] = set()
-    waiting = list(leaves(results))
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += _read(node)
-    return found
+    return reachable(results, _read)
 
 
 class Uses:

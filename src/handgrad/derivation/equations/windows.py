@@ -1,4 +1,4 @@
-"""How the functions are written that ops share: windows, and activations at the end of an op."""
+"""The notation of functions that ops share: windows, and activations at the end of an op."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def padded(writer: Writer, node: Node, marks: Marks) -> Part:
 
 
 def _once(writer: Writer, setting: Any) -> Formula:
-    """What is alike for every axis is written once."""
+    """A setting that is alike for every axis, written once."""
     several = setting if isinstance(setting, tuple | list) else (setting,)
     written = tuple(dict.fromkeys(map(writer.write, several)))
     return written[0] if len(written) == 1 else Fenced(separated(written))

@@ -19,7 +19,9 @@ from handgrad.derivation.equations.parts import (
     ATOM,
     BIG,
     CONDITION,
+    LOGIC,
     PRODUCT,
+    RELATIONS,
     SUM,
     UNARY,
     Part,
@@ -64,18 +66,6 @@ from handgrad.errors import ArgumentError
 from handgrad.program import Node
 from handgrad.program.functions import is_array
 
-_RELATIONS: Final = {
-    "equal": "=",
-    "not_equal": "≠",
-    "less": "<",
-    "less_equal": "≤",
-    "greater": ">",
-    "greater_equal": "≥",
-}
-_LOGIC: Final = {
-    **dict.fromkeys(("bitwise_and", "logical_and"), "∧"),
-    **dict.fromkeys(("bitwise_or", "logical_or"), "∨"),
-}
 _NOT: Final = frozenset({"bitwise_invert", "logical_not"})
 _TURNED: Final = frozenset({"matrix_transpose", "swapaxes", "permute_dims"})
 _REDUCED: Final = frozenset({"sum", "mean", "max", "min", "prod", "any", "all"})
@@ -99,7 +89,7 @@ class Writer:
         return fenced(formula, strength) if is_condition(formula) else formula
 
     def result(self, value: Any) -> Formula:
-        """What is returned, by its symbol if it has one."""
+        """A result, by its symbol if it has one."""
         formula, strength = self.part(value)
         return fenced(formula, strength) if is_condition(formula) else formula
 
@@ -180,11 +170,11 @@ class Writer:
                 return self._transposed(node, value, marks)
             case "where", (test, yes, no):
                 return self.cases([(yes, test)], no, marks)
-            case op, (left, right) if op in _RELATIONS:
-                return self._compared(_RELATIONS[op], left, right, marks)
-            case op, (left, right) if op in _LOGIC:
+            case op, (left, right) if op in RELATIONS:
+                return self._compared(RELATIONS[op], left, right, marks)
+            case op, (left, right) if op in LOGIC:
                 several = tuple(self.write(each, CONDITION, marks) for each in (left, right))
-                return Part(separated(several, _LOGIC[op]), CONDITION)
+                return Part(separated(several, LOGIC[op]), CONDITION)
             case op, (value, *_) if op in _NOT:
                 return Part(row(Sign("¬"), self.write(value, ATOM, marks)), UNARY)
             case "getitem", _:
@@ -322,7 +312,7 @@ class Writer:
                 yield inverse, value
 
     def _is_full(self, value: Any, marks: Marks) -> bool:
-        """Whether the value has entries along the last axis that are not summed over."""
+        """True where the value has entries along the last axis that are not summed over."""
         own_shape = shape(value)
         own = carried(value, marks)
         return bool(own_shape) and own_shape[-1] != 1 and not (own and own[-1] is not None)

@@ -43,7 +43,6 @@ from handgrad.derivation.models.graph import (
     inner_inputs,
     layer_paths,
     owners,
-    reachable,
     resolve_elements,
     settings_of,
 )
@@ -68,7 +67,7 @@ from handgrad.derivation.models.symbols import (
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import samples
-from handgrad.program import Frame, Node, Program, leaves, values_of
+from handgrad.program import Frame, Node, Program, leaves, reachable, values_of
 from handgrad.program.functions import is_array
 
 #: The largest difference between the gradients of an op's equations and those of the layer.

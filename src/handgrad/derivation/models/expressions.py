@@ -19,7 +19,9 @@ from handgrad.derivation.equations.parts import (
     ATOM,
     BIG,
     CONDITION,
+    LOGIC,
     PRODUCT,
+    RELATIONS,
     SUM,
     UNARY,
     Part,
@@ -30,6 +32,7 @@ from handgrad.derivation.equations.parts import (
     power,
 )
 from handgrad.derivation.equations.products import divided
+from handgrad.derivation.equations.shaping import is_last_two, only_new_axes
 from handgrad.derivation.formulas.formula import (
     Big,
     Cases,
@@ -52,15 +55,6 @@ from handgrad.program import Frame, Node
 from handgrad.program.functions import is_array
 from handgrad.program.text import SHAPING
 
-_RELATIONS: Final = {
-    "equal": "=",
-    "not_equal": "≠",
-    "less": "<",
-    "less_equal": "≤",
-    "greater": ">",
-    "greater_equal": "≥",
-}
-_LOGIC: Final = {"bitwise_and": "∧", "logical_and": "∧", "bitwise_or": "∨", "logical_or": "∨"}
 _ELEMENTWISE: Final = frozenset({"exp", "log", "tanh", "sin", "cos"})
 _OF_SEVERAL: Final = {"maximum": "max", "minimum": "min"}
 _REDUCTIONS: Final = frozenset({"sum", "max", "min", "prod", "mean"})
@@ -170,17 +164,17 @@ class Expressions:
                 return self._permuted(node, value, axes)
             case "matrix_transpose", (value,):
                 return self._transposed(value)
-            case "swapaxes", (value, *axes) if _are_last_two(axes, np.ndim(node.value)):
+            case "swapaxes", (value, *_) if is_last_two(node):
                 return self._transposed(value)
         if node.op in _SAME:
             return self.part(args[0])
-        if node.op in _RELATIONS:
-            relation = Sign(_RELATIONS[node.op])
+        if node.op in RELATIONS:
+            relation = Sign(RELATIONS[node.op])
             both = self.write(args[0], SUM), self.write(args[1], SUM)
             return Part(row(both[0], relation, both[1]), CONDITION)
-        if node.op in _LOGIC:
+        if node.op in LOGIC:
             several = tuple(self.write(each, SUM) for each in args[:2])
-            return Part(separated(several, _LOGIC[node.op]), CONDITION)
+            return Part(separated(several, LOGIC[node.op]), CONDITION)
         if node.op in _ELEMENTWISE:
             return Part(row(Operator(node.op), Fenced(self.write(args[0]))), UNARY)
         if node.op in _OF_SEVERAL:
@@ -350,17 +344,8 @@ class Expressions:
 def _only_reshapes(node: Node) -> bool:
     """True where the values stay in their order."""
     if node.op == "getitem":
-        index = node.args[1]
-        positions = index if isinstance(index, tuple) else (index,)
-        return all(
-            each is None or each is ... or (isinstance(each, slice) and each == slice(None))
-            for each in positions
-        )
+        return only_new_axes(node.args[1])
     return node.op in _RESHAPING or (node.op in _SAME and isinstance(node.args[0], Node))
-
-
-def _are_last_two(axes: list[Any], count: int) -> bool:
-    return {each % count for each in axes} == {count - 1, count - 2}
 
 
 def _is_setting(value: Any) -> bool:

@@ -64,17 +64,6 @@ def _stored(array: Any, index: Any) -> Node | None:
     return None
 
 
-def reachable(results: Any) -> set[Node]:
-    found: set[Node] = set()
-    waiting = list(leaves(results))
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += node.operands
-    return found
-
-
 def inner_inputs(node: Node, known: Mapping[Node, Formula]) -> Iterator[Node]:
     """The inputs that the definition of a node writes by a symbol, but for those that have one."""
     if node.op == "input":

@@ -24,7 +24,7 @@ from handgrad.program.functions import is_array
 PARAMETER: Final = Symbol("theta")
 GRADIENT: Final = gradient_of(PARAMETER)
 
-#: What the names of the rules are called in the literature.
+#: The letters of the literature for the names of the rules.
 _LETTERS: Final[Mapping[str, str]] = {
     "parameter": "theta",
     "gradient": "g",
