@@ -6,7 +6,16 @@ import pytest
 from handgrad.derivation.models.costs import costs
 from handgrad.derivation.models.flow import flow_of
 from handgrad.dispatch import engine
-from handgrad.layers import Activation, Flatten, LayerNorm, Residual, Sequential
+from handgrad.layers import (
+    LSTM,
+    Activation,
+    Flatten,
+    LayerNorm,
+    MultiHeadAttention,
+    Residual,
+    Sequential,
+    TransformerBlock,
+)
 from tests.derivation.models import F64, MODELS, Scaled, dense
 
 
@@ -80,3 +89,17 @@ def test_forward_is_that_of_the_summary(model, rng):
         row = by_name[cost.node.name]
         assert (cost.parameters, cost.forward) == (row.parameters, row.flops)
         assert cost.node.shape == row.output_shape
+
+
+def test_a_first_layer_that_is_several_ops_sends_gradients_through_itself(rng):
+    size, hidden, steps = 3, 4, 5
+    stack = LSTM(size, hidden, 2, rng=rng, dtype=F64)
+    ((_, _, forward, backward),) = columns(stack, (steps, size))
+    of_x = steps * 2 * 4 * hidden * size  # the products W_ih x of the first layer
+    assert backward == 2 * forward - of_x
+    attention = MultiHeadAttention(4, 2, rng=rng, dtype=F64)
+    ((_, _, forward, backward),) = columns(attention, (steps, 4))
+    assert backward == 2 * forward - 3 * steps * 4 * (2 * 4 + 1)  # q, k, v of x, with biases
+    block = TransformerBlock(4, 2, 8, norm="pre", rng=rng, dtype=F64)
+    ((_, _, forward, backward),) = columns(block, (steps, 4))
+    assert backward == 2 * forward - 7 * steps * 4  # the norm that x goes into first

@@ -111,6 +111,10 @@ class AddNorm(Layer):
     def flops(self, input_shape: Shape) -> int:
         return sum(row.flops for row in self.summary(input_shape))
 
+    def input_flops(self, input_shape: Shape) -> int:
+        first = self.inner if self.norm_position == "post" else self.norm
+        return first.input_flops(input_shape)
+
     def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
         prefix = f"{name}." if name else ""
         shape = self.output_shape(input_shape)

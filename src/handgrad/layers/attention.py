@@ -317,13 +317,22 @@ class MultiHeadAttention(Layer):
         """As many keys as queries unless given; the softmax counts 5 for every weight."""
         queries, _ = self.output_shape(input_shape)
         keys = queries if keys is None else keys
-        projections = 0
-        for name, layer in self.layers.items():
-            assert isinstance(layer, Dense)
-            steps = keys if name in ("k_proj", "v_proj") else queries
-            projections += layer.flops((steps, layer.in_features))
+        projections = sum(self._projection_flops(queries, keys).values())
         pairs = self.heads * queries * keys
         return projections + pairs * (2 * sum(self.head_sizes) + 5)
+
+    def input_flops(self, input_shape: Shape) -> int:
+        """Those of the projections of an input that is query, key and value."""
+        found = self._projection_flops(input_shape[0], input_shape[0])
+        return sum(flops for name, flops in found.items() if name != "o_proj")
+
+    def _projection_flops(self, queries: int, keys: int) -> dict[str, int]:
+        steps = {"k_proj": keys, "v_proj": keys}
+        return {
+            name: layer.flops((steps.get(name, queries), layer.in_features))
+            for name, layer in self.layers.items()
+            if isinstance(layer, Dense)
+        }
 
 
 def _rate(name: str, p: float) -> float:

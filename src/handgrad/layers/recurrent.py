@@ -273,6 +273,11 @@ class Recurrent(Layer):
             of_a_step += self.directions * (weights + self.flops_per_unit * self.hidden_size)
         return input_shape[0] * of_a_step
 
+    def input_flops(self, input_shape: Shape) -> int:
+        """The products of the first layer with x."""
+        weights = self._shapes(self.input_size)["weight_ih"]
+        return 2 * input_shape[0] * self.directions * math.prod(weights)
+
 
 def _suffix(layer: int, direction: int) -> str:
     return f"_l{layer}_reverse" if direction else f"_l{layer}"

@@ -31,9 +31,10 @@ def costs(flow: Flow, x: Any) -> list[Cost]:
     """Every node's, in order, its cache measured in a forward pass of `x` in training.
 
     A multiply-add is 2 FLOPs. Backward is counted from forward: a layer with parameters does the
-    work once for the gradient of its input and once for those of its parameters, another layer once
-    for that of its input. The gradient of a value that no parameter went into is not computed. Of a
-    sum only what joins the gradients again, where its value forked, costs anything.
+    work once for the gradients of its parameters and once for those of its input and of the values
+    within it, another layer once for the latter. The gradient of a value that no parameter went
+    into is not computed. Of a sum only what joins the gradients again, where its value forked,
+    costs anything.
     """
     flow = copy.deepcopy(flow)
     cached = cached_bytes(flow, run_forward(flow, x, record=False))
@@ -48,8 +49,10 @@ def costs(flow: Flow, x: Any) -> list[Cost]:
         (value,) = node.inputs
         parameters = sum(array.size for array in node.layer.parameters.values())
         forward = _flops(node.layer, flow.shape(value))
-        times = (value in flow.needed) + (parameters > 0)
-        backward = None if forward is None else times * forward
+        backward = None
+        if forward is not None:
+            saved = 0 if value in flow.needed else node.layer.input_flops(flow.shape(value))
+            backward = forward * (2 if parameters else 1) - saved
         found.append(Cost(node, parameters, cached[node.number], forward, backward))
     return found
 
