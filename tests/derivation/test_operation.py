@@ -12,6 +12,7 @@ from handgrad.derivation.documents.document import (
     Document,
     Equation,
     Heading,
+    List,
     Mono,
     Paragraph,
     Table,
@@ -124,6 +125,36 @@ def test_other_settings_of_every_loss():
     titles = [said(block.content) for block in blocks if isinstance(block, Heading)]
     assert {"reduction='sum'", "reduction='none'", "weight", "target.dtype=float64"} <= set(titles)
     assert r"q = w \odot ((1 - s) t + \text{smooth})" in equations(blocks)
+
+
+def test_what_is_dropped_has_a_gradient_of_its_own():
+    of_kept, of_all = (rf"\frac{{\partial L}}{{\partial {a}}}" for a in (r"a_{\text{kept}}", "a"))
+    product = r"\frac{\partial L}{\partial y} v^{\top}"
+    usual, other = (under(notes("attention").document, part) for part in ("backward", "variants"))
+    assert f"{of_all} = {product}" in equations(usual)
+    assert not any(of_kept in each for each in equations(usual))
+    assert f"{of_kept} = {product}" in equations(other)
+    assert any(each.startswith(f"{of_all} = ") and of_kept in each for each in equations(other))
+
+
+def test_settings_are_those_of_the_heading():
+    blocks = under(notes("attention").document, "variants")
+    at = next(
+        i
+        for i, block in enumerate(blocks)
+        if isinstance(block, Heading) and "dropout_p=0.4" in said(block.content)
+    )
+    items = next(block for block in blocks[at:] if isinstance(block, List)).items
+    (rate,) = (each for each in items if Mono("dropout_p") in each)
+    assert to_latex(rate[-1]) == "= 0.4"
+
+
+@pytest.mark.parametrize("op", ["avg_pool2d", "max_pool2d", "conv2d"])
+def test_a_setting_is_no_size(op):
+    symbols = next(b for b in under(notes(op).document, "symbols") if isinstance(b, Table))
+    numbers = {row[1]: to_latex(row[2]) for row in symbols.rows if not said(row[2]).startswith("(")}
+    for name in ("paddings", "kernel", "kernel_h", "stride_w"):
+        assert re.fullmatch(r"= \d", numbers.get(Mono(name), "= 0")), name
 
 
 def test_inference_uses_the_running_statistics():
@@ -285,7 +316,7 @@ def test_the_numbers_of_causal_attention():
         "s": [[0, -np.inf, -np.inf], [0, 0, -np.inf], [0, 0, 0]],
         "a": [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]],
         "y": [[6], [9], [6]],
-        "da": [[6, 12, 0], [12, 24, 0], [18, 36, 0]],
+        "da_kept": [[6, 12, 0], [12, 24, 0], [18, 36, 0]],  # without dropout, ∂L/∂a
         "ds": [[0, 0, 0], [-3, 3, 0], [0, 6, -6]],
         "dq": [[0], [3], [-6]],
         "dk": [[0], [0], [0]],

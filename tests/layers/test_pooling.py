@@ -1,4 +1,4 @@
-"""Pooling: errors before the first batch."""
+"""Pooling: what it costs, and errors before the first batch."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def test_errors_say_what_is_allowed() -> None:
         AvgPool2d(9).output_shape((1, 8, 8))
     with pytest.raises(ArgumentError, match=r"kernel_size is 'all'; allowed: .* 'global'"):
         AvgPool2d("all")
+
+
+def test_every_value_of_every_window_costs_one_operation() -> None:
+    assert MaxPool2d((2, 3)).flops((5, 8, 9)) == 5 * (4 * 3) * (2 * 3)
+    assert AvgPool2d(2, 1).flops((5, 8, 9)) == 5 * (7 * 8) * (2 * 2)
+    assert AvgPool2d("global").flops((5, 8, 9)) == 5 * 8 * 9

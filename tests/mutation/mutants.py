@@ -120,7 +120,12 @@ _CPP: Final = [
     (re.compile(r"(?<=T\()-?\d+(?:\.\d+)?(?=\))"), "3"),
 ]
 _CPP_INDEX: Final = re.compile(r"(?<=\[)\d+(?=\])")
-_NOT_MATHS: Final = re.compile(r"^\s*(//|#|template|static_assert|throw|m\.def|bind)|constexpr|\"")
+#: Also left out: how much work a kernel has, which decides only how many threads share it, and the
+#: sizes of small arrays, of which a larger one is no mistake.
+_NOT_MATHS: Final = re.compile(
+    r"^\s*(//|#|template|static_assert|throw|m\.def|bind|(const )?[\w:<>]+ \w+\[\d+\])"
+    r"|constexpr|KernelScope|\""
+)
 
 
 def of_cpp(file: Path) -> Iterator[Mutant]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -287,7 +288,8 @@ class _Notes:
     def _variants(self) -> list[Block]:
         """Only what is not computed so above."""
         found: list[Block] = []
-        known = [each.computed for each in (*self.derivation.forward, *self.derivation.backward)]
+        above = (*self.derivation.forward, *self.derivation.backward)
+        known = [(each.left, each.computed) for each in above]
         kept = self.numbers
         self.numbers = False
         for words, subject in self.topic.variants:
@@ -295,24 +297,28 @@ class _Notes:
             new = []
             for each in (*derivation.forward, *derivation.backward):
                 is_written = (each.left, each.right) in self.numbered
-                if each.computed not in known and not each.says_nothing and not is_written:
-                    known.append(each.computed)
+                key = each.left, each.computed
+                if key not in known and not each.says_nothing and not is_written:
+                    known.append(key)
                     new.append(each)
             if new and not any(isinstance(block, Heading) for block in found):
                 found.append(Heading(self.say("variants"), anchor="variants"))
             if new:
                 found.append(Heading(Mono(words), level=2))
                 found += self._equations(new)
-                found += self._new_symbols(derivation)
+                found += self._new_symbols(derivation, subject.options)
         self.numbers = kept
         return found
 
-    def _new_symbols(self, derivation: Derivation) -> Iterator[Block]:
+    def _new_symbols(self, derivation: Derivation, options: Mapping[str, Any]) -> Iterator[Block]:
         known = {each.symbol for each in self.derivation.symbols}
-        items: list[Content] = [
-            (each.symbol, " ", Mono(each.name), " ", *spans(self._meaning(each)))
+        new = (
+            replace(each, value=options.get(each.name, each.value))
             for each in derivation.symbols
             if each.symbol not in known
+        )
+        items: list[Content] = [
+            (each.symbol, " ", Mono(each.name), " ", *spans(self._meaning(each))) for each in new
         ]
         if items:
             yield List(tuple(items))

@@ -200,11 +200,11 @@ def backward(
     q, k, v, bias, a, keep, scale, keep_scale = cache
     xp = array_namespace(dy)
     groups = k.shape[1]
-    a_kept = a
-    da = ungrouped(grouped(dy, groups) @ xp.matrix_transpose(xp.expand_dims(v, axis=2)))
+    da_kept = ungrouped(grouped(dy, groups) @ xp.matrix_transpose(xp.expand_dims(v, axis=2)))
+    a_kept, da = a, da_kept
     if keep is not None:
         a_kept = xp.where(keep, keep_scale * a, xp.zeros_like(a))
-        da = xp.where(keep, keep_scale * da, xp.zeros_like(da))
+        da = xp.where(keep, keep_scale * da_kept, xp.zeros_like(da_kept))
     dv = xp.sum(xp.matrix_transpose(grouped(a_kept, groups)) @ grouped(dy, groups), axis=2)
     expected_da = xp.sum(a * da, axis=-1, keepdims=True)
     ds = a * (da - expected_da)

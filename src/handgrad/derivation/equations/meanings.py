@@ -51,11 +51,12 @@ def _meaning(lines: Lines, name: str, node: Node) -> Meaning:
     found = scope.round_of(node)
     if found is not None and scope.moment(node, None) is not None:
         index = scope.counter(found[0])
-    symbol = scope.glossary.symbol(named.name, named.primes, index)
+    base = named.name if named.code == name else name  # a number may have two names, one later
+    symbol = scope.glossary.symbol(base, named.primes, index)
     if is_array(node.value):
         return Meaning(symbol, name, shape=scope.dimensions.shape(node.value))
     value = _own_value(lines, name, node)
-    definition = _definition(lines, node)
+    definition = _definition(lines, node, value)
     if definition is not None and definition != symbol:
         return Meaning(symbol, name, definition=definition, value=value)
     return Meaning(symbol, name, value=_default(lines, name, value))
@@ -80,11 +81,16 @@ def _default(lines: Lines, name: str, value: Any) -> Any:
     return value
 
 
-def _definition(lines: Lines, node: Node) -> Formula | None:
-    """The definition of a number: a size by its letters, anything else as it is computed."""
+def _definition(lines: Lines, node: Node, value: Any) -> Formula | None:
+    """The definition of a number: a size by its letters, anything else as it is computed.
+
+    What has the same `value` in an example of other sizes is no size.
+    """
     if node.op == "input":
         return None
     if isinstance(node.value, int):
+        if node.value == value:
+            return Number(str(value))
         size = lines.scope.dimensions.size(node.value)
         if not isinstance(size, Number):
             return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -151,10 +152,25 @@ class Names:
         found = {incoming: outputs[0]} if len(outputs) == 1 else {}
         found |= self._of_outputs(outputs)
         names = {*dependent, *self.loop_names()} - {incoming, *found}
+        same = self._other_names()
         for name in {*names, *(stem(each, counters) for each in names)}:
             of = name[1:]
             if name[0] == "d" and of and glossary.reads(of):
-                found[name] = of
+                found[name] = same.get(of, of)
+        return found
+
+    def _other_names(self) -> dict[str, str]:
+        """Names of forward that only stand for a value with a name: of each, that name."""
+        forward = self.runs.forward
+        own = [each for each in forward.assignments if each.frame is forward.frame]
+        times = Counter(each.name for each in own)
+        first: dict[Node, str] = {}
+        found = {}
+        for each in own:
+            if isinstance(each.value, Node):
+                name = first.setdefault(each.value, each.name)
+                if name != each.name and times[each.name] == 1:
+                    found[each.name] = name
         return found
 
     def _of_outputs(self, outputs: Sequence[str]) -> dict[str, str]:
