@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from handgrad import kernels
+from handgrad.ops import softmax
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="the kernels were not compiled")
 
@@ -142,3 +143,11 @@ def test_denormal_numbers_are_kept(dtype: Any) -> None:
     assert computed("log", x)[0] == dtype(np.log(smallest))
     tiny = computed("exp", np.log(np.finfo(dtype).tiny / 8, dtype=dtype).reshape(1))
     assert 0 < tiny[0] < np.finfo(dtype).tiny
+
+
+@pytest.mark.parametrize(("dtype", "last"), [(np.float32, -87.0), (np.float64, -708.0)])
+def test_the_smallest_weight_of_a_softmax_that_is_no_denormal(dtype: Any, last: float) -> None:
+    x = np.array([[0.0, last, last - 1.0]], dtype=dtype)
+    y, _ = softmax.forward(x)
+    assert math.isclose(y[0, 1], math.exp(last), rel_tol=1e-6)
+    assert y[0, 2] == 0.0
