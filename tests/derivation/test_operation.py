@@ -157,6 +157,14 @@ def test_a_setting_is_no_size(op):
         assert re.fullmatch(r"= \d", numbers.get(Mono(name), "= 0")), name
 
 
+def test_an_axis_of_a_fixed_size_is_no_sum_of_letters():
+    document = notes("max_pool2d").document
+    symbols = next(b for b in under(document, "symbols") if isinstance(b, Table))
+    (shape,) = (row[2] for row in symbols.rows if row[1] == Mono("won"))
+    assert to_latex(shape).endswith("W_{O}, 4)")
+    assert not any("N - 2" in each for each in equations(document.blocks))
+
+
 def test_inference_uses_the_running_statistics():
     blocks = under(notes("batch_norm").document, "variants")
     assert r"\tilde{x} = x - \mu_{\text{run}}" in equations(blocks)

@@ -61,12 +61,17 @@ class Dimensions:
 
     letters: Letters = field(default_factory=lambda: MappingProxyType({}))
 
-    def size(self, size: int) -> Formula:
-        """N, H W, D/2, 4 H, N + 2, 2 N + 1, or the number where no letter fits."""
+    def size(self, size: int, own: int | None = None) -> Formula:
+        """N, H W, D/2, 4 H, N + 2, 2 N + 1, or the number where no letter fits.
+
+        `own` is what it is on inputs of other sizes: what is the same there is no such sum.
+        """
         if size == 1 or not self.letters:
             return Number(str(size))
         if size in self.letters:
             return _letter(self.letters[size])
+        if size == own:
+            return Number(str(size))
         for found in chain(self._product(size), self._padded(size), self._odd(size)):
             return found
         return Number(str(size))
@@ -75,13 +80,14 @@ class Dimensions:
         """The letter of exactly this size."""
         return self.letters.get(size)
 
-    def shape(self, array: Any) -> Formula:
-        """(N, D); (N,) has its comma, as in Python."""
-        return self.sizes(array.shape)
+    def shape(self, array: Any, own: Any = None) -> Formula:
+        """(N, D); (N,) has its comma, as in Python. `own` is the array on other inputs."""
+        return self.sizes(array.shape, np.shape(own))
 
-    def sizes(self, shape: Sequence[int]) -> Formula:
+    def sizes(self, shape: Sequence[int], own: Sequence[int] = ()) -> Formula:
         """The same for the sizes themselves."""
-        sizes = tuple(map(self.size, shape))
+        others = own if len(own) == len(shape) else (None,) * len(shape)
+        sizes = tuple(map(self.size, shape, others))
         if len(sizes) == 1:
             return Fenced(row(sizes[0], Sign(",")))
         return Fenced(separated(sizes) if sizes else row())

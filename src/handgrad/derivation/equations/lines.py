@@ -118,7 +118,7 @@ class Lines:
             name,
             left,
             Writer(self.scope).result(lettered),
-            self._shape(lettered),
+            self._shape(lettered, own),
             value,
             figures(Writer(self.values), own) if isinstance(own, Node) else None,
             ((left, value),),
@@ -138,7 +138,7 @@ class Lines:
             name,
             left,
             Writer(self.scope).write(node),
-            self._shape(node),
+            self._shape(node, value),
             value.value,
             None,
             ((left, value.value),),
@@ -175,7 +175,7 @@ class Lines:
             scope.symbols[node].code,
             lefts[0],
             rights[0],
-            self._shape(node, axis),
+            self._shape(node, value, axis),
             value.value,
             figures(Writer(self.values), value) if len(places) == 1 else None,
             parts,
@@ -238,7 +238,7 @@ class Lines:
         if named is None or named.code != equation.name or bare is twin:
             return equation
         whole = ((equation.left, value.value),) if len(equation.parts) == 1 else equation.parts
-        return replace(equation, shape=self._shape(twin), value=value.value, parts=whole)
+        return replace(equation, shape=self._shape(twin, value), value=value.value, parts=whole)
 
     def _family(self, own: Statement, lettered: Statement, again: bool) -> Equation:
         """name_index = one element of a list that a loop made"""
@@ -255,7 +255,7 @@ class Lines:
             name,
             scope.symbol(items[0], None),
             right,
-            self._shape(items[0]),
+            self._shape(items[0], values[0]),
             [each.value for each in values],
             None,
             parts,
@@ -293,7 +293,7 @@ class Lines:
             shown[0][0],
             lefts[0],
             rights[0],
-            separated(tuple(self._shape(node, axis) for _, _, node in found)),
+            separated(tuple(self._shape(node, value, axis) for _, value, node in found)),
             [value.value for _, value, _ in found],
             None,
             computed=(shown[0][0], self._signature(whole)),
@@ -328,12 +328,13 @@ class Lines:
         axes = range(-len(shape(node)), 0)
         return tuple(found.get(each) for each in axes) if found else ()
 
-    def _shape(self, node: Any, axis: int | None = None) -> Formula:
-        """The shape, without the axis of the steps where it is that of one."""
-        sizes = list(np.shape(node.value if isinstance(node, Node) else node))
-        if axis is not None:
-            del sizes[axis]
-        return self.scope.dimensions.sizes(sizes)
+    def _shape(self, node: Any, value: Any = None, axis: int | None = None) -> Formula:
+        """The shape, without the axis of the steps where it is that of one.
+
+        `value` is that of the example.
+        """
+        shapes = [_shape_without(each, axis) for each in (node, value)]
+        return self.scope.dimensions.sizes(*shapes)
 
     def _loop(self, statement: Statement) -> Formula | None:
         """t = 1, …, T, or t ∈ what it runs over."""
@@ -395,6 +396,13 @@ class Lines:
         if isinstance(value, slice):
             return self._signature((value.start, value.stop, value.step), depth)
         return value if isinstance(value, int | float | str) or value is None else repr(value)
+
+
+def _shape_without(value: Any, axis: int | None) -> list[int]:
+    sizes = list(np.shape(value.value if isinstance(value, Node) else value))
+    if axis is not None and sizes:
+        del sizes[axis]
+    return sizes
 
 
 def _ends(writer: Writer, start: Any, stop: Any) -> tuple[Formula, Formula]:

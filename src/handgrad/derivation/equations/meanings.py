@@ -53,9 +53,10 @@ def _meaning(lines: Lines, name: str, node: Node) -> Meaning:
         index = scope.counter(found[0])
     base = named.name if named.code == name else name  # a number may have two names, one later
     symbol = scope.glossary.symbol(base, named.primes, index)
-    if is_array(node.value):
-        return Meaning(symbol, name, shape=scope.dimensions.shape(node.value))
     value = _own_value(lines, name, node)
+    if is_array(node.value):
+        own = None if value is node.value else value
+        return Meaning(symbol, name, shape=scope.dimensions.shape(node.value, own))
     definition = _definition(lines, node, value)
     if definition is not None and definition != symbol:
         return Meaning(symbol, name, definition=definition, value=value)
@@ -89,10 +90,8 @@ def _definition(lines: Lines, node: Node, value: Any) -> Formula | None:
     if node.op == "input":
         return None
     if isinstance(node.value, int):
-        if node.value == value:
-            return Number(str(value))
-        size = lines.scope.dimensions.size(node.value)
-        if not isinstance(size, Number):
+        size = lines.scope.dimensions.size(node.value, value)
+        if node.value == value or not isinstance(size, Number):
             return size
     return Writer(lines.scope).definition(node)
 
@@ -156,7 +155,7 @@ def kept(lines: Lines) -> Iterator[Meaning]:
             symbol = scope.glossary.symbol(name)
             if bare in scope.symbols or isinstance(symbol, Text):
                 symbol = writer.result(twin)
-            shape = scope.dimensions.shape(twin.value)
+            shape = scope.dimensions.shape(twin.value, value.value)
             yield Meaning(symbol, name, shape=shape, value=value.value)
         else:
             yield Meaning(scope.glossary.symbol(name), name, value=values_of(value))

@@ -38,7 +38,7 @@ _PRIME: Final = Sign("′")
 class Sizes(Dimensions):
     """Sizes as they are, but N for the batch, if it has a letter; it divides no other size."""
 
-    def size(self, size: int) -> Formula:
+    def size(self, size: int, own: int | None = None) -> Formula:
         for batch, letter in self.letters.items():
             if size and size % batch == 0:
                 times = [] if size == batch else [Number(str(size // batch))]
