@@ -120,11 +120,11 @@ _CPP: Final = [
     (re.compile(r"(?<=T\()-?\d+(?:\.\d+)?(?=\))"), "3"),
 ]
 _CPP_INDEX: Final = re.compile(r"(?<=\[)\d+(?=\])")
-#: Also left out: how much work a kernel has, which decides only how many threads share it, and the
-#: sizes of small arrays, of which a larger one is no mistake.
+#: A declared array: a larger one is no mistake.
+_DECLARED: Final = re.compile(r"^\s*(?!return\b)(const )?[\w:<>]+ \w+\[\d+\]( = \{|;)")
+#: KernelScope is told how much work there is, which decides only how many threads share it.
 _NOT_MATHS: Final = re.compile(
-    r"^\s*(//|#|template|static_assert|throw|m\.def|bind|(const )?[\w:<>]+ \w+\[\d+\])"
-    r"|constexpr|KernelScope|\""
+    r"^\s*(//|#|template|static_assert|throw|m\.def|bind)|constexpr|KernelScope|\""
 )
 
 
@@ -138,6 +138,7 @@ def of_cpp(file: Path) -> Iterator[Mutant]:
                 for match in pattern.finditer(code):
                     if match[0] != changed:
                         yield Mutant(file, offset + match.start(), match[0], changed)
-            for match in _CPP_INDEX.finditer(code):
+            indices = () if _DECLARED.search(code) else _CPP_INDEX.finditer(code)
+            for match in indices:
                 yield Mutant(file, offset + match.start(), match[0], str(int(match[0]) + 1))
         offset += len(line)

@@ -328,7 +328,7 @@ class Lines:
         axes = range(-len(shape(node)), 0)
         return tuple(found.get(each) for each in axes) if found else ()
 
-    def _shape(self, node: Any, value: Any = None, axis: int | None = None) -> Formula:
+    def _shape(self, node: Any, value: Any, axis: int | None = None) -> Formula:
         """The shape, without the axis of the steps where it is that of one.
 
         `value` is that of the example.
