@@ -206,12 +206,8 @@ class Layer:
         raise NotImplementedError
 
     def input_flops(self, input_shape: Shape) -> int:
-        """Those of `flops` whose operand is x itself: what backward saves where it gives no dx.
-
-        In a layer made of others, these are the first one's.
-        """
-        first = next(iter(self.layers.values()), None)
-        return self.flops(input_shape) if first is None else first.input_flops(input_shape)
+        """Those of `flops` whose operand is x itself: what backward saves where it gives no dx."""
+        return self.flops(input_shape)
 
     def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
         """The rows of the report's table, one per layer that computes something."""

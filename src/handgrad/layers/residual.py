@@ -83,6 +83,9 @@ class Residual(Layer):
     def flops(self, input_shape: Shape) -> int:
         return sum(row.flops for row in self.summary(input_shape))
 
+    def input_flops(self, input_shape: Shape) -> int:
+        return self.layers["inner"].input_flops(input_shape)
+
     def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
         shape = self.output_shape(input_shape)
         prefix = f"{name}." if name else ""

@@ -78,6 +78,9 @@ class Sequential(Layer):
     def flops(self, input_shape: Shape) -> int:
         return sum(row.flops for row in self.summary(input_shape))
 
+    def input_flops(self, input_shape: Shape) -> int:
+        return self._children[0].input_flops(input_shape) if self._children else 0
+
     def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
         rows = []
         for child_name, layer in self.layers.items():

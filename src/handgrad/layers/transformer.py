@@ -149,6 +149,9 @@ class _Stack(Layer):
     def flops(self, input_shape: Shape) -> int:
         return sum(row.flops for row in self.summary(input_shape))
 
+    def input_flops(self, input_shape: Shape) -> int:
+        return self.blocks[0].input_flops(input_shape)
+
     def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
         prefix = f"{name}." if name else ""
         return [

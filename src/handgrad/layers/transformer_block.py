@@ -198,6 +198,9 @@ class TransformerBlock(Layer):
     def flops(self, input_shape: Shape) -> int:
         return sum(row.flops for row in self.summary(input_shape))
 
+    def input_flops(self, input_shape: Shape) -> int:
+        return self.layers["attention"].input_flops(input_shape)
+
     def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
         prefix = f"{name}." if name else ""
         return [
