@@ -244,3 +244,11 @@ def test_an_imaginary_step_vouches_for_nothing_at_a_kink():
     x = np.array([[-1.0], [-2.0], [-2.0], [0.0]])
     assert hg.check((both, right), x).verdict == "right"
     assert hg.check((both, lost), x).verdict == "wrong"
+
+
+def test_rounding_that_large_inputs_multiply_is_no_fault():
+    """One weight of a softmax is 1 and the gradient 0; keys of 1e4 make 1e-9 of its rounding."""
+    shapes = (1, 2, 7, 1), (1, 2, 6, 1), (1, 2, 6, 7)
+    with hg.engine("auto"):
+        report = hg.check("attention", *(normal(*shape) for shape in shapes), seed=2258)
+    assert report.ok, report.faults

@@ -3,13 +3,15 @@
 Where the op is known: its additive terms are fitted to what was returned, and every single edit of
 its backward is tried. Where it is not, but the target's own backward can be followed: the same, the
 other way round, to find the change that makes it right. Then the general hypotheses. An explanation
-must hold on every draw; of those that do, the simplest is reported.
+must hold on every draw; of those that do, the simplest is reported. A change that would spoil a
+gradient that is right comes after those that would not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from dataclasses import replace
+from functools import cache, cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +19,8 @@ import numpy as np
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
 from handgrad.checking.kinds import EDITS, INSERTIONS
 from handgrad.checking.report import Fault
-from handgrad.program import Execution
+from handgrad.checking.trial import close
+from handgrad.program import Execution, Node, reachable
 from handgrad.program.edits import Edit, edits
 from handgrad.program.insertions import insertions
 from handgrad.program.terms import Term, additive_terms
@@ -27,6 +30,9 @@ _KINDS: Final = EDITS | INSERTIONS
 _NEAR: Final = 1e-6
 #: Insertions tried of one gradient; the contrived ones come last.
 _MOST: Final = 2000
+#: What an explanation costs more that would spoil a gradient that is right: as much as lies between
+#: the usual ones and the contrived.
+_SPOILS: Final = 1.0
 
 
 def diagnose(
@@ -37,24 +43,18 @@ def diagnose(
     situation: str = "usual",
 ) -> list[Fault]:
     """One fault for every wrong gradient."""
-    sides = [_Side(draws, repairs=False), _Side(draws, repairs=True)]
+    sides = [
+        _Side(draws, wrong, gradients, repairs=False),
+        _Side(draws, wrong, gradients, repairs=True),
+    ]
     faults = []
     for name in wrong:
         candidates = [*general(name, draws)]
         for side in sides:
             if side.run is not None:
-                position = _position(name, side.run, gradients)
-                candidates += [*side.fits(name, position), *side.edited(position)]
+                candidates += [*side.fits(name), *side.edited(name)]
         faults.append(best_fault(name, candidates, draws, situation))
     return faults
-
-
-def _position(name: str, run: Execution, gradients: tuple[str, ...]) -> int:
-    """The position of a gradient in a backward's result, which has None for inputs left out."""
-    returned = run.program.results
-    given = [i for i, each in enumerate(returned) if each is not None]
-    position = gradients.index(name)
-    return given[position] if len(given) == len(gradients) else position
 
 
 def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
@@ -77,7 +77,9 @@ def best_fault(
         if holding and candidate.cost > holding[0].cost + 0.5:
             break
         if explains(candidate, name, draws):
-            holding.append(candidate)
+            if candidate.spoils():
+                candidate = replace(candidate, cost=candidate.cost + _SPOILS)
+            holding = sorted([*holding, candidate], key=lambda each: each.cost)
     if not holding and np.shape(draws[0].found[name]) != draws[0].right[name].shape:
         shapes = np.shape(draws[0].found[name]), draws[0].right[name].shape
         message = f"d{name} has shape {shapes[0]}; allowed: {shapes[1]}, the shape of {name}"
@@ -125,8 +127,17 @@ def _residual(draw: Draw, name: str, predicted: Any, *, repairs: bool) -> float:
 class _Side:
     """A backward with its edits: the op's own, or the target's, for which they are repairs."""
 
-    def __init__(self, draws: tuple[Draw, ...], *, repairs: bool) -> None:
+    def __init__(
+        self,
+        draws: tuple[Draw, ...],
+        wrong: tuple[str, ...],
+        gradients: tuple[str, ...],
+        *,
+        repairs: bool,
+    ) -> None:
         self.draws = draws
+        self.gradients = gradients
+        self.rights = [name for name in gradients if name not in wrong]
         self.repairs = repairs
         self.run = self._run(draws[0])
         self._results = cache(self._changed)
@@ -134,8 +145,17 @@ class _Side:
     def _run(self, draw: Draw) -> Execution | None:
         return draw.own_run if self.repairs else draw.op_run
 
-    def edited(self, position: int) -> Iterator[Explanation]:
-        """The explanations by one edit, for the gradient at a position."""
+    def position(self, name: str) -> int:
+        """The position of a gradient in the result, which has None for inputs left out."""
+        assert self.run is not None
+        returned = self.run.program.results
+        given = [i for i, each in enumerate(returned) if each is not None]
+        position = self.gradients.index(name)
+        return given[position] if len(given) == len(self.gradients) else position
+
+    def edited(self, name: str) -> Iterator[Explanation]:
+        """The explanations of a gradient by one edit."""
+        position = self.position(name)
         for number, edit in enumerate(self._edits):
 
             def predict(draw: Draw, number: int = number) -> Any:
@@ -149,7 +169,21 @@ class _Side:
                 cost += 0.2
             line = edit.line if self.repairs else 0
             sentence = phrase.format(edit.part)
-            yield Explanation(kind, edit.part, sentence, cost, predict, self.repairs, line)
+            yield Explanation(
+                *(kind, edit.part, sentence, cost, predict, self.repairs, line),
+                spoils=partial(self._spoils, number),
+            )
+
+    def _spoils(self, number: int) -> bool:
+        """Return whether an edit changes a gradient that is right."""
+        draw = self.draws[0]
+        places = {name: self.position(name) for name in self.rights}
+        results = self._results(number, 0)
+        return not all(
+            close(results[i], draw.found[name], draw.dy)
+            for name, i in places.items()
+            if i < len(results)
+        )
 
     @cached_property
     def _edits(self) -> list[Edit]:
@@ -165,14 +199,14 @@ class _Side:
         assert run is not None
         return self._edits[number].results(run)
 
-    def fits(self, name: str, position: int) -> Iterator[Explanation]:
+    def fits(self, name: str) -> Iterator[Explanation]:
         """The additive terms of a gradient, fitted by least squares.
 
         For the op's backward the coefficients say what became of each term; for the target's own
         they say what each would have to be multiplied by.
         """
         assert self.run is not None
-        results = self.run.program.results
+        results, position = self.run.program.results, self.position(name)
         if position >= len(results):
             return
         goal = np.asarray(self.draws[0].right[name] if self.repairs else self.draws[0].found[name])
@@ -216,6 +250,9 @@ class _Side:
         nice = all(value in (-1.0, 0.0, 0.5, 2.0) for value in rounded[changed])
         cost = (1.0 if nice else 1.8) + 0.8 * (len(changed) - 1) + 0.01 * depth
 
+        def spoils() -> bool:
+            return any(not terms[i].opened.isdisjoint(self._behind_rights) for i in changed)
+
         def predict(draw: Draw) -> Any:
             values = [self._value(term, draw, shape) for term in terms]
             pairs = zip(rounded, values, strict=True)
@@ -228,7 +265,16 @@ class _Side:
             cost + (0.2 if self.repairs else 0.0),
             predict,
             self.repairs,
+            spoils=spoils,
         )
+
+    @cached_property
+    def _behind_rights(self) -> set[Node]:
+        """What the gradients that are right are made of."""
+        assert self.run is not None
+        results = self.run.program.results
+        places = [self.position(name) for name in self.rights]
+        return reachable(tuple(results[i] for i in places if i < len(results)))
 
 
 def _index(draws: tuple[Draw, ...], draw: Draw) -> int:

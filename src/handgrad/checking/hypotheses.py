@@ -65,7 +65,7 @@ class Explanation:
 
     `cost` ranks: a simple cause before a contrived one. `repairs` marks an explanation that
     predicts the right gradient from the target's own backward, instead of the wrong one from the
-    right backward.
+    right backward. `spoils` tells whether another gradient, which is right, would be wrong by it.
     """
 
     kind: str
@@ -76,6 +76,7 @@ class Explanation:
     repairs: bool = False
     #: The line of the target's source that it concerns; 0 if unknown.
     line: int = 0
+    spoils: Callable[[], bool] = field(default=lambda: False, repr=False)
 
 
 def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.checking.report import Fault, GradientRow
-from handgrad.checking.roundoff import bound_of_backward, perturbed_bound
+from handgrad.checking.roundoff import Gradients, bound_of_backward, perturbed_bound
 from handgrad.checking.trial import (
     Run,
     TrialFault,
@@ -113,10 +113,8 @@ def _lost_digits(
     A gradient that is not more than rounding in float64 either, such as that of a bias of the keys
     of an attention, is 0 in theory and has no digits to lose.
     """
-    wide = [_float64(arrays[name]) for name in functions.inputs]
-    dy = like_nested(done.dy, _float64)
-    values = perturbed_bound(functions.forward, functions.backward, wide, dy, unit=UNIT)
     faults = []
+    values = perturbed(functions, arrays, done.dy, UNIT)
     for name, known in zip(functions.gradients, values, strict=True):
         if known is None:
             continue
@@ -141,7 +139,7 @@ def _float32(array: np.ndarray) -> np.ndarray:
 
 def bounds(
     functions: ForwardBackward, arrays: Mapping[str, np.ndarray], dy: Any, unit: float
-) -> tuple[tuple[tuple[np.ndarray, np.ndarray] | None, ...], str]:
+) -> tuple[Gradients, str]:
     """Per gradient its float64 value and what rounding to `unit` explains; and the method."""
     wide = [_float64(arrays[name]) for name in functions.inputs]
     dy = like_nested(dy, _float64)
@@ -149,7 +147,16 @@ def bounds(
         counted = bound_of_backward(functions.forward, functions.backward, wide, dy, unit=unit)
         if counted is not None:
             return counted, COUNTED
-    return perturbed_bound(functions.forward, functions.backward, wide, dy, unit=unit), PERTURBED
+    return perturbed(functions, arrays, dy, unit), PERTURBED
+
+
+def perturbed(
+    functions: ForwardBackward, arrays: Mapping[str, np.ndarray], dy: Any, unit: float
+) -> Gradients:
+    """Per gradient its float64 value and what changes of everything by one rounding make of it."""
+    wide = [_float64(arrays[name]) for name in functions.inputs]
+    dy = like_nested(dy, _float64)
+    return perturbed_bound(functions.forward, functions.backward, wide, dy, unit=unit)
 
 
 def _float64(array: np.ndarray) -> np.ndarray:

@@ -30,6 +30,8 @@ class Term(NamedTuple):
     label: str
     #: Its value, with its sign, from a function that gives those of nodes.
     compute: Callable[[Of], Any]
+    #: The named nodes in the place of which their own terms stand.
+    opened: frozenset[Node] = frozenset()
 
     def value(self, run: Execution) -> Any:
         return self.compute(run.value)
@@ -41,12 +43,19 @@ def additive_terms(node: Node, *, depth: int = 1) -> list[Term]:
     Names are replaced by what was assigned to them `depth` times over: 1 opens the node's own line,
     more also the lines it is made from.
     """
-    return list(_terms(node, depth, opened=False))
+    return list(_of_node(node, depth))
 
 
-def _terms(node: Any, depth: int, *, opened: bool = True) -> Iterator[Term]:
-    if isinstance(node, Node) and node.name and opened:
-        depth -= 1
+def _terms(node: Any, depth: int) -> Iterator[Term]:
+    """The terms of an operand, whose name counts."""
+    if not isinstance(node, Node) or not node.name:
+        yield from _of_node(node, depth)
+        return
+    for term in _of_node(node, depth - 1):
+        yield term._replace(opened=term.opened | {node})
+
+
+def _of_node(node: Any, depth: int) -> Iterator[Term]:
     if not isinstance(node, Node) or depth <= 0 or not is_floats(node.value) or not node.args:
         yield _whole(node)
     elif node.op in ("add", "subtract"):
@@ -76,7 +85,7 @@ def _summand(node: Node, sign: int, term: Term) -> Term:
         alike = np.shape(value) == np.shape(node.value)
         return value if alike else np.broadcast_to(value, np.shape(of(node)))
 
-    return Term(term.label if sign > 0 else _negated(term.label), compute)
+    return Term(term.label if sign > 0 else _negated(term.label), compute, term.opened)
 
 
 def _of_factors(node: Node, count: int, depth: int) -> Iterator[Term]:
@@ -87,7 +96,8 @@ def _of_factors(node: Node, count: int, depth: int) -> Iterator[Term]:
         return
     for chosen in product(*several):
         labels = [one.label for one, among in zip(chosen, several, strict=True) if len(among) > 1]
-        yield Term(" ".join(labels), _product(node, chosen))
+        opened = frozenset[Node]().union(*(one.opened for one in chosen))
+        yield Term(" ".join(labels), _product(node, chosen), opened)
 
 
 def _product(node: Node, factors: tuple[Term, ...]) -> Callable[[Of], Any]:
