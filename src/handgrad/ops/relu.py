@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import ArrayLike
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
+from handgrad.ops.covariances import Values, bounded, determinant, variances
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -43,3 +47,32 @@ def backward(dy: Float[Array, "*shape"], cache: Cache) -> Float[Array, "*shape"]
     xp = array_namespace(dy)
     dx = xp.where(cache.y > 0, dy, xp.zeros_like(dy))
     return dx
+
+
+def v_transform(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
+    """E[f(z₁) f(z₂)] = (d + k₁₂ (π − θ))/2π,  d = √(k₁₁ k₂₂ − k₁₂²),  θ the angle of (k₁₂, d).
+
+    Source: Cho, Saul, Kernel methods for deep learning (2009), equation 6.
+    """
+    k12, most = bounded(k12, variances(k11), variances(k22))
+    d = np.sqrt(determinant(k12, most))
+    # Not arccos(k₁₂/√(k₁₁ k₂₂)): near 1 it loses half of the digits that d keeps.
+    rest = np.arctan2(d, -k12)
+    return np.asarray((d + k12 * rest) / (2.0 * math.pi))
+
+
+def v_transform_derivative(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
+    """E[f′(z₁) f′(z₂)] = (π − θ)/2π, and 0 where a variance is 0, as f′(0) is.
+
+    Near a correlation of ±1 it changes as the root of the distance from it: there a rounding of
+    k₁₂ by 1e-16 of it moves the result by 1e-9.
+    """
+    k12, most = bounded(k12, variances(k11), variances(k22))
+    d = np.sqrt(determinant(k12, most))
+    rest = np.arctan2(d, -k12)
+    return np.where(most > 0.0, rest / (2.0 * math.pi), 0.0)
+
+
+def gaussian_mean(k11: ArrayLike) -> Values:
+    """E[f(z₁)] = √(k₁₁/2π)."""
+    return np.asarray(np.sqrt(variances(k11) / (2.0 * math.pi)))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import ArrayLike
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
+from handgrad.ops.covariances import Values, variances
+from handgrad.ops.quadrature import expected_product, slope_of
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -40,3 +44,23 @@ def backward(dy: Float[Array, "*shape"], cache: Cache) -> Float[Array, "*shape"]
     y = cache.y
     dx = dy * (1.0 - y * y)
     return dx
+
+
+def _slope(x: Values) -> Values:
+    """f′(x) = 1 − tanh² x."""
+    return slope_of(forward, backward, x)
+
+
+def v_transform(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
+    """E[f(z₁) f(z₂)], by a Hermite series; see `quadrature` for its error."""
+    return expected_product(np.tanh, k12, k11, k22, odd=True)
+
+
+def v_transform_derivative(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
+    """E[f′(z₁) f′(z₂)], by a Hermite series; see `quadrature` for its error."""
+    return expected_product(_slope, k12, k11, k22, odd=False)
+
+
+def gaussian_mean(k11: ArrayLike) -> Values:
+    """E[f(z₁)] = 0: f is odd."""
+    return np.zeros_like(variances(k11))
