@@ -14,9 +14,12 @@ _NAMES: Final = (
     "gelu",
     "gelu_tanh",
     "silu",
+    "erf",
 )
 _CODES: Final = {name: code for code, name in enumerate(_NAMES)}
-_FROM_INPUT: Final = frozenset(_CODES[name] for name in ("leaky_relu", "gelu", "gelu_tanh", "silu"))
+_FROM_INPUT: Final = frozenset(
+    _CODES[name] for name in ("leaky_relu", "gelu", "gelu_tanh", "silu", "erf")
+)
 
 
 def code_of(activation: str, approximate: str = "none") -> int:

@@ -14,6 +14,7 @@ from . import ctc_loss as ctc_loss
 from . import dense as dense
 from . import dropout as dropout
 from . import embedding as embedding
+from . import erf as erf
 from . import geglu as geglu
 from . import gelu as gelu
 from . import group_norm as group_norm

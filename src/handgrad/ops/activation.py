@@ -9,11 +9,14 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import ArrayLike
 
 from handgrad.arrays import Array
-from handgrad.ops import gelu, leaky_relu, relu, sigmoid, silu, tanh
+from handgrad.ops import erf, gelu, leaky_relu, relu, sigmoid, silu, tanh
 from handgrad.ops.arguments import check_choice
+from handgrad.ops.covariances import Values, bounded, variances
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -25,6 +28,7 @@ _OPS: Final[dict[str, ModuleType]] = {
     "tanh": tanh,
     "gelu": gelu,
     "silu": silu,
+    "erf": erf,
 }
 
 #: Every name a fused op takes as `activation=`.
@@ -79,3 +83,44 @@ def activation_gradient(
     options = own_options(activation, negative_slope, approximate)
     _, cache = _OPS[activation].forward.reference(a, **options)
     return _OPS[activation].backward.reference(dh, cache)
+
+
+def v_transform(
+    activation: str,
+    k12: ArrayLike,
+    k11: ArrayLike,
+    k22: ArrayLike,
+    *,
+    derivative: bool = False,
+    negative_slope: float = 0.01,
+    approximate: str = "none",
+) -> Values:
+    """E[f(z₁) f(z₂)] of Gaussian values with these covariances, or E[f′(z₁) f′(z₂)].
+
+    k₁₁ and k₂₂ may have fewer axes than k₁₂, or axes of length 1, which saves time.
+    Raises ArgumentError for an unknown activation.
+    """
+    check_activation("v_transform", activation, approximate)
+    if activation == "identity":
+        k12, _ = bounded(k12, variances(k11), variances(k22))
+        return np.ones_like(k12) if derivative else k12
+    options = own_options(activation, negative_slope, approximate)
+    op = _OPS[activation]
+    transform = op.v_transform_derivative if derivative else op.v_transform
+    value: Values = transform(k12, k11, k22, **options)
+    return value
+
+
+def gaussian_mean(
+    activation: str, k11: ArrayLike, *, negative_slope: float = 0.01, approximate: str = "none"
+) -> Values:
+    """E[f(z₁)] of a Gaussian value with mean 0 and variance k₁₁.
+
+    Raises ArgumentError for an unknown activation.
+    """
+    check_activation("gaussian_mean", activation, approximate)
+    if activation == "identity":
+        return np.zeros_like(variances(k11))
+    options = own_options(activation, negative_slope, approximate)
+    mean: Values = _OPS[activation].gaussian_mean(k11, **options)
+    return mean

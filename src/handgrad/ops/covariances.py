@@ -4,8 +4,9 @@ The V-transform of a function f is E[f(z₁) f(z₂)] for z₁ and z₂ with mea
 and covariance k₁₂. It takes the covariances of one layer of an infinitely wide network to those of
 the next.
 
-Source: Williams, Computing with infinite networks (1997); Yang, Tensor programs I: wide feedforward
-or recurrent neural networks of any architecture are Gaussian processes (2019).
+Source: Williams, Computing with infinite networks (1997); Lee et al., Deep neural networks as
+Gaussian processes (2018); Yang, Tensor programs I: wide feedforward or recurrent neural networks of
+any architecture are Gaussian processes (2019).
 """
 
 from __future__ import annotations

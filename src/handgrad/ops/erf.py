@@ -36,7 +36,7 @@ def forward(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Cache]:
     ±∞ give exactly ±1, with derivative 0.
 
     Shapes: x, y any shape.
-    Source: Williams, Computing with infinite networks (1997), section 3.
+    Source: Williams, Computing with infinite networks (1997).
     """
     y = special.erf(x)
     return y, Cache(x)
@@ -55,7 +55,7 @@ def backward(dy: Float[Array, "*shape"], cache: Cache) -> Float[Array, "*shape"]
 def v_transform(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
     """E[f(z₁) f(z₂)] = 2/π arcsin(2 k₁₂/√((1 + 2 k₁₁) (1 + 2 k₂₂))).
 
-    Source: Williams, Computing with infinite networks (1997), equation 11.
+    Source: Williams, Computing with infinite networks (1997).
     """
     k11, k22 = variances(k11), variances(k22)
     k12, most = bounded(k12, k11, k22)

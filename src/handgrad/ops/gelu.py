@@ -99,8 +99,8 @@ def v_transform(
     E[g(z₁) g(z₂)] and E[g′(z₁) g′(z₂)] of g(x) = erf(x/√2). The tanh form is k₁₂/4 and a Hermite
     series; see `quadrature` for its error.
 
-    Source: Tsuchida, Pearce, van der Heide, Roosta, Gallagher, Avoiding kernel fixed points:
-    computing with ELU and GELU infinite networks (2021), proposition 3.
+    Source: Tsuchida et al., Avoiding kernel fixed points: computing with ELU and GELU infinite
+    networks (2021).
     """
     validate(np.asarray(k12), approximate=approximate)
     k11, k22 = variances(k11), variances(k22)

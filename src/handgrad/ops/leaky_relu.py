@@ -59,8 +59,8 @@ def v_transform(
 ) -> Values:
     """E[f(z₁) f(z₂)] = (1 − s)² r + s k₁₂,  r that of ReLU and s the slope below 0.
 
-    Source: Tsuchida, Roosta, Gallagher, Invariance of weight distributions in rectified MLPs
-    (2018), section 3.
+    Source: Tsuchida, Roosta-Khorasani, Gallagher, Invariance of weight distributions in rectified
+    MLPs (2018).
     """
     k12, _ = bounded(k12, variances(k11), variances(k22))
     rectified = relu.v_transform(k12, k11, k22)

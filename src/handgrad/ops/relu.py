@@ -52,7 +52,7 @@ def backward(dy: Float[Array, "*shape"], cache: Cache) -> Float[Array, "*shape"]
 def v_transform(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
     """E[f(z₁) f(z₂)] = (d + k₁₂ (π − θ))/2π,  d = √(k₁₁ k₂₂ − k₁₂²),  θ the angle of (k₁₂, d).
 
-    Source: Cho, Saul, Kernel methods for deep learning (2009), equation 6.
+    Source: Cho, Saul, Kernel methods for deep learning (2009), section 2.
     """
     k12, most = bounded(k12, variances(k11), variances(k22))
     d = np.sqrt(determinant(k12, most))

@@ -100,8 +100,29 @@ struct Silu {
     }
 };
 
+template <class T>
+struct Erf {
+    static constexpr bool kFromOutput = false;
+    static constexpr bool kHasKink = false;
+    static constexpr T kTwoOverSqrtPi = T(1.12837916709551257390);
+    Vec<T> value(Vec<T> a) const { return erf(a); }
+    Vec<T> gradient(Vec<T> dh, Vec<T> a) const {
+        return dh * (kTwoOverSqrtPi * exp(Vec<T>(-a * a)));
+    }
+};
+
 // As kernels/activation.py numbers them.
-enum class Activation { kIdentity, kRelu, kLeakyRelu, kSigmoid, kTanh, kGelu, kGeluTanh, kSilu };
+enum class Activation {
+    kIdentity,
+    kRelu,
+    kLeakyRelu,
+    kSigmoid,
+    kTanh,
+    kGelu,
+    kGeluTanh,
+    kSilu,
+    kErf
+};
 
 // Calls use(f) with the activation of this code; the choice is made once, outside every loop.
 template <class T, class Use>
@@ -123,6 +144,8 @@ decltype(auto) with_activation(int code, double negative_slope, Use&& use) {
             return use(GeluTanh<T>{});
         case Activation::kSilu:
             return use(Silu<T>{});
+        case Activation::kErf:
+            return use(Erf<T>{});
     }
     throw std::invalid_argument("no activation has this code");
 }

@@ -1,0 +1,10 @@
+// The error function.
+#include "core/activation_op.h"
+
+namespace handgrad {
+namespace {
+
+const Registrar registrar([](nb::module_& m) { bind_activation<Erf>(m, "erf"); });
+
+}  // namespace
+}  // namespace handgrad
