@@ -46,6 +46,7 @@ from handgrad.layers import (
     TransformerEncoder,
     walk,
 )
+from handgrad.layers.recurrent import BIAS_MODES
 from handgrad.recipes.constructors import CLASSES, KEYS, constructed
 from handgrad.recipes.schema import Number, Text
 
@@ -261,6 +262,17 @@ CASES = [
         (2, 3, 4),
     ),
     Case("gru", lambda rng: Sequential(GRU(4, 3, 2, rng=rng, dtype=F64), LastStep()), (2, 5, 4)),
+    *(
+        Case(
+            f"{layer.__name__.lower()}-bias-{bias}",
+            lambda rng, layer=layer, bias=bias: Sequential(
+                layer(4, 3, 2, rng=rng, bidirectional=True, bias=bias, dtype=F64)
+            ),
+            (2, 3, 4),
+        )
+        for layer in (RNN, GRU, LSTM)
+        for bias in BIAS_MODES
+    ),
     Case("last-step", lambda rng: LastStep(), (2, 3, 4)),
     Case("last-steps", lambda rng: LastStep(bidirectional=True), (2, 3, 4)),
     Case("convnet", _convnet, (3, 2, 6, 5)),

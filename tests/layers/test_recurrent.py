@@ -10,7 +10,7 @@ import pytest
 
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import GRU, LSTM, RNN, Dense, LastStep, LeakyRNN, Sequential
-from handgrad.layers.recurrent import Recurrent
+from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from tests.ops.cases import leaves, mapped
 from tests.tolerances import assert_close
 
@@ -28,6 +28,8 @@ KINDS: dict[str, Make] = {"RNN": RNN, "LeakyRNN": leaky, "LSTM": LSTM, "GRU": GR
 SETTINGS: dict[str, dict[str, Any]] = {
     "one layer": {},
     "two layers, both directions": {"num_layers": 2, "bidirectional": True},
+    "input bias": {"num_layers": 2, "bias": "input"},
+    "without bias": {"bidirectional": True, "bias": "none"},
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
 each_setting = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
@@ -75,6 +77,11 @@ IN_TORCH = {
     "RNN": ("RNN", {}),
     "RNN relu": ("RNN", {"nonlinearity": "relu"}),
     "RNN 3 layers, both directions": ("RNN", {"num_layers": 3, "bidirectional": True}),
+    **{
+        f"{kind}, bias {mode}": (kind, {"num_layers": 2, "bidirectional": True, "bias": mode})
+        for kind in ("RNN", "GRU", "LSTM")
+        for mode in BIAS_MODES
+    },
 }
 
 
@@ -86,10 +93,14 @@ def test_equals_pytorch(
 ) -> None:
     torch = pytest.importorskip("torch")
     layer = make(kind, **settings)
+    # PyTorch has no mode of a single bias: there the other one is 0.
+    in_torch = {**settings, "bias": settings.get("bias", True) is not False}
     module = getattr(torch.nn, kind)(
-        FEATURES, HIDDEN, batch_first=True, dtype=torch.float64, **settings
+        FEATURES, HIDDEN, batch_first=True, dtype=torch.float64, **in_torch
     )
     weights = {name: array.detach().numpy() for name, array in module.state_dict().items()}
+    for name in weights.keys() - layer.parameters.keys():
+        weights.pop(name).fill(0.0)
     layer.update_parameters(weights)
     assert list(layer.parameters) == list(weights)
 
@@ -112,7 +123,8 @@ def test_equals_pytorch(
     for found, expected in zip(leaves((y, final)), leaves((outputs, their_final)), strict=True):
         assert_close(found, expected.detach(), "torch float64", "outputs")
 
-    inputs = [*leaves(tensors), *module.parameters()]
+    learned = dict(module.named_parameters())
+    inputs = [*leaves(tensors), *(learned[name] for name in layer.parameters)]
     cotangents = [torch.tensor(array) for array in leaves((dy, dfinal))]
     expected = torch.autograd.grad([*leaves((outputs, their_final))], inputs, cotangents)
     found = [dx, *leaves(dstate if with_state else ()), *gradients.values()]
@@ -151,6 +163,17 @@ def test_names_and_shapes_are_pytorch_s() -> None:
 def test_parameters_take_the_bytes_of_the_cudnn_descriptor() -> None:
     layer = RNN(512, 512, 2, rng=np.random.default_rng(0))
     assert layer.parameter_bytes == 4_202_496
+    found = {
+        mode: RNN(512, 512, 2, rng=np.random.default_rng(0), bias=mode).parameter_bytes
+        for mode in BIAS_MODES
+    }
+    of_one_bias = 4 * 2 * 512
+    assert found == {
+        "none": 4_202_496 - 2 * of_one_bias,
+        "input": 4_202_496 - of_one_bias,
+        "recurrent": 4_202_496 - of_one_bias,
+        "double": 4_202_496,
+    }
 
 
 # Gradients
@@ -355,6 +378,63 @@ def test_forget_bias_is_what_the_forget_gates_start_with() -> None:
         np.testing.assert_array_equal(rest, np.delete(array, np.r_[forget], axis=0))
 
 
+# Biases
+
+BIASES: list[tuple[bool | str, tuple[str, ...]]] = [
+    (True, ("bias_ih", "bias_hh")),
+    (False, ()),
+    *BIAS_MODES.items(),
+]
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize(("bias", "names"), BIASES)
+def test_a_bias_mode_has_its_arrays_and_no_others(
+    kind: str, bias: bool | str, names: tuple[str, ...]
+) -> None:
+    layer = make(kind, num_layers=2, bias=bias)
+    rows = layer.gates * HIDDEN
+    found = {name: array for name, array in layer.parameters.items() if name.startswith("bias")}
+    assert list(found) == [f"{name}_l{number}" for number in (0, 1) for name in names]
+    assert {array.shape for array in found.values()} <= {(rows,)}
+    without = make(kind, num_layers=2, bias="none").flops((7, FEATURES))
+    assert layer.flops((7, FEATURES)) - without == 7 * 2 * rows * len(names)
+    (_, _), cache = layer.forward(normal(1, 2, 3, FEATURES))
+    _, gradients = layer.backward((normal(2, 2, 3, HIDDEN), None), cache)
+    assert list(gradients) == list(layer.parameters)
+
+
+@pytest.mark.parametrize(("bias", "names"), [(True, 1), (False, 0), ("input", 1), ("none", 0)])
+def test_leaky_units_have_no_recurrent_bias(bias: bool | str, names: int) -> None:
+    found = make("LeakyRNN", bias=bias).parameters
+    assert list(found) == ["weight_ih_l0", "bias_ih_l0"][: 1 + names]
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_only_a_gru_tells_its_two_single_biases_apart(kind: str) -> None:
+    """By b_hn, which the reset gate multiplies."""
+    of_input, of_state = make(kind, bias="input"), make(kind, bias="recurrent")
+    arrays = of_input.parameters
+    of_state.update_parameters(
+        {name.replace("bias_ih", "bias_hh"): array for name, array in arrays.items()}
+    )
+    x = normal(1, 3, 5, FEATURES)
+    one, other = (layer.forward(x)[0][0] for layer in (of_input, of_state))
+    if kind == "GRU":
+        assert np.abs(one - other).max() > 0.01
+    else:
+        assert_close(one, other, "float64", "y")
+
+
+@pytest.mark.parametrize("mode", ["input", "recurrent"])
+def test_forget_bias_goes_to_the_bias_that_is_there(mode: str) -> None:
+    layer = make("LSTM", num_layers=2, bias=mode, forget_bias=1.0)
+    biases = [array for name, array in layer.parameters.items() if name.startswith("bias")]
+    for bias in biases:
+        np.testing.assert_array_equal(bias[HIDDEN : 2 * HIDDEN], np.ones(HIDDEN))
+    assert len(biases) == 2
+
+
 def test_alpha_is_a_buffer_and_is_not_trained() -> None:
     layer = LeakyRNN(3, 4, rng=np.random.default_rng(0), alpha=0.25)
     np.testing.assert_array_equal(layer.buffers["alpha"], np.full(4, 0.25, np.float32))
@@ -445,6 +525,15 @@ WRONG_SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("RNN", {"nonlinearity": "gelu"}, "RNN: nonlinearity is 'gelu'; allowed: tanh, relu"),
     ("LSTM", {"proj_size": 5}, r"LSTM: proj_size is 5; allowed: 0 \(none\) to 4"),
     ("LSTM", {"bias": False, "forget_bias": 1.0}, "forget_bias is 1.0; allowed without bias: None"),
+    ("LSTM", {"bias": "none", "forget_bias": 1.0}, "forget_bias is 1.0; allowed without bias"),
+    (
+        "GRU",
+        {"bias": "single"},
+        "GRU: bias is 'single'; allowed: True, False, none, input, recurrent, double",
+    ),
+    ("LSTM", {"bias": 2}, "LSTM: bias is 2; allowed: True, False, none, input, recurrent, double"),
+    ("RNN", {"bias": None}, "RNN: bias is None; allowed: True, False, none"),
+    ("LeakyRNN", {"bias": "double"}, "LeakyRNN: bias is 'double'; allowed: True, False, none, inp"),
 ]
 
 

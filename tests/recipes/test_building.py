@@ -70,6 +70,35 @@ def test_recurrent_layers_read_the_rows_of_an_example():
     assert y.shape == (2, 3)
 
 
+def test_a_recurrent_layer_takes_the_biases_of_a_mode():
+    recipe = recipe_for(
+        '{type = "gru", hidden_size = 6, bias = "recurrent"},'
+        '{type = "rnn", hidden_size = 5, bias = "input"},'
+        '{type = "lstm", hidden_size = 4, bias = false},'
+        '{type = "last_step"}, {type = "dense", features = 3}'
+    )
+    names = [name for name in model_for(recipe, (9, 7), 3).parameters if "bias_" in name]
+    assert names == ["0.bias_hh_l0", "1.bias_ih_l0"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (
+            '{type = "gru", hidden_size = 6, bias = "single"}',
+            'bias is "single"; allowed: true or false; or none, input, recurrent, double',
+        ),
+        (
+            '{type = "leaky_rnn", hidden_size = 6, alpha = 0.5, bias = "double"}',
+            "LeakyRNN: bias is 'double'; allowed: True, False, none, input",
+        ),
+    ],
+)
+def test_an_unknown_bias_mode_is_refused(layer, message):
+    with pytest.raises(RecipeError, match=message):
+        model_for(recipe_for(layer + ', {type = "last_step"}'), (9, 7), 6)
+
+
 @pytest.mark.parametrize("shape", [(1, 6, 6), (4, 9), (12,)])
 def test_standardize_takes_the_whole_example(shape):
     recipe = recipe_for(

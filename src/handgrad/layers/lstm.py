@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.layers.base import Shape
-from handgrad.layers.recurrent import Recurrent
+from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops import lstm
 
 
@@ -17,8 +17,9 @@ class LSTM(Recurrent):
     Its state is the pair (h, c). With `proj_size` P > 0, h and y are projected: y has P features
     and h is (layers · directions, N, P), while c keeps hidden_size.
 
-    `forget_bias` sets the forget gates' biases, b_ih to that value and b_hh to 0; 1 lets a new
-    network remember. None leaves them as drawn, as PyTorch does.
+    `forget_bias` sets the forget gates' biases: the first that there is, b_ih or b_hh, to that
+    value, and the other to 0; 1 lets a new network remember. None leaves them as drawn, as PyTorch
+    does.
 
     Source: Jozefowicz, Zaremba, Sutskever, An empirical exploration of recurrent network
     architectures (2015), for the forget gates' bias of 1.
@@ -40,7 +41,7 @@ class LSTM(Recurrent):
         bidirectional: bool = False,
         proj_size: int = 0,
         dropout: float = 0.0,
-        bias: bool = True,
+        bias: bool | str = True,
         forget_bias: float | None = None,
         dtype: Any = np.float32,
     ) -> None:
@@ -49,8 +50,6 @@ class LSTM(Recurrent):
                 f"proj_size is {proj_size!r}; allowed: 0 (none) to {hidden_size - 1}, "
                 "less than hidden_size"
             )
-        if forget_bias is not None and not bias:
-            raise self._refusal(f"forget_bias is {forget_bias!r}; allowed without bias: None")
         self.proj_size = proj_size
         super().__init__(
             input_size,
@@ -62,10 +61,13 @@ class LSTM(Recurrent):
             bias=bias,
             dtype=dtype,
         )
+        biases = BIAS_MODES[self.bias]
+        if forget_bias is not None and not biases:
+            raise self._refusal(f"forget_bias is {forget_bias!r}; allowed without bias: None")
         if forget_bias is not None:
             for name, array in self.parameters.items():
-                if name.startswith("bias"):
-                    value = forget_bias if name.startswith("bias_ih") else 0.0
+                if name.startswith(biases):
+                    value = forget_bias if name.startswith(biases[0]) else 0.0
                     array[hidden_size : 2 * hidden_size] = value
 
     @property

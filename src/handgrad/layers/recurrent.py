@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -21,6 +21,14 @@ from handgrad.ops import dropout as dropout_op
 
 #: One array, of LSTM the pair (h, c); of shape (layers · directions, N, size).
 State = Any
+
+#: The biases of a layer by the four modes of NVIDIA's cudnnRNNBiasMode_t.
+BIAS_MODES: Final[Mapping[str, tuple[str, ...]]] = {
+    "none": (),
+    "input": ("bias_ih",),
+    "recurrent": ("bias_hh",),
+    "double": ("bias_ih", "bias_hh"),
+}
 
 
 class Cache(NamedTuple):
@@ -43,6 +51,11 @@ class Recurrent(Layer):
     In backward dstate, or a part of it, is None where nothing depends on the final state, and
     dstate0 is None where forward was given no state.
 
+    `bias` is one of cuDNN's four modes: "none", "input" (b_ih alone), "recurrent" (b_hh alone) or
+    "double" (both). As in PyTorch, True is both and False none. Of a GRU the two single ones are
+    different functions, because b_hn stands within the reset gate's product; of the others they are
+    the same function with half the numbers of "double".
+
     Each layer reads the outputs of both directions of the one below. Between layers, in training,
     `dropout` switches outputs off; the masks come from `rng`, as do the first weights: uniform
     between ±1/√hidden_size, biases too. Parameters have PyTorch's names (`weight_ih_l0`,
@@ -51,6 +64,8 @@ class Recurrent(Layer):
     In a container only y goes on; the state starts from 0 and is left.
 
     Raises ShapeError for x or a state that do not fit, ArgumentError for settings that do not.
+    Source: NVIDIA, cuDNN API reference (undated), cudnnRNNBiasMode_t; Yeung, The Deep Learning Dump
+    (2023), section 3.
     """
 
     generator_names = ("rng",)
@@ -72,7 +87,7 @@ class Recurrent(Layer):
         rng: np.random.Generator,
         bidirectional: bool = False,
         dropout: float = 0.0,
-        bias: bool = True,
+        bias: bool | str = True,
         dtype: Any = np.float32,
     ) -> None:
         self.input_size = input_size
@@ -80,7 +95,7 @@ class Recurrent(Layer):
         self.num_layers = num_layers
         self.directions = 2 if bidirectional else 1
         self.dropout = dropout
-        self.bias = bias
+        self.bias = self._bias_mode(bias)
         for name in ("input_size", "hidden_size", "num_layers"):
             if not getattr(self, name) >= 1:
                 raise self._refusal(f"{name} is {getattr(self, name)!r}; allowed: 1 or more")
@@ -102,6 +117,15 @@ class Recurrent(Layer):
         """Features of y from one direction, and of the state h."""
         return self.hidden_size
 
+    def _bias_mode(self, bias: bool | str) -> str:
+        """The mode that `bias` names, of those whose arrays the op takes; True is all of these."""
+        modes = [mode for mode, names in BIAS_MODES.items() if set(names) <= set(self.weights)]
+        if isinstance(bias, bool | np.bool_):
+            return modes[-1] if bias else "none"
+        if not isinstance(bias, str) or bias not in modes:
+            raise self._refusal(f"bias is {bias!r}; allowed: True, False, {', '.join(modes)}")
+        return bias
+
     def _inputs(self, layer: int) -> int:
         """Features that go into a layer."""
         return self.input_size if layer == 0 else self.directions * self.output_size
@@ -113,7 +137,7 @@ class Recurrent(Layer):
             "weight_ih": (rows, inputs),
             "weight_hh": (rows, self.output_size),
         }
-        return found | ({"bias_ih": (rows,), "bias_hh": (rows,)} if self.bias else {})
+        return found | dict.fromkeys(BIAS_MODES[self.bias], (rows,))
 
     def _options(self) -> dict[str, Any]:
         """Settings of the op beside `lengths` and `reverse`."""

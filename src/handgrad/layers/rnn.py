@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.layers.base import Shape
-from handgrad.layers.recurrent import Recurrent
+from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops import leaky_rnn, rnn
 from handgrad.ops.arguments import check_choice
 
@@ -30,7 +30,7 @@ class RNN(Recurrent):
         nonlinearity: str = "tanh",
         bidirectional: bool = False,
         dropout: float = 0.0,
-        bias: bool = True,
+        bias: bool | str = True,
         dtype: Any = np.float32,
     ) -> None:
         check_choice("RNN", "nonlinearity", nonlinearity, rnn.NONLINEARITIES)
@@ -54,7 +54,8 @@ class LeakyRNN(Recurrent):
     """h_t = α h_{t−1} + (1 − α) tanh(W_ih x_t + b_ih), with fixed α; see `Recurrent`.
 
     `alpha`, 0 to 1, is one number or one for every hidden unit, the same in every layer; it is kept
-    as a buffer and not trained.
+    as a buffer and not trained. No product with h_{t−1} stands here that could have a bias of its
+    own, so `bias` is "input" (as True) or "none" (as False).
     """
 
     op = leaky_rnn
@@ -73,7 +74,7 @@ class LeakyRNN(Recurrent):
         alpha: float | Array,
         bidirectional: bool = False,
         dropout: float = 0.0,
-        bias: bool = True,
+        bias: bool | str = True,
         dtype: Any = np.float32,
     ) -> None:
         super().__init__(
@@ -97,7 +98,7 @@ class LeakyRNN(Recurrent):
 
     def _shapes(self, inputs: int) -> dict[str, Shape]:
         found: dict[str, Shape] = {"weight_ih": (self.hidden_size, inputs)}
-        return found | ({"bias_ih": (self.hidden_size,)} if self.bias else {})
+        return found | dict.fromkeys(BIAS_MODES[self.bias], (self.hidden_size,))
 
     def _options(self) -> dict[str, Any]:
         return {"alpha": self.alpha}

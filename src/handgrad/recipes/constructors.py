@@ -16,7 +16,7 @@ import numpy as np
 
 from handgrad import layers
 from handgrad.layers import AvgPool2d, Flatten, LastStep, Layer, OpLayer
-from handgrad.layers.recurrent import Recurrent
+from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
 from handgrad.ops.rnn import NONLINEARITIES
@@ -27,6 +27,8 @@ Shape = tuple[int, ...]
 INITIALIZER: Final = Text(
     ("he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "truncated_normal", "orthogonal")
 )
+#: The biases of a recurrent layer.
+BIAS: Final = Either(Flag(), Text(tuple(BIAS_MODES)))
 
 #: Parameters whose values an example of this shape gives.
 _FROM_SHAPE: Final[Mapping[str, Callable[[Shape], Any]]] = {
@@ -58,6 +60,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 #: The meaning of values by the annotation of other parameters.
 _ANNOTATED: Final[Mapping[str, Kind]] = {
     "bool": Flag(),
+    "bool | str": BIAS,
     "int": Integer(1),
     "float": Number(None),
     "float | None": Number(None),

@@ -13,7 +13,7 @@ from handgrad.models.sequence_classifier import POOLINGS
 from handgrad.models.sequence_tagger import CELLS
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.rnn import NONLINEARITIES
-from handgrad.recipes.constructors import INITIALIZER, KEYS
+from handgrad.recipes.constructors import BIAS, INITIALIZER, KEYS
 from handgrad.recipes.schema import (
     Flag,
     Integer,
@@ -118,6 +118,7 @@ MODELS: Final[dict[str, Keys]] = {
         "dropout": Key(Number(0, 1)),
         "head_dropout": Key(Number(0, 1)),
         "pooling": Key(Text(POOLINGS)),
+        "bias": Key(BIAS),
         "nonlinearity": Key(Text(NONLINEARITIES)),
         "alpha": Key(Number(0, 1)),
         "proj_size": Key(_COUNT),

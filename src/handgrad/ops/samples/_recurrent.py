@@ -12,6 +12,7 @@ from handgrad.ops.samples._makers import between, extreme, fixed, normal, pick
 from handgrad.ops.samples._table import Maker, Row, row
 
 Makers: TypeAlias = dict[str, Maker]
+BIASES: Final = ("bias_ih", "bias_hh")
 NO_SIZE: Final = "PyTorch refuses a layer without features or units"
 
 
@@ -23,7 +24,7 @@ def sequences(
     *,
     gates: int,
     projection: int | None = None,
-    bias: bool = True,
+    bias: Sequence[str] = BIASES,
     states: bool = True,
     lengths: Maker | None = None,
 ) -> dict[str, Maker]:
@@ -34,8 +35,7 @@ def sequences(
         "weight_ih": normal(rows, features, scale=0.5),
         "weight_hh": normal(rows, size, scale=0.5),
     }
-    if bias:
-        makers |= {"bias_ih": normal(rows), "bias_hh": normal(rows)}
+    makers |= dict.fromkeys(bias, normal(rows))
     if projection:
         makers["weight_hr"] = normal(projection, hidden)
     if states:
@@ -50,7 +50,7 @@ def whole(values: Sequence[int]) -> Maker:
 
 
 def recurrent_rows(gates: int) -> tuple[Row, ...]:
-    def of(*sizes: int, lengths: Sequence[int] | None = None, **rest: bool) -> Makers:
+    def of(*sizes: int, lengths: Sequence[int] | None = None, **rest: Any) -> Makers:
         given = None if lengths is None else whole(lengths)
         return sequences(*sizes, gates=gates, lengths=given, **rest)
 
@@ -71,8 +71,10 @@ def recurrent_rows(gates: int) -> tuple[Row, ...]:
         row("no sequences", "empty", of(0, 2, 3, 4)),
         row("reverse", "option", of(2, 3, 4, 5), reverse=True),
         row("no states", "option", of(2, 2, 3, 2, states=False)),
-        row("no bias", "option", of(2, 2, 3, 2, bias=False)),
-        row("weights only", "option", of(2, 2, 3, 2, bias=False, states=False)),
+        row("no bias", "option", of(2, 2, 3, 2, bias=())),
+        row("input bias", "option", of(2, 2, 3, 2, bias=("bias_ih",))),
+        row("recurrent bias", "option", of(2, 2, 3, 2, bias=("bias_hh",))),
+        row("weights only", "option", of(2, 2, 3, 2, bias=(), states=False)),
         row("lengths", "masked rows", of(3, 4, 2, 5, lengths=[4, 1, 2]), smooth=True),
         row(
             "lengths of 0, reverse",
@@ -96,7 +98,7 @@ def random_sequences(gates: int, rng: np.random.Generator, **options: Any) -> Ro
         hidden,
         gates=gates,
         projection=between(rng, 1, hidden) if gates == 4 and rng.random() < 0.4 else None,
-        bias=pick(rng, True, True, False),
+        bias=pick(rng, BIASES, BIASES, BIASES[:1], BIASES[1:], ()),
         states=pick(rng, True, True, False),
         lengths=pick(rng, None, whole(lengths)),
     )

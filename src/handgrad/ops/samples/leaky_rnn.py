@@ -30,9 +30,10 @@ def _leaky(
     rates: bool = False,
     lengths: Sequence[int] | None = None,
 ) -> dict[str, Maker]:
+    biases = ("bias_ih",) if bias else ()
     given = None if lengths is None else whole(lengths)
     made = sequences(
-        batch, steps, features, hidden, gates=1, bias=bias, states=states, lengths=given
+        batch, steps, features, hidden, gates=1, bias=biases, states=states, lengths=given
     )
     made["alpha"] = uniform(hidden)
     wanted = ("x", "weight_ih", "bias_ih", "h0", *(("alpha",) if rates else ()), "lengths")

@@ -32,7 +32,7 @@ _ROWS: Final = (
     row(
         "projection alone",
         "option",
-        sequences(2, 2, 3, 3, gates=4, projection=1, bias=False, states=False),
+        sequences(2, 2, 3, 3, gates=4, projection=1, bias=(), states=False),
     ),
 )
 
@@ -75,7 +75,7 @@ SAMPLES: Final = OpSamples(
             "option",
             _projected(2, 3, 4, 5, projection=2, states=False),
         ),
-        row("projection without bias", "option", _projected(2, 3, 4, 5, projection=2, bias=False)),
+        row("projection without bias", "option", _projected(2, 3, 4, 5, projection=2, bias=())),
         row(
             "projection, lengths, reverse",
             "masked rows",
