@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +58,13 @@ def normal(*shape: int) -> np.ndarray:
 
 def tokens(high: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(8).integers(0, high, shape)
+
+
+def _with_learned_state(kind: str, rng: np.random.Generator) -> Any:
+    layer = getattr(layers, kind)(3, 7, 2, rng=rng, bidirectional=True, learn_h0=True, dtype=F64)
+    for name in layer.learned_states:
+        getattr(layer, name)[...] = normal(4, 7)
+    return layer
 
 
 LENGTHS = np.array([5, 3])
@@ -113,6 +121,15 @@ CASES = [
         (normal(2, 5, 3),),
     ),
     Case("gru", lambda rng: layers.GRU(3, 7, rng=rng, dtype=F64), (normal(2, 5, 3),)),
+    *(
+        Case(f"learned-start-of-{kind}", partial(_with_learned_state, kind), (normal(2, 5, 3),))
+        for kind in ("GRU", "LSTM")
+    ),
+    Case(
+        "gru-recurrent-bias",
+        lambda rng: layers.GRU(3, 7, rng=rng, bias="recurrent", dtype=F64),
+        (normal(2, 5, 3),),
+    ),
     Case(
         "lstm",
         lambda rng: layers.LSTM(3, 7, 2, rng=rng, bidirectional=True, dropout=0.3, dtype=F64),

@@ -273,6 +273,14 @@ CASES = [
         for layer in (RNN, GRU, LSTM)
         for bias in BIAS_MODES
     ),
+    Case(
+        "lstm-learned-state",
+        lambda rng: Sequential(
+            LSTM(4, 5, 2, rng=rng, bidirectional=True, proj_size=2, learn_h0=True, dtype=F64),
+            Residual(GRU(4, 4, rng=rng, bias="recurrent", learn_h0=True, dtype=F64)),
+        ),
+        (2, 3, 4),
+    ),
     Case("last-step", lambda rng: LastStep(), (2, 3, 4)),
     Case("last-steps", lambda rng: LastStep(bidirectional=True), (2, 3, 4)),
     Case("convnet", _convnet, (3, 2, 6, 5)),

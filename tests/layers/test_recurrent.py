@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
+import handgrad
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import GRU, LSTM, RNN, Dense, LastStep, LeakyRNN, Sequential
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
+from handgrad.losses import CrossEntropy
+from handgrad.training.step import TrainingStep
 from tests.ops.cases import leaves, mapped
 from tests.tolerances import assert_close
 
@@ -221,6 +224,180 @@ def test_a_part_of_the_state_may_have_no_gradient() -> None:
     (dx, _), _ = layer.backward((y, (None, c)), cache)
     (expected, _), _ = layer.backward((y, (zeros(h), c)), cache)
     np.testing.assert_array_equal(dx, expected)
+
+
+def test_a_part_of_the_initial_state_may_be_missing() -> None:
+    """It starts from 0, and has no gradient."""
+    layer = make("LSTM", num_layers=2)
+    x, (h, c) = normal(1, 3, 5, FEATURES), some_state(layer, 3)
+    for state, whole in (((h, None), (h, np.zeros_like(c))), ((None, c), (np.zeros_like(h), c))):
+        (y, final), cache = layer.forward(x, state)
+        (expected, _), whole_cache = layer.forward(x, whole)
+        np.testing.assert_array_equal(y, expected)
+        (_, dstate0), _ = layer.backward((y, final), cache)
+        (_, dwhole), _ = layer.backward((y, final), whole_cache)
+        for part, ours, right in zip(state, dstate0, dwhole, strict=True):
+            if part is None:
+                assert ours is None
+            else:
+                np.testing.assert_array_equal(ours, right)
+
+
+# Learned initial states
+
+
+def learning(kind: str, **settings: Any) -> Recurrent:
+    """A layer whose learned states are far from 0, at which they start."""
+    layer = make(kind, learn_h0=True, **settings)
+    for i, name in enumerate(layer.learned_states):
+        getattr(layer, name)[...] = normal(20 + i, *getattr(layer, name).shape)
+    return layer
+
+
+def expanded(layer: Recurrent, batch: int) -> Any:
+    """The learned states as a state that is given."""
+    learned = [np.repeat(getattr(layer, name)[:, None], batch, 1) for name in layer.learned_states]
+    return tuple(learned) if len(learned) > 1 else learned[0]
+
+
+@each_kind
+def test_learned_states_start_at_0_and_come_last(kind: str) -> None:
+    layer = make(kind, num_layers=2, bidirectional=True, learn_h0=True)
+    plain = make(kind, num_layers=2, bidirectional=True)
+    names = ["h0", "c0"] if kind == "LSTM" else ["h0"]
+    assert list(layer.parameters) == [*plain.parameters, *names]
+    for name in names:
+        np.testing.assert_array_equal(layer.parameters[name], np.zeros((4, HIDDEN)))
+    x = normal(1, 3, 5, FEATURES)
+    np.testing.assert_array_equal(layer.forward(x)[0][0], plain.forward(x)[0][0])
+    assert layer.flops((5, FEATURES)) == plain.flops((5, FEATURES))
+    assert layer.parameter_bytes == plain.parameter_bytes + len(names) * 4 * HIDDEN * 8
+    assert make(kind).learned_states == ()
+
+
+def test_a_projection_shortens_what_is_learned_of_h() -> None:
+    layer = make("LSTM", proj_size=2, learn_h0=True)
+    assert (layer.parameters["h0"].shape, layer.parameters["c0"].shape) == ((1, 2), (1, HIDDEN))
+
+
+@each_kind
+@each_setting
+@pytest.mark.parametrize("lengths", [None, [5, 0, 2]], ids=["full", "ragged"])
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_learned_state_is_one_for_the_whole_batch(
+    kind: str, settings: dict[str, Any], lengths: list[int] | None, engine: str
+) -> None:
+    """As where it is given for every sequence, whose gradients are summed."""
+    layer = learning(kind, **settings)
+    x = normal(1, 3, 5, FEATURES)
+    with handgrad.engine(engine):
+        (y, final), cache = layer.forward(x, lengths=lengths)
+        given, given_cache = layer.forward(x, expanded(layer, 3), lengths)
+        for ours, expected in zip(leaves((y, final)), leaves(given), strict=True):
+            np.testing.assert_array_equal(ours, expected)
+        cotangent = random_like(2, (y, final))
+        (dx, none), gradients = layer.backward(cotangent, cache)
+        (given_dx, dstate0), of_given = layer.backward(cotangent, given_cache)
+    assert none is None
+    np.testing.assert_array_equal(dx, given_dx)
+    for name, dpart in zip(layer.learned_states, leaves(dstate0), strict=True):
+        assert_close(gradients[name], dpart.sum(axis=1), "float64", name)
+        np.testing.assert_array_equal(of_given[name], np.zeros_like(gradients[name]))
+    for name in gradients.keys() - {*layer.learned_states}:
+        np.testing.assert_array_equal(gradients[name], of_given[name])
+
+
+@each_kind
+@each_setting
+@pytest.mark.parametrize("lengths", [None, [5, 0, 2]], ids=["full", "ragged"])
+def test_gradients_of_learned_states_match_differences(
+    kind: str, settings: dict[str, Any], lengths: list[int] | None
+) -> None:
+    layer = learning(kind, **settings)
+    x = normal(1, 3, 5, FEATURES)
+    outputs, cache = layer.forward(x, lengths=lengths)
+    cotangent = random_like(2, outputs)
+    _, gradients = layer.backward(cotangent, cache)
+    first = {name: array.copy() for name, array in layer.parameters.items()}
+    directions = {name: normal(i, *array.shape) for i, (name, array) in enumerate(first.items())}
+
+    def value(step: float, names: Iterable[str]) -> float:
+        moved = {name: first[name] + step * directions[name] for name in names}
+        layer.update_parameters({**first, **moved})
+        return dot(layer.forward(x, lengths=lengths)[0], cotangent)
+
+    for names in (layer.learned_states, tuple(first)):
+        expected = (value(1e-5, names) - value(-1e-5, names)) / 2e-5
+        found = sum(dot(gradients[name], directions[name]) for name in names)
+        assert_close(found, expected, "finite differences")
+
+
+def test_each_part_of_a_state_is_given_or_learned() -> None:
+    layer = learning("LSTM", num_layers=2)
+    x, (h, _) = normal(1, 3, 5, FEATURES), some_state(layer, 3)
+    (y, final), cache = layer.forward(x, (h, None))
+    (expected, _), whole = layer.forward(x, (h, expanded(layer, 3)[1]))
+    np.testing.assert_array_equal(y, expected)
+    (_, (dh0, dc0)), gradients = layer.backward((y, final), cache)
+    (_, (right_dh0, right_dc0)), _ = layer.backward((y, final), whole)
+    np.testing.assert_array_equal(dh0, right_dh0)
+    assert dc0 is None
+    np.testing.assert_array_equal(gradients["h0"], np.zeros((2, HIDDEN)))
+    assert_close(gradients["c0"], right_dc0.sum(axis=1), "float64", "c0")
+
+
+@each_kind
+@pytest.mark.parametrize("with_state", [False, True], ids=["learned", "given"])
+def test_gradients_of_learned_states_go_where_they_are_sent(kind: str, with_state: bool) -> None:
+    layer = learning(kind, num_layers=2, bidirectional=True)
+    x = normal(1, 3, 5, FEATURES)
+    (y, final), cache = layer.forward(x, some_state(layer, 3) if with_state else None)
+    _, expected = layer.backward((y, final), cache)
+    flat = layer.bind().zeros_like()
+    flat.buffer[...] = np.nan
+    (no_dx, _), found = layer.backward((y, final), cache, gradients=flat, input_gradient=False)
+    assert found is flat
+    assert no_dx is None
+    for name, array in expected.items():
+        np.testing.assert_array_equal(flat[name], array)
+
+
+def test_an_empty_batch_moves_no_learned_state() -> None:
+    layer = learning("LSTM")
+    outputs, cache = layer.forward(np.zeros((0, 5, FEATURES)))
+    _, gradients = layer.backward(outputs, cache)
+    for name in layer.learned_states:
+        np.testing.assert_array_equal(gradients[name], np.zeros((1, HIDDEN)))
+
+
+def test_a_training_step_has_the_gradients_of_learned_states() -> None:
+    """In the same buffers for batch after batch, also of another size."""
+    rng = np.random.default_rng(0)
+    lstm = LSTM(FEATURES, HIDDEN, rng=rng, learn_h0=True)
+    model = Sequential(lstm, LastStep(), Dense(HIDDEN, 3, rng=rng))
+    loss = CrossEntropy()
+    found = model.bind().zeros_like()
+    step = TrainingStep(model, loss, found)
+    for seed, batch in enumerate((6, 6, 4, 6)):
+        x, target = normal(seed, batch, 4, FEATURES).astype(np.float32), np.arange(batch) % 3
+        found.buffer[...] = np.nan
+        step((x,), target)
+        scores, cache = model.forward(x)
+        _, loss_cache = loss.forward(scores, target)
+        _, expected = model.backward(loss.backward(loss_cache), cache)
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array)
+        assert np.any(found["0.h0"])
+
+
+def test_learned_states_go_to_a_file_and_back() -> None:
+    layer, other = learning("LSTM", num_layers=2), make("LSTM", num_layers=2, learn_h0=True)
+    other.update_parameters(layer.parameters)
+    x = normal(1, 3, 5, FEATURES)
+    np.testing.assert_array_equal(other.forward(x)[0][0], layer.forward(x)[0][0])
+    without = {name: array for name, array in layer.parameters.items() if name != "c0"}
+    with pytest.raises(ArgumentError, match="'c0' is missing"):
+        other.update_parameters(without)
 
 
 # Ragged batches

@@ -81,6 +81,15 @@ def test_a_recurrent_layer_takes_the_biases_of_a_mode():
     assert names == ["0.bias_hh_l0", "1.bias_ih_l0"]
 
 
+def test_a_recurrent_layer_may_learn_its_initial_state():
+    recipe = recipe_for(
+        '{type = "lstm", hidden_size = 6, learn_h0 = true},'
+        '{type = "last_step"}, {type = "dense", features = 3}'
+    )
+    names = list(model_for(recipe, (9, 7), 3).parameters)
+    assert names[4:6] == ["0.h0", "0.c0"]
+
+
 @pytest.mark.parametrize(
     ("layer", "message"),
     [

@@ -42,6 +42,7 @@ class LSTM(Recurrent):
         proj_size: int = 0,
         dropout: float = 0.0,
         bias: bool | str = True,
+        learn_h0: bool = False,
         forget_bias: float | None = None,
         dtype: Any = np.float32,
     ) -> None:
@@ -59,6 +60,7 @@ class LSTM(Recurrent):
             bidirectional=bidirectional,
             dropout=dropout,
             bias=bias,
+            learn_h0=learn_h0,
             dtype=dtype,
         )
         biases = BIAS_MODES[self.bias]

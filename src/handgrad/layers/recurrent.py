@@ -32,10 +32,14 @@ BIAS_MODES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Cache(NamedTuple):
-    """The caches of every layer's directions, and of the dropout before it, None without one."""
+    """The caches of every layer's directions, and of the dropout before it, None without one.
+
+    `from_learned` says of each part of the state whether the learned one was the initial one.
+    """
 
     layers: tuple[tuple[Any, ...], ...]
     dropouts: tuple[Any, ...]
+    from_learned: tuple[bool, ...]
 
 
 class Recurrent(Layer):
@@ -47,9 +51,13 @@ class Recurrent(Layer):
     x is (N, T, input_size) and y (N, T, directions · size). `lengths`, integers (N,), says how many
     steps of each sequence count: y is 0 after them, and what stands in x there has no influence;
     None means all T. `state` is the initial state and the returned one the final state of every
-    layer and direction, (layers · directions, N, size), forward before reverse; None starts from 0.
-    In backward dstate, or a part of it, is None where nothing depends on the final state, and
-    dstate0 is None where forward was given no state.
+    layer and direction, (layers · directions, N, size), forward before reverse; None, or None as a
+    part of it, starts from 0. In backward dstate, or a part of it, is None where nothing depends on
+    the final state, and dstate0, or a part of it, is None where forward was given none.
+
+    With `learn_h0` None starts from what is learned instead: `h0`, of LSTM also `c0`, parameters
+    (layers · directions, size), at first 0, from which every sequence of the batch starts. Their
+    gradients are Σ_n dstate0_n; 0 where forward was given a state, which goes first.
 
     `bias` is one of cuDNN's four modes: "none", "input" (b_ih alone), "recurrent" (b_hh alone) or
     "double" (both). As in PyTorch, True is both and False none. Of a GRU the two single ones are
@@ -61,7 +69,7 @@ class Recurrent(Layer):
     between ±1/√hidden_size, biases too. Parameters have PyTorch's names (`weight_ih_l0`,
     `bias_hh_l1_reverse`, ...) and shapes, so that a state_dict fits.
 
-    In a container only y goes on; the state starts from 0 and is left.
+    In a container only y goes on; the state starts as without one, and the final one is left.
 
     Raises ShapeError for x or a state that do not fit, ArgumentError for settings that do not.
     Source: NVIDIA, cuDNN API reference (undated), cudnnRNNBiasMode_t; Yeung, The Deep Learning Dump
@@ -88,6 +96,7 @@ class Recurrent(Layer):
         bidirectional: bool = False,
         dropout: float = 0.0,
         bias: bool | str = True,
+        learn_h0: bool = False,
         dtype: Any = np.float32,
     ) -> None:
         self.input_size = input_size
@@ -110,7 +119,11 @@ class Recurrent(Layer):
                     names.append(name + _suffix(layer, direction))
                     first = initializers.uniform(shape, rng, bound=bound, dtype=dtype)
                     setattr(self, names[-1], first)
-        self.parameter_names = tuple(names)
+        for name, size in zip(self.states, self._state_sizes(), strict=True):
+            first = np.zeros((num_layers * self.directions, size), dtype=dtype)
+            setattr(self, f"{name}0", first if learn_h0 else None)
+        self.learned_states = tuple(f"{name}0" for name in self.states) if learn_h0 else ()
+        self.parameter_names = (*names, *self.learned_states)
 
     @property
     def output_size(self) -> int:
@@ -156,7 +169,9 @@ class Recurrent(Layer):
     ) -> tuple[tuple[Array, State], Cache]:
         self._check_x(tuple(x.shape))
         xp = array_namespace(x)
-        initial = self._state_of_each(state, x.shape[0])
+        parts = self._parts(state, x.shape[0])
+        from_learned = tuple(bool(self.learned_states) and part is None for part in parts)
+        initial = self._of_each(parts)
         if isinstance(lengths, list | tuple):
             lengths = np.asarray(lengths)
         caches, finals = [], []
@@ -167,10 +182,11 @@ class Recurrent(Layer):
                 x, dropouts[layer] = dropout_op.forward(x, self.dropout, self.rng)
             outputs, caches_of_layer = [], []
             for direction in range(self.directions):
+                number = layer * self.directions + direction
                 (y, final), cache = self.op.forward(
                     x,
                     *(getattr(self, name, None) for name in self._names(layer, direction)),
-                    *initial[layer * self.directions + direction],
+                    *self._with_learned(initial[number], number, x),
                     lengths=lengths,
                     reverse=direction == 1,
                     **self._options(),
@@ -181,7 +197,7 @@ class Recurrent(Layer):
             x = outputs[0] if self.directions == 1 else concatenate(outputs)
             caches.append(tuple(caches_of_layer))
         stacked = tuple(xp.stack(parts, axis=0) for parts in zip(*finals, strict=True))
-        return (x, self._as_state(stacked)), Cache(tuple(caches), tuple(dropouts))
+        return (x, self._as_state(stacked)), Cache(tuple(caches), tuple(dropouts), from_learned)
 
     def backward(
         self,
@@ -198,7 +214,7 @@ class Recurrent(Layer):
             )
         dx, dstate = dy
         xp = array_namespace(dx)
-        dfinals = self._state_of_each(dstate, dx.shape[0], "dstate")
+        dfinals = self._of_each(self._parts(dstate, dx.shape[0], "dstate"))
         dinitial: list[Any] = [None] * len(dfinals)
         found: dict[str, Array | None] = {}
         for layer in reversed(range(self.num_layers)):
@@ -223,10 +239,20 @@ class Recurrent(Layer):
                 dx = dxs[0] if self.directions == 1 else add(*dxs)
             if cache.dropouts[layer] is not None:
                 dx = dropout_op.backward(dx, cache.dropouts[layer])
+        dparts = list(zip(*dinitial, strict=True))
+        for i, name in enumerate(self.learned_states):
+            if cache.from_learned[i]:
+                found[name] = xp.stack([xp.sum(dpart, axis=0) for dpart in dparts[i]], axis=0)
+                dparts[i] = (None,)
+            else:
+                found[name] = xp.zeros_like(getattr(self, name))
+            if gradients is not None:
+                gradients[name][...] = found[name]
         dstate0 = None
-        if dinitial[0][0] is not None:
-            parts = zip(*dinitial, strict=True)
-            dstate0 = self._as_state(tuple(xp.stack(part, axis=0) for part in parts))
+        if any(dpart[0] is not None for dpart in dparts):
+            dstate0 = self._as_state(
+                tuple(None if dpart[0] is None else xp.stack(dpart, axis=0) for dpart in dparts)
+            )
         if gradients is None:
             gradients = {name: found[name] for name in self.parameter_names}
         return (dx if input_gradient else None, dstate0), gradients
@@ -251,27 +277,46 @@ class Recurrent(Layer):
     def _as_state(self, parts: tuple[Any, ...]) -> State:
         return parts if len(self.states) > 1 else parts[0]
 
-    def _state_of_each(
+    def _parts(
         self, state: State | None, batch: int, what: str = "state"
-    ) -> list[tuple[Array | None, ...]]:
-        """The state of every layer and direction; Nones where there is none."""
-        number = self.num_layers * self.directions
+    ) -> tuple[Array | None, ...]:
+        """The parts of a state, checked; Nones where there is none."""
         if state is None:
-            return [(None,) * len(self.states)] * number
+            return (None,) * len(self.states)
         several = len(self.states) > 1
         if isinstance(state, tuple | list) != several or (several and len(state) != 2):
             allowed = f"a pair ({', '.join(self.states)})" if several else "one array"
             raise self._refusal(f"{what} is a {type(state).__name__}; allowed: {allowed}, or None")
         parts = tuple(state) if several else (state,)
+        number = self.num_layers * self.directions
         for name, part, size in zip(self.states, parts, self._state_sizes(), strict=True):
             if part is not None and tuple(part.shape) != (number, batch, size):
                 raise ShapeError(
                     f"{type(self).__name__}: {name} of {what} has shape {tuple(part.shape)}; "
                     f"allowed: {(number, batch, size)}, as (layers · directions, N, size)"
                 )
+        return parts
+
+    def _of_each(self, parts: tuple[Array | None, ...]) -> list[tuple[Array | None, ...]]:
+        """The parts of the state of every layer and direction."""
         return [
-            tuple(None if part is None else part[k, ...] for part in parts) for k in range(number)
+            tuple(None if part is None else part[k, ...] for part in parts)
+            for k in range(self.num_layers * self.directions)
         ]
+
+    def _with_learned(
+        self, state: tuple[Array | None, ...], number: int, x: Array
+    ) -> tuple[Array | None, ...]:
+        """The initial state of one layer and direction: where none is given, the learned one, from
+        which every sequence starts."""
+        if not self.learned_states:
+            return state
+        xp, batch = array_namespace(x), x.shape[0]
+        learned = [getattr(self, name)[number, :] for name in self.learned_states]
+        return tuple(
+            xp.broadcast_to(ours, (batch, *ours.shape)) if given is None else given
+            for ours, given in zip(learned, state, strict=True)
+        )
 
     def _check_x(self, shape: Shape) -> None:
         if len(shape) != 3 or shape[2] != self.input_size:

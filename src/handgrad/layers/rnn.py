@@ -31,6 +31,7 @@ class RNN(Recurrent):
         bidirectional: bool = False,
         dropout: float = 0.0,
         bias: bool | str = True,
+        learn_h0: bool = False,
         dtype: Any = np.float32,
     ) -> None:
         check_choice("RNN", "nonlinearity", nonlinearity, rnn.NONLINEARITIES)
@@ -43,6 +44,7 @@ class RNN(Recurrent):
             bidirectional=bidirectional,
             dropout=dropout,
             bias=bias,
+            learn_h0=learn_h0,
             dtype=dtype,
         )
 
@@ -75,6 +77,7 @@ class LeakyRNN(Recurrent):
         bidirectional: bool = False,
         dropout: float = 0.0,
         bias: bool | str = True,
+        learn_h0: bool = False,
         dtype: Any = np.float32,
     ) -> None:
         super().__init__(
@@ -85,6 +88,7 @@ class LeakyRNN(Recurrent):
             bidirectional=bidirectional,
             dropout=dropout,
             bias=bias,
+            learn_h0=learn_h0,
             dtype=dtype,
         )
         rates = np.asarray(alpha, dtype=dtype)

@@ -119,6 +119,7 @@ MODELS: Final[dict[str, Keys]] = {
         "head_dropout": Key(Number(0, 1)),
         "pooling": Key(Text(POOLINGS)),
         "bias": Key(BIAS),
+        "learn_h0": Key(Flag()),
         "nonlinearity": Key(Text(NONLINEARITIES)),
         "alpha": Key(Number(0, 1)),
         "proj_size": Key(_COUNT),

@@ -21,6 +21,7 @@ import numpy as np
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
+from handgrad.derivation.equations.glossary import subscript
 from handgrad.derivation.equations.subject import Subject
 from handgrad.derivation.equations.words import first_sentence
 from handgrad.derivation.formulas.formula import (
@@ -46,7 +47,7 @@ from handgrad.derivation.models.graph import (
     resolve_elements,
     settings_of,
 )
-from handgrad.derivation.models.names import activation_names, numbered_names
+from handgrad.derivation.models.names import activation_names, is_first_state, numbered_names
 from handgrad.derivation.models.recording import Recording
 from handgrad.derivation.models.rounds import Numbers, repeated_rounds
 from handgrad.derivation.models.steps import (
@@ -60,6 +61,7 @@ from handgrad.derivation.models.symbols import (
     copy_symbol,
     numbered,
     parameter_symbol,
+    plain_parameter,
     plain_symbol,
     renamed,
     value_symbol,
@@ -174,7 +176,7 @@ class Composer:
             settings |= settings_of(run)
         self._owned = {id(array): name for name, array in layer.parameters.items()}
         self._plain = {
-            name: plain_symbol(name.rpartition(".")[2], array.ndim)
+            name: plain_parameter(name.rpartition(".")[2], array.ndim)
             for name, array in layer.parameters.items()
         }
         self._owners = {**owners(self.forward), **owners(self.backward)}
@@ -251,6 +253,7 @@ class Composer:
         for name, value in node.kwargs.items():
             if isinstance(value, Node):
                 names[glossary.symbol(name)] = self._argument(value, glossary.symbol(name))
+        starts = tuple(self._starts(node, derivation, names))
         outputs = [_without_step(each, derivation.counter) for each in derivation.arriving]
         elements = self._outputs(node)
         for output, element in zip(outputs, elements, strict=False):
@@ -276,7 +279,23 @@ class Composer:
         self.calls[node] = _Call(
             Part(behind, number=number, name=op, path=path), symbols, gradients
         )
-        return Part(forward, settings, functions, number, op, path, self._block(node))
+        return Part((*starts, *forward), settings, functions, number, op, path, self._block(node))
+
+    def _starts(
+        self, node: Node, derivation: Derivation, names: dict[Formula, Formula]
+    ) -> Iterator[Equation]:
+        """What the states of a loop are before its first step; from here on each has the symbol
+        that the steps have for it, h_{3.2,0}."""
+        for name, value in node.kwargs.items():
+            symbol = derivation.glossary.symbol(name)
+            if isinstance(value, Node) and is_first_state(symbol, names, derivation.counter):
+                assert symbol.sub is not None
+                start = subscript(names[symbol.base], symbol.sub)
+                shape, given = self.sizes.shape(value.value), names[symbol]
+                yield Equation(
+                    name, start, given, shape, value.value, None, ((start, value.value),)
+                )
+                names[symbol] = start
 
     def _uniform(self, node: Node) -> Iterator[Meaning]:
         """The arguments of an op that the layer has as arrays of one number, such as a rate."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -79,9 +79,22 @@ def numbered_names(
 
 def _is_step(symbol: Script, every: set[Formula], counter: Formula | None) -> bool:
     """True for h_t, and for h_0 where h is a symbol too."""
-    if symbol.sup is not None or counter is None:
-        return False
-    return symbol.sub == counter or (isinstance(symbol.sub, Number) and symbol.base in every)
+    if is_first_state(symbol, every, counter):
+        return True
+    return symbol.sup is None and counter is not None and symbol.sub == counter
+
+
+def is_first_state(
+    symbol: Formula, every: Container[Formula], counter: Formula | None
+) -> TypeGuard[Script]:
+    """True for h_0 where h is a symbol too, and steps are counted."""
+    return (
+        isinstance(symbol, Script)
+        and symbol.sup is None
+        and counter is not None
+        and isinstance(symbol.sub, Number)
+        and symbol.base in every
+    )
 
 
 def node_names(node: Node, derivation: Derivation, subject: Subject) -> dict[Formula, Formula]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from handgrad.derivation.equations.glossary import Glossary, subscript
 from handgrad.derivation.formulas.formula import (
@@ -25,6 +25,7 @@ from handgrad.derivation.formulas.formula import (
 Renaming = Mapping[Formula, Formula]
 
 LOSS = Symbol("L")
+_LEARNED_STATES: Final = ("h0", "c0")
 
 
 def value_symbol(number: int, into: int | None = None) -> Formula:
@@ -56,8 +57,15 @@ def numbered(symbol: Formula, number: int | str) -> Formula:
 def parameter_symbol(name: str, axes: int, number: int) -> Formula:
     """W_3 for the parameter `weight` of node 3, W_{3,part} for its `part.weight`."""
     path, _, last = name.rpartition(".")
-    symbol = numbered(plain_symbol(last, axes), number)
+    symbol = numbered(plain_parameter(last, axes), number)
     return subscript(symbol, Text(path)) if path else symbol
+
+
+def plain_parameter(name: str, axes: int) -> Formula:
+    """The symbol of a parameter without its number: h_start for h0, as h_0 is the input."""
+    if name in _LEARNED_STATES:
+        return Script(Symbol(name[0]), Text("start"))
+    return plain_symbol(name, axes)
 
 
 def plain_symbol(name: str, axes: int) -> Formula:
