@@ -106,6 +106,39 @@ def dropout_at_inference():
     return Verdict(same, f"y is {'' if same else 'not '}x")
 
 
+def returns_no_mask(x, p):
+    mask = (np.random.default_rng(0).random(x.shape) > p).astype(x.dtype)
+    return x * mask
+
+
+def given_the_mask(mask, dout):
+    return dout * mask
+
+
+def without_the_mask(x, p):
+    """The same for someone who keeps what there is: x and p."""
+    return returns_no_mask(x, p), (x, p)
+
+
+def draws_another_mask(dout, cache):
+    x, p = cache
+    mask = (np.random.default_rng(1).random(x.shape) > p).astype(x.dtype)
+    return given_the_mask(mask, dout)
+
+
+def returns_its_mask(x, p):
+    mask = (np.random.default_rng(0).random(x.shape) > p).astype(x.dtype)
+    return x * mask, mask
+
+
+def takes_its_mask(dout, mask):
+    return dout * mask
+
+
+def x_and_p():
+    return *normal((5, 4)), 0.3
+
+
 def divided_by_variance(x, gamma, beta):
     mean = x.mean(axis=-1, keepdims=True)
     variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
@@ -183,6 +216,33 @@ ROWS = (
             measured("y = x · mask/(1 − p) in training", inverted_dropout),
             measured("y = x at inference", dropout_at_inference),
             checked("its backward, as hg.ops.dropout has it", "dropout"),
+        ),
+    ),
+    Row(
+        "Dropout: what forward returns",
+        "dropout_backward asks for the mask, and dropout_forward has kept it to itself. A mask "
+        "that is drawn anew is another mask. The scale is left as the notes have it here.",
+        (
+            checked(
+                "dropout_forward(x, p) returns x · mask",
+                (returns_no_mask, given_the_mask),
+                x_and_p,
+                wrt=("x",),
+            ),
+            checked(
+                "the same, backward draws a mask of its own",
+                (without_the_mask, draws_another_mask),
+                x_and_p,
+                wrt=("x",),
+            ),
+        ),
+        (
+            checked(
+                "dropout_forward(x, p) returns x · mask and mask",
+                (returns_its_mask, takes_its_mask),
+                x_and_p,
+                wrt=("x",),
+            ),
         ),
     ),
     Row(

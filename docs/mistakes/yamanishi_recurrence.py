@@ -8,7 +8,7 @@ import numpy as np
 
 import handgrad as hg
 from docs.mistakes.functions import sigmoid, softmax
-from docs.mistakes.row import Row, checked
+from docs.mistakes.row import Row, Verdict, checked, measured, normal
 
 # Section 4: T = 3 steps, x of 2 values, h of 4, o of 3, classes 0, 2, 1
 
@@ -67,6 +67,92 @@ def a_later_step_for_all(dJ, cache):
     return through_time(do, cache)
 
 
+# (11), its first two lines: 4 scores, one Jacobian for both
+
+
+def softmax_alone(o):
+    s = softmax(o)
+    return s, s
+
+
+def log_softmax(o):
+    s = softmax(o)
+    return np.log(s), s
+
+
+def printed_jacobian(dy, s):
+    """Row j, column i: δ_ij − softmax(o)_i."""
+    jacobian = np.eye(len(s), dtype=s.dtype) - s
+    return jacobian.T @ dy
+
+
+def jacobian_of_softmax(dy, s):
+    """Row j, column i: softmax(o)_j (δ_ij − softmax(o)_i)."""
+    jacobian = s[:, None] * (np.eye(len(s), dtype=s.dtype) - s)
+    return jacobian.T @ dy
+
+
+# Section 5: leaky units, h of 3 values, 4 steps
+
+
+def leaky_units(x, U, b, h0, alpha):
+    h, gs = h0, []
+    for t in range(4):
+        g = np.tanh(U @ x[t] + b)
+        h = alpha * h + (1 - alpha) * g
+        gs.append(g)
+    return h, (x, U, alpha, gs)
+
+
+def past_no_product(dh, cache):
+    """h⁽ᵗ⁻¹⁾ goes into h⁽ᵗ⁾ without a product, so dh passes every step as it is."""
+    x, U, alpha, gs = cache
+    dx, dU, db = np.zeros_like(x), np.zeros_like(U), np.zeros_like(dh)
+    for t in (3, 2, 1, 0):
+        da = (1 - alpha) * dh * (1 - gs[t] * gs[t])
+        dx[t] = U.T @ da
+        dU, db = dU + np.outer(da, x[t]), db + da
+    return dx, dU, db, dh
+
+
+def past_alpha(dh, cache):
+    x, U, alpha, gs = cache
+    dx, dU, db = np.zeros_like(x), np.zeros_like(U), np.zeros_like(dh)
+    for t in (3, 2, 1, 0):
+        da = (1 - alpha) * dh * (1 - gs[t] * gs[t])
+        dx[t] = U.T @ da
+        dU, db = dU + np.outer(da, x[t]), db + da
+        dh = alpha * dh
+    return dx, dU, db, dh
+
+
+def leaky_inputs():
+    return *normal((4, 2), (3, 2), (3,), (3,)), np.array([0.5, 0.7, 0.9])
+
+
+def left_after_100_steps():
+    """Return dh0 of a loss that is the last of 100 states, for α = 0.9, by hg.ops.leaky_rnn."""
+    x, weight, h0 = np.zeros((1, 100, 1)), np.ones((1, 1)), np.zeros((1, 1))
+    _, cache = hg.ops.leaky_rnn.forward(x, weight, None, h0, alpha=0.9)
+    *_, dh0 = hg.ops.leaky_rnn.backward((np.zeros((1, 100, 1)), np.ones((1, 1))), cache)
+    return dh0[0, 0]
+
+
+def as_by(expected):
+    found = left_after_100_steps()
+    good = np.isclose(found, expected, rtol=1e-9)
+    text = f"for α = 0.9, {found:.2g} of a gradient is left 100 steps back, not {expected:.2g}"
+    return Verdict(bool(good), text.partition(", not" if good else "; ")[0])
+
+
+def a_plain_sum():
+    return as_by(1.0)
+
+
+def a_power_of_alpha():
+    return as_by(0.9**100)
+
+
 # Section 5: one step of an LSTM, h and c of 3 values, x of 2
 
 
@@ -104,6 +190,7 @@ def no_backward(doutputs, cache):
 
 
 RNN = ((3, 2), (4, 2), (4, 4), (3, 4), (4,), (3,))
+LEAKY = {"wrt": ("x", "U", "b", "h0")}
 STEP = ((3,), (3,), (2,), *4 * ((3, 5),))
 ROWS = (
     Row(
@@ -118,6 +205,30 @@ ROWS = (
             ),
         ),
         (checked("∂J/∂o = softmax(o) − δ_ij", (rnn, softmax_minus_onehot), RNN),),
+    ),
+    Row(
+        "(11): the derivative of softmax",
+        "δ_ij − softmax(o) is the derivative of the logarithm of softmax. That of softmax itself, "
+        "which the line above names, has softmax as a factor.",
+        (
+            checked(
+                "∂softmax(o)_j/∂o_i = δ_ij − softmax(o)_i",
+                (softmax_alone, printed_jacobian),
+                ((4,),),
+            ),
+        ),
+        (
+            checked(
+                "∂ log softmax(o)_j/∂o_i = δ_ij − softmax(o)_i",
+                (log_softmax, printed_jacobian),
+                ((4,),),
+            ),
+            checked(
+                "∂softmax(o)_j/∂o_i = softmax(o)_j (δ_ij − softmax(o)_i)",
+                (softmax_alone, jacobian_of_softmax),
+                ((4,),),
+            ),
+        ),
     ),
     Row(
         "(11), (12): ∂J/∂V, ∂J/∂W and ∂J/∂U; the last step",
@@ -141,6 +252,29 @@ ROWS = (
                 (rnn, softmax_minus_onehot),
                 RNN,
             ),
+        ),
+    ),
+    Row(
+        "Section 5: what the recursion of leaky units does",
+        "No matrix multiplies h⁽ᵗ⁻¹⁾, which is what the section is about, but α does. A moving "
+        "average forgets: a gradient shrinks by α with every step back.",
+        (
+            checked(
+                "h⁽ᵗ⁻¹⁾ is not multiplied: ∂J/∂h⁽ᵗ⁻¹⁾ = ∂J/∂h⁽ᵗ⁾",
+                (leaky_units, past_no_product),
+                leaky_inputs,
+                **LEAKY,
+            ),
+            measured("the same, through 100 steps", a_plain_sum),
+        ),
+        (
+            checked(
+                "h⁽ᵗ⁻¹⁾ is multiplied by α: ∂J/∂h⁽ᵗ⁻¹⁾ = α ∂J/∂h⁽ᵗ⁾",
+                (leaky_units, past_alpha),
+                leaky_inputs,
+                **LEAKY,
+            ),
+            measured("the same, through 100 steps", a_power_of_alpha),
         ),
     ),
     Row(

@@ -148,6 +148,42 @@ def jacobian_times_delta(delta, cache):
     return dz
 
 
+def lstm_of_weights(weight_ih, weight_hh, bias_ih, bias_hh, x):
+    return hg.ops.lstm.forward(x, weight_ih, weight_hh, bias_ih, bias_hh)
+
+
+def y_beside_dw(doutputs, cache):
+    """Backward-weights with y among its results, in front of the gradients."""
+    *_, steps = hg.ops.lstm.backward_data(doutputs, cache)
+    y = cache.h[:, 1:]
+    return y, *hg.ops.lstm.backward_weights(steps, cache)[:4]
+
+
+def dw_alone(doutputs, cache):
+    *_, steps = hg.ops.lstm.backward_data(doutputs, cache)
+    return hg.ops.lstm.backward_weights(steps, cache)[:4]
+
+
+def weights_before_x():
+    x, *weights = normal(*LSTM)
+    return *weights, x
+
+
+def weights_gradients(*dys):
+    """dW_ih for each dy, x and hx being the same."""
+    x, *weights = normal(*LSTM)
+    _, cache = hg.ops.lstm.forward(x, *weights)
+    for dy in dys:
+        *_, steps = hg.ops.lstm.backward_data((dy, (None, None)), cache)
+        yield hg.ops.lstm.backward_weights(steps, cache)[0]
+
+
+def dw_of_x_and_hx():
+    one, other = weights_gradients(*normal((2, 3, 3), (2, 3, 3)))
+    same = np.array_equal(one, other)
+    return Verdict(same, f"one x and hx with two dy give {'one dW' if same else 'two dW'}")
+
+
 # Section 4, in columns: qSize = 5, kSize = 4, qProjSize = kProjSize = 3, six positions
 
 
@@ -215,6 +251,7 @@ def as_rows():
 
 
 LSTM = ((2, 3, 4), (12, 4), (12, 3), (12,), (12,))
+WEIGHTS = {"wrt": ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
 PROJECTED = ((2, 3, 4), (12, 4), (12, 2), (2, 3))
 
 DOCUMENT = Document(
@@ -333,6 +370,29 @@ DOCUMENT = Document(
                     (outputs_of, jacobian_times_delta),
                     ((3,), (4, 3)),
                     wrt=("z",),
+                ),
+            ),
+        ),
+        Row(
+            "Section 3.1: what backward on W takes and returns",
+            "y stands to the right of the arrow. Forward has computed it; backward on W reads it, "
+            "with x and hx, and what dy has left behind on its way through the steps. dW alone "
+            "comes back.",
+            (
+                checked(
+                    "x, hx ↦ backward on W ↦ y, dW",
+                    (lstm_of_weights, y_beside_dw),
+                    weights_before_x,
+                    **WEIGHTS,
+                ),
+                measured("the same: nothing of dy goes in", dw_of_x_and_hx),
+            ),
+            (
+                checked(
+                    "x, hx, y and δ of every step ↦ backward on W ↦ dW",
+                    (lstm_of_weights, dw_alone),
+                    weights_before_x,
+                    **WEIGHTS,
                 ),
             ),
         ),
