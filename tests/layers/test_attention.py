@@ -117,7 +117,7 @@ def test_the_gradient_of_self_attention_is_the_sum_of_the_three_branches() -> No
 
 
 def test_the_bytes_of_cudnns_descriptor() -> None:
-    """2 heads, q/k/v 512/256/128 to 64/64/16, o 8, biases, float32 (SYSTEMS of the notes, E)."""
+    """2 heads, q/k/v 512/256/128 to 64/64/16, o 8, biases, float32, as docs/layers.md has them."""
     mha = MultiHeadAttention(
         512,
         2,
