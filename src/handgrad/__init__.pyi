@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from . import data as data
     from . import initializers as initializers
     from . import layers as layers
+    from . import limits as limits
     from . import losses as losses
     from . import models as models
     from . import ops as ops

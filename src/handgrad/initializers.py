@@ -49,6 +49,39 @@ def fans(shape: Shape) -> tuple[int, int]:
     return shape[1] * positions, shape[0] * positions
 
 
+def variance(initializer: Initializer, shape: Shape) -> float:
+    """The variance of one entry that an initializer draws for this shape.
+
+    Raises ArgumentError for one that is not of this module, or draws entries that hang together.
+    """
+    given: dict[str, Any] = {}
+    function: Any = initializer
+    while isinstance(function, functools.partial):
+        given = {**function.keywords, **given}
+        function = function.func
+    gain = given.get("gain", GAINS["relu"] if function in (he_uniform, he_normal) else 1.0)
+    if function in (xavier_uniform, xavier_normal):
+        return float(gain**2 * 2.0 / max(sum(fans(shape)), 1))
+    if function in (he_uniform, he_normal):
+        return float(gain**2 / _fan(shape, given.get("mode", "fan_in")))
+    if function is normal:
+        return float(given.get("std", 1.0) ** 2)
+    if function is uniform:
+        return float(given.get("bound", 1.0) ** 2 / 3.0)
+    if function is truncated_normal:
+        bound = given.get("bound", 2.0)
+        density = math.exp(-0.5 * bound**2) / math.sqrt(2.0 * math.pi)
+        inside = math.erf(bound / math.sqrt(2.0))
+        return float(given.get("std", 1.0) ** 2 * (1.0 - 2.0 * bound * density / inside))
+    if function in (constant, zeros):
+        return 0.0
+    name = getattr(function, "__name__", type(function).__name__)
+    raise ArgumentError(
+        f"initializers: the variance of {name} is not known; allowed: xavier_uniform, "
+        "xavier_normal, he_uniform, he_normal, normal, uniform, truncated_normal, constant, zeros"
+    )
+
+
 def for_activation(activation: str) -> Initializer:
     """The default of Dense and the convolutions: He uniform before ReLU, leaky ReLU, GELU and SiLU,
     Xavier uniform with gain 1 before everything else."""

@@ -65,7 +65,7 @@ class _Convolution(OpLayer):
         name = type(self).__name__
         _check_groups(name, in_channels, out_channels, groups)
         check_activation(name, activation)
-        initializer = initializer or initializers.for_activation(activation)
+        self.initializer = initializer or initializers.for_activation(activation)
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
@@ -75,7 +75,7 @@ class _Convolution(OpLayer):
         self.groups = groups
         self.activation = activation
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = initializer(shape, rng, dtype=dtype)
+        self.weight = self.initializer(shape, rng, dtype=dtype)
         self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
@@ -170,6 +170,7 @@ class ConvTranspose2d(OpLayer):
         self.dilation = _setting("ConvTranspose2d", "dilation", dilation, 2, least=1)
         self.groups = groups
         shape = (in_channels, out_channels // groups, *self.kernel_size)
+        self.initializer = initializer
         self.weight = initializer(shape, rng, dtype=dtype)
         self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
 

@@ -44,11 +44,11 @@ class Dense(OpLayer):
         dtype: Any = np.float32,
     ) -> None:
         check_activation("Dense", activation, approximate)
-        initializer = initializer or initializers.for_activation(activation)
+        self.initializer = initializer or initializers.for_activation(activation)
         self.in_features = in_features
         self.out_features = out_features
         self.options = activation_options(activation, negative_slope, approximate)
-        self.weight = initializer((out_features, in_features), rng, dtype=dtype)
+        self.weight = self.initializer((out_features, in_features), rng, dtype=dtype)
         self.bias = np.zeros(out_features, dtype=dtype) if bias else None
 
     def forward(

@@ -38,6 +38,7 @@ class Embedding(Layer):
     ) -> None:
         self.features = features
         self.padding_idx = padding_idx
+        self.initializer = initializer
         self.weight = initializer((tokens, features), rng, dtype=dtype)
         if padding_idx is not None:
             self.weight[padding_idx] = 0.0

@@ -52,6 +52,7 @@ class LSTM(Recurrent):
                 "less than hidden_size"
             )
         self.proj_size = proj_size
+        self.forget_bias = forget_bias
         super().__init__(
             input_size,
             hidden_size,

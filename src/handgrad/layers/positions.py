@@ -61,6 +61,7 @@ class LearnedPositions(Layer):
     ) -> None:
         self.length = length
         self.features = features
+        self.initializer = initializer
         self.weight = initializer((length, features), rng, dtype=dtype)
 
     def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:

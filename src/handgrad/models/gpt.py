@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.base import Layer, Row, Shape, merge, part, walk
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
@@ -127,11 +128,13 @@ class GPT(Layer):
 
     def _initialize(self, rng: np.random.Generator) -> None:
         depth = 2 * len(self.blocks.blocks)
-        for name, array in self.parameters.items():
-            if name.endswith(".weight"):
-                ends_in_skip = name.endswith(("o_proj.weight", "linear2.weight"))
+        for name, layer in walk(self):
+            if isinstance(layer, Dense | Embedding | LearnedPositions):
+                ends_in_skip = name.endswith(("o_proj", "linear2"))
                 std = _STD / math.sqrt(depth) if ends_in_skip else _STD
-                array[...] = initializers.normal(array.shape, rng, std=std, dtype=array.dtype)
+                layer.initializer = partial(initializers.normal, std=std)
+                w = layer.weight
+                w[...] = layer.initializer(w.shape, rng, dtype=w.dtype)
 
     def forward(self, tokens: Array, *, training: bool = False) -> tuple[Array, Cache]:
         """logits (N, T, vocabulary) for tokens (N, T): what comes after each of them.

@@ -1,0 +1,198 @@
+"""The covariance of a model's outputs, and its tangent kernel, in the limit of infinite width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+from handgrad.layers.base import Layer
+from handgrad.limits import recurrent, transformer  # noqa: F401  their rules
+from handgrad.limits.inputs import Side, joined, sides
+from handgrad.limits.moments import Moments, SamplesNeededError
+from handgrad.limits.program import Build, Raw, Signal
+from handgrad.limits.rules import lower
+from handgrad.limits.samples import Samples
+from handgrad.limits.variables import Variable, behind
+from handgrad.limits.variances import Variances
+from handgrad.ops.arguments import check_choice
+
+KINDS: Final = ("nngp", "ntk")
+#: Examples that are compared with as many others at a time: what is known of all pairs of a block
+#: stays in the second-level cache for a network of a few dozen positions.
+_BLOCK: Final = 128
+
+VarianceLike = float | Mapping[str, float] | None
+
+
+class Program(NamedTuple):
+    """The vectors at the end of a model, one per position of its output."""
+
+    outputs: Signal
+
+    @property
+    def variables(self) -> list[Variable]:
+        """All vectors, each after those that it is made of."""
+        return behind([self.outputs.variables[place] for place in self.outputs.positions])
+
+
+def program(
+    model: Layer,
+    x: Array,
+    x2: Array | None = None,
+    *,
+    lengths: Array | None = None,
+    lengths2: Array | None = None,
+    weight_variance: VarianceLike = None,
+    bias_variance: VarianceLike = None,
+) -> Program:
+    """The NETSOR program of a model on inputs like x; arguments and errors as `kernel`."""
+    left, right = sides(x, x2, lengths, lengths2)
+    compared = (left,) if right is None else (left, right)
+    return _program(model, compared, Variances(weight_variance, bias_variance))
+
+
+def _program(model: Layer, compared: tuple[Side, ...], variances: Variances) -> Program:
+    x = compared[0].x
+    if x.ndim < 2:
+        raise ArgumentError(f"limits: x has shape {x.shape}; allowed: (N, …), with an example axis")
+    model.output_shape(x.shape[1:])
+    raw = Raw(x.shape[1:], x.dtype.kind in "iu")
+    found = lower(model, raw, Build(variances, compared))
+    variances.check_used()
+    return Program(found)
+
+
+def kernel(
+    model: Layer,
+    x: Array,
+    x2: Array | None = None,
+    kind: str = "nngp",
+    *,
+    lengths: Array | None = None,
+    lengths2: Array | None = None,
+    weight_variance: VarianceLike = None,
+    bias_variance: VarianceLike = None,
+    samples: int = 65536,
+    seed: int = 0,
+) -> Array:
+    """E[f(x) f(x′)] of one output of an infinitely wide random `model`, for all x and x′.
+
+    kind "nngp" is the covariance of the Gaussian process that the outputs then are; "ntk" the
+    tangent kernel Σ ∂f(x)/∂θ ∂f(x′)/∂θ over all weights and biases, with each of them its standard
+    deviation times a parameter θ (so parameters that start from a fixed value add nothing).
+
+    Hidden sizes of the model do not matter but for the variances of its weights: those of the
+    layers' initializers at their own sizes, or `weight_variance` (of an entry times the number of
+    columns) and `bias_variance`, a number for all or a mapping by parameter name.
+
+    Closed forms for erf, ReLU, leaky ReLU, GELU and the identity, series for tanh, sigmoid and
+    SiLU; gates (GRU, LSTM), max-pooling and BatchNorm (with the statistics of each side's batch)
+    have neither, and are means over `samples` draws with `seed`.
+
+    Shapes: x (N, …) and x2 (M, …), x itself if None, as the model takes them; `lengths` (N,) and
+    `lengths2` (M,) of sequences; the result (N, M), or (N, *P, M, *P) where the model has a vector
+    for every position of shape P.
+    Raises ArgumentError for a layer without a Gaussian limit, ShapeError for inputs that do not
+    fit.
+    Source: Yang, Tensor programs I: wide feedforward or recurrent neural networks of any
+    architecture are Gaussian processes (2019); Yang, Tensor programs II: neural tangent kernel for
+    any architecture (2020); Lee et al., Deep neural networks as Gaussian processes (2018); Novak et
+    al., Bayesian deep convolutional networks with many channels are Gaussian processes (2019).
+    """
+    check_choice("limits.kernel", "kind", kind, KINDS)
+    left, right = sides(x, x2, lengths, lengths2)
+    compared = (left,) if right is None else (left, right)
+    outputs = _program(model, compared, Variances(weight_variance, bias_variance)).outputs
+    try:
+        return _in_blocks(outputs, left, right, kind)
+    except SamplesNeededError:
+        both = _sampled(left if right is None else joined(left, right), samples, seed)
+    found = _table(outputs, both, kind)
+    if right is None:
+        return found
+    positions = (slice(None),) * outputs.variables.ndim
+    half: tuple[Any, ...] = (slice(0, left.count), *positions, slice(left.count, None))
+    return found[half]
+
+
+def diagonal(
+    model: Layer,
+    x: Array,
+    kind: str = "nngp",
+    *,
+    lengths: Array | None = None,
+    weight_variance: VarianceLike = None,
+    bias_variance: VarianceLike = None,
+    samples: int = 65536,
+    seed: int = 0,
+) -> Array:
+    """The diagonal of `kernel`, (N,) or (N, *P); arguments and errors as there."""
+    check_choice("limits.diagonal", "kind", kind, KINDS)
+    side, _ = sides(x, None, lengths, None)
+    outputs = _program(model, (side,), Variances(weight_variance, bias_variance)).outputs
+    found = np.empty((side.count, *outputs.variables.shape))
+
+    def fill(moments: Moments) -> Array:
+        answer = moments.second if kind == "nngp" else moments.tangent
+        for place in outputs.positions:
+            variable = outputs.variables[place]
+            entry: tuple[Any, ...] = (slice(None), *place)
+            found[entry] = answer(variable, variable)
+        return found
+
+    try:
+        return fill(Moments(side))
+    except SamplesNeededError:
+        return fill(_sampled(side, samples, seed).alone[0])
+
+
+def _sampled(side: Side, samples: int, seed: int) -> Moments:
+    """All examples with all others, with draws where there is no closed form."""
+    if samples < 2:
+        raise ArgumentError(f"limits: samples is {samples}; allowed: 2 or more")
+    drawn = Samples(samples, np.random.default_rng(seed))
+    alone = Moments(side, samples=drawn)
+    drawn.moments = Moments(side, side, alone=(alone, alone), samples=drawn)
+    return drawn.moments
+
+
+def _in_blocks(outputs: Signal, left: Side, right: Side | None, kind: str) -> Array:
+    """Blocks of examples; without x2 those below the diagonal are the transposed ones above."""
+    rows = [Moments(left.part(chosen)) for chosen in _blocks(left.count)]
+    columns = (
+        rows if right is None else [Moments(right.part(each)) for each in _blocks(right.count)]
+    )
+    axes = outputs.variables.ndim
+    turned = (*range(1 + axes, 2 + 2 * axes), *range(1 + axes))
+    table: list[list[Any]] = [[None] * len(columns) for _ in rows]
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            if right is None and j < i:
+                table[i][j] = table[j][i].transpose(turned)
+                continue
+            pair = Moments(row.sides[0], column.sides[0], alone=(row, column))
+            table[i][j] = _table(outputs, pair, kind)
+    return np.concatenate([np.concatenate(each, axis=1 + axes) for each in table], axis=0)
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    for start in range(0, max(count, 1), _BLOCK):
+        yield slice(start, start + _BLOCK)
+
+
+def _table(outputs: Signal, moments: Moments, kind: str) -> Array:
+    """The kernel of all outputs of one side with all of the other."""
+    counts = moments.sides[0].count, moments.sides[1].count
+    answer = moments.second if kind == "nngp" else moments.tangent
+    shape = outputs.variables.shape
+    found = np.empty((counts[0], *shape, counts[1], *shape))
+    for one in outputs.positions:
+        for other in outputs.positions:
+            value = answer(outputs.variables[one], outputs.variables[other])
+            pair: tuple[Any, ...] = (slice(None), *one, slice(None), *other)
+            found[pair] = value
+    return found

@@ -1,0 +1,251 @@
+"""Expectations of products of a program's vectors, and the tangent kernel, each from its operands.
+
+E[u v] for a matrix times a vector is the variance of the matrix times E[h h′] of the vectors that
+it is applied to, and 0 for different matrices, which are independent; for a function of Gaussian
+vectors it is its V-transform. Only pairs that the answer needs are computed: a network whose
+positions never mix, such as a convolution before a flattening, needs no pair of two of them.
+
+The tangent kernel follows the same rules: a matrix contributes what its own gradient gives beside
+what comes through the vector. Weights are their standard deviation times a standard normal
+parameter, with respect to which the gradient is taken.
+
+Source: Yang, Tensor programs I: wide feedforward or recurrent neural networks of any architecture
+are Gaussian processes (2019), theorem 5.4; Yang, Tensor programs II: neural tangent kernel for any
+architecture (2020), section 7; Jacot, Gabriel, Hongler, Neural tangent kernel: convergence and
+generalization in neural networks (2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.limits.variables import (
+    ONE,
+    Bias,
+    Coefficient,
+    Concat,
+    Input,
+    LinComb,
+    MatMul,
+    Nonlin,
+    One,
+    Variable,
+    is_gaussian,
+    parts_of,
+)
+from handgrad.ops import matmul
+from handgrad.ops.activation import gaussian_mean, v_transform
+
+if TYPE_CHECKING:
+    from handgrad.limits.inputs import Side
+    from handgrad.limits.samples import Samples
+
+
+class Ask(NamedTuple):
+    """One expectation: `kind` "second" is E[u v], "tangent" the tangent kernel of u and v."""
+
+    moments: Moments
+    kind: str
+    u: Variable
+    v: Variable
+
+
+#: A rule yields what it needs to know and returns the answer.
+Rule = Generator[Ask, Any, Any]
+
+
+class SamplesNeededError(Exception):
+    """An expectation without a closed form, of values that have to be sampled together."""
+
+
+class Moments:
+    """Expectations over two sides: of every example of one with every example of the other.
+
+    Answers are arrays that broadcast to (N, M). With `right` None they are (N,): of each example
+    with itself.
+    """
+
+    def __init__(
+        self,
+        left: Side,
+        right: Side | None = None,
+        *,
+        alone: tuple[Moments, Moments] | None = None,
+        samples: Samples | None = None,
+    ) -> None:
+        self.sides = left, left if right is None else right
+        self.is_diagonal = right is None
+        #: Each side with itself.
+        self.alone = (self, self) if alone is None else alone
+        self.samples = samples
+        self._known: dict[Ask, Any] = {}
+
+    def second(self, u: Variable, v: Variable) -> Any:
+        """E[u v] at one entry of the vectors, for each pair of examples."""
+        return self._answer(Ask(self, "second", u, v))
+
+    def tangent(self, u: Variable, v: Variable) -> Any:
+        """The sum over all parameters of the product of the derivatives of u and v by them."""
+        return self._answer(Ask(self, "tangent", u, v))
+
+    def _answer(self, ask: Ask) -> Any:
+        """An answer by its rule, and those it needs first; not by recursion, for long sequences."""
+        stack: list[tuple[Ask, Rule]] = [(ask, ask.moments._rule(ask))]
+        value: Any = ask.moments._known.get(ask)
+        if value is not None:
+            return value
+        while stack:
+            current, rule = stack[-1]
+            try:
+                needed = rule.send(value)
+            except StopIteration as done:
+                value = done.value
+                current.moments._known[current] = value
+                stack.pop()
+                continue
+            value = needed.moments._known.get(needed)
+            if value is None:
+                stack.append((needed, needed.moments._rule(needed)))
+        return value
+
+    def _rule(self, ask: Ask) -> Rule:
+        _, kind, u, v = ask
+        if isinstance(u, Concat) or isinstance(v, Concat):
+            return self._of_parts(kind, u, v)
+        if isinstance(u, LinComb):
+            return self._of_sum(kind, u, v, 0)
+        if isinstance(v, LinComb):
+            return self._of_sum(kind, v, u, 1)
+        return self._second(u, v) if kind == "second" else self._tangent(u, v)
+
+    def _of_parts(self, kind: str, u: Variable, v: Variable) -> Rule:
+        """The mean over the entries: each part by its share."""
+        one, other = parts_of(u), parts_of(v)
+        if len(one) > 1 and len(other) > 1:
+            pairs = [(share, a, b) for (share, a), (_, b) in zip(one, other, strict=True)]
+        else:
+            pairs = [(share * of, a, b) for share, a in one for of, b in other]
+        total: Any = 0.0
+        for share, a, b in pairs:
+            total = total + share * (yield Ask(self, kind, a, b))
+        return total
+
+    def _of_sum(self, kind: str, total: LinComb, other: Variable, side: int) -> Rule:
+        """Term by term; terms that are independent of the other vector are left out at once."""
+        found: Any = 0.0
+        for factor, each in total.terms:
+            if _are_independent(each, other):
+                continue
+            pair = (each, other) if side == 0 else (other, each)
+            value = yield Ask(self, kind, *pair)
+            if isinstance(value, float) and value == 0.0:
+                continue
+            found = found + self._placed(factor, side) * value
+        return found
+
+    def _placed(self, factor: Coefficient, side: int) -> Any:
+        """A factor of the examples of one side, along their axis."""
+        return self._along(factor(self.alone[side]), side) if callable(factor) else factor
+
+    def _along(self, values: Any, side: int) -> Any:
+        if self.is_diagonal or np.ndim(values) == 0:
+            return values
+        return values[:, None] if side == 0 else values[None, :]
+
+    def _second(self, u: Variable, v: Variable) -> Rule:
+        if isinstance(u, Bias) and isinstance(v, Bias):
+            return u.weight.variance if u.weight is v.weight else 0.0
+        if isinstance(u, MatMul) and isinstance(v, MatMul):
+            if u.weight is not v.weight or u.weight.variance == 0.0:
+                return 0.0
+            return u.weight.variance * (yield Ask(self, "second", u.operand, v.operand))
+        if isinstance(u, Input) and isinstance(v, Input):
+            return self._gram(u, v)
+        if isinstance(u, One) or isinstance(v, One):
+            side, each = (1, v) if isinstance(u, One) else (0, u)
+            return (yield from self._mean(each, side))
+        if _are_independent(u, v):
+            return 0.0
+        if isinstance(u, Nonlin) and isinstance(v, Nonlin) and self._closed(u, v):
+            covariances = yield from self._covariances(u, v)
+            return v_transform(u.activation, *covariances, **u.options)
+        return self._sampled().second(self, u, v)
+
+    def _closed(self, u: Nonlin, v: Nonlin) -> bool:
+        same = u.activation == v.activation and u.options == v.options
+        return same and is_gaussian(u.operand) and is_gaussian(v.operand)
+
+    def _covariances(self, u: Nonlin, v: Nonlin) -> Generator[Ask, Any, tuple[Any, Any, Any]]:
+        """k12, k11 and k22 of the Gaussian vectors that the functions are applied to."""
+        k12 = yield Ask(self, "second", u.operand, v.operand)
+        k11 = yield Ask(self.alone[0], "second", u.operand, u.operand)
+        k22 = yield Ask(self.alone[1], "second", v.operand, v.operand)
+        return k12, self._along(k11, 0), self._along(k22, 1)
+
+    def _mean(self, u: Variable, side: int) -> Rule:
+        if isinstance(u, One):
+            return 1.0
+        if is_gaussian(u):
+            return 0.0
+        if isinstance(u, Input):
+            return self._along(self.sides[side].values(u.key).mean(axis=1), side)
+        if isinstance(u, Nonlin) and is_gaussian(u.operand):
+            variance = yield Ask(self.alone[side], "second", u.operand, u.operand)
+            return self._along(gaussian_mean(u.activation, variance, **u.options), side)
+        return self._sampled().second(self, *((ONE, u) if side else (u, ONE)))
+
+    def _gram(self, u: Input, v: Input) -> Array:
+        one, other = self.sides[0].values(u.key), self.sides[1].values(v.key)
+        if one.dtype.kind in "iu":
+            same = one == other if self.is_diagonal else one[:, None] == other[None, :]
+            return same.astype(np.float64)
+        if self.is_diagonal:
+            return np.einsum("nd,nd->n", one, other) / one.shape[1]
+        products, _ = matmul.forward(one, np.ascontiguousarray(other.T))
+        return np.asarray(products) / one.shape[1]
+
+    def _tangent(self, u: Variable, v: Variable) -> Rule:
+        if isinstance(u, (One, Input)) or isinstance(v, (One, Input)) or _are_independent(u, v):
+            return 0.0
+        if isinstance(u, Bias) and isinstance(v, Bias):
+            return u.weight.variance
+        if isinstance(u, MatMul) and isinstance(v, MatMul):
+            own = yield Ask(self, "second", u.operand, v.operand)
+            below = yield Ask(self, "tangent", u.operand, v.operand)
+            return u.weight.variance * (own + below)
+        if isinstance(u, Nonlin) and isinstance(v, Nonlin) and self._closed(u, v):
+            below = yield Ask(self, "tangent", u.operand, v.operand)
+            if isinstance(below, float) and below == 0.0:
+                return 0.0
+            covariances = yield from self._covariances(u, v)
+            slope = v_transform(u.activation, *covariances, derivative=True, **u.options)
+            return slope * below
+        found: Any = 0.0
+        samples = self._sampled()
+        for one, slope in samples.slopes(u).items():
+            for other, another in samples.slopes(v).items():
+                below = yield Ask(self, "tangent", one, other)
+                if not (isinstance(below, float) and below == 0.0):
+                    found = found + samples.product(self, slope, another) * below
+        return found
+
+    def _sampled(self) -> Samples:
+        if self.samples is None:
+            raise SamplesNeededError
+        return self.samples
+
+
+def _are_independent(u: Variable, v: Variable) -> bool:
+    """True where two drawn vectors come from different draws, or one is no drawn vector but given.
+
+    Vectors of mean 0 that are independent have no product.
+    """
+    drawn = (MatMul, Bias)
+    if isinstance(u, drawn) and isinstance(v, drawn):
+        return u.weight is not v.weight
+    one, other = (u, v) if isinstance(u, drawn) else (v, u)
+    return isinstance(one, drawn) and isinstance(other, (Input, One))

@@ -1,0 +1,221 @@
+"""A model's NETSOR program: the vectors that it computes, from its layers."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+from handgrad.initializers import Initializer
+from handgrad.limits.inputs import Place, Side
+from handgrad.limits.moments import Moments
+from handgrad.limits.variables import (
+    ONE,
+    Bias,
+    Coefficient,
+    Concat,
+    Input,
+    LinComb,
+    MatMul,
+    Nonlin,
+    Variable,
+    Weight,
+    is_gaussian,
+    parts_of,
+)
+from handgrad.limits.variances import Variances
+
+
+class Raw(NamedTuple):
+    """What a model is given, before a layer has said where its features are; without the batch."""
+
+    shape: tuple[int, ...]
+    is_tokens: bool
+
+
+class Signal(NamedTuple):
+    """A vector for every position of an example: an array of variables, () of a single vector."""
+
+    variables: np.ndarray
+
+    @property
+    def positions(self) -> list[tuple[int, ...]]:
+        return list(np.ndindex(self.variables.shape))
+
+    def each(self, change: Callable[[tuple[int, ...], Variable], Variable]) -> Signal:
+        """The signal with every vector replaced, from its position and itself."""
+        return signal(self.variables.shape, lambda place: change(place, self.variables[place]))
+
+
+def signal(shape: tuple[int, ...], variable_at: Callable[[tuple[int, ...]], Variable]) -> Signal:
+    """A signal from a function of the position."""
+    variables = np.empty(shape, dtype=object)
+    for place in np.ndindex(shape):
+        variables[place] = variable_at(place)
+    return Signal(variables)
+
+
+class Factor:
+    """A factor for every example that follows from moments of the program itself.
+
+    In NETSOR+ such a number, a mean over the entries of a vector, is no random variable any more:
+    it converges to an expectation. `role` says what it does, for the notes.
+    """
+
+    def __init__(self, compute: Callable[[Moments], Array], role: str) -> None:
+        self.role = role
+        self._compute = compute
+        self._known: weakref.WeakKeyDictionary[Moments, Array] = weakref.WeakKeyDictionary()
+
+    def __call__(self, alone: Moments) -> Array:
+        """The factors, (N,) or what broadcasts to it, of one side's moments with itself."""
+        if alone not in self._known:
+            self._known[alone] = self._compute(alone)
+        return self._known[alone]
+
+
+class Build:
+    """What the rules of the layers share: names, weights and the sides that are compared."""
+
+    def __init__(self, variances: Variances, sides: tuple[Side, ...]) -> None:
+        self.variances = variances
+        self.is_ragged = any(side.is_ragged for side in sides)
+        #: The batches, one per side, among all examples: for what depends on a batch as a whole.
+        ends = np.cumsum([0, *(side.count for side in sides)])
+        self.batches = [slice(a, b) for a, b in itertools.pairwise(ends)]
+        self._scope: list[str] = []
+        self._parts: dict[tuple[Weight, int], Weight] = {}
+
+    @contextmanager
+    def child(self, name: str) -> Iterator[None]:
+        """Parameters inside belong to the child of this name."""
+        self._scope.append(name)
+        yield
+        self._scope.pop()
+
+    def name(self, of: str) -> str:
+        return ".".join([*self._scope, of])
+
+    def weight(
+        self, name: str, initializer: Initializer, shape: tuple[int, ...], columns: int
+    ) -> Weight:
+        """A matrix that the layer draws so; `columns` is the size of what it is applied to."""
+        return self.variances.of("weight", self.name(name), initializer, shape, columns)
+
+    def bias(
+        self,
+        name: str,
+        initializer: Initializer = initializers.zeros,
+        shape: tuple[int, ...] = (1,),
+    ) -> Weight:
+        """A drawn vector, of zeros where the layer starts from them and nothing else is given."""
+        return self.variances.of("bias", self.name(name), initializer, shape, 1.0)
+
+    def read(self, x: Raw | Signal, features: str) -> Signal:
+        """The vectors of the input, whose features are "first" or "last"; a signal as it is."""
+        if isinstance(x, Signal):
+            return x
+        if x.is_tokens:
+            raise ArgumentError("limits: x is tokens; allowed before an Embedding only")
+        positions = x.shape[1:] if features == "first" else x.shape[:-1]
+        return signal(
+            positions,
+            lambda place: Input("x", Place(features, place), index=place),  # type: ignore[arg-type]
+        )
+
+    def product(self, weight: Weight, operand: Variable) -> Variable:
+        """W h; of parts one after another the sum over them, each with columns of its own."""
+        parts = parts_of(operand)
+        if len(parts) == 1:
+            return MatMul(weight.name, weight, operand, index=operand.index)
+        terms = (
+            MatMul(weight.name, self.part(weight, i, share), part, index=operand.index)
+            for i, (share, part) in enumerate(parts)
+        )
+        return total(*terms)
+
+    def part(self, weight: Weight, number: int, share: float) -> Weight:
+        """Some rows of a matrix, or this share of its columns, independent of the others."""
+        key = (weight, number)
+        if key not in self._parts:
+            self._parts[key] = Weight(f"{weight.name}[{number}]", weight.variance * share)
+        return self._parts[key]
+
+
+def total(*variables: Variable) -> Variable:
+    """A sum, part by part; of one vector itself."""
+    if len(variables) == 1:
+        return variables[0]
+    return mixed(*((1.0, each) for each in variables))
+
+
+def mixed(*terms: tuple[Coefficient, Variable]) -> Variable:
+    """A sum with factors, part by part where the vectors consist of parts."""
+    several = [parts_of(each) for _, each in terms if each is not ONE]
+    index = next((each.index for _, each in terms if each.index), ())
+    most = max(map(len, several), default=1)
+    if most == 1:
+        return LinComb("", _flat(terms), index=index)
+    if {len(each) for each in several} != {most}:
+        raise ArgumentError("limits: a sum of vectors that are put together in different ways")
+    parts = []
+    for i in range(most):
+        inner = tuple(
+            (factor, each if each is ONE else parts_of(each)[i][1]) for factor, each in terms
+        )
+        parts.append((several[0][i][0], LinComb("", _flat(inner), index=index)))
+    return Concat("", tuple(parts), index=index)
+
+
+def _flat(
+    terms: tuple[tuple[Coefficient, Variable], ...],
+) -> tuple[tuple[Coefficient, Variable], ...]:
+    """Sums without a name in the place of sums of sums."""
+    found: list[tuple[Coefficient, Variable]] = []
+    for factor, each in terms:
+        if isinstance(each, LinComb) and factor == 1.0 and not each.name:
+            found += each.terms
+        else:
+            found.append((factor, each))
+    return tuple(found)
+
+
+def activated(activation: str, variable: Variable, **options: Any) -> Variable:
+    """f of every part; the vector itself for the identity."""
+    if activation == "identity":
+        return variable
+    parts = tuple(
+        (share, Nonlin(activation, activation, part, options, index=variable.index))
+        for share, part in parts_of(variable)
+    )
+    return parts[0][1] if len(parts) == 1 else Concat("", parts, index=variable.index)
+
+
+def normalized(variable: Variable, eps: float, *, centred: bool) -> Variable:
+    """(h − E h)/√(E h² − (E h)² + ε), or without the mean: moments of the vector itself."""
+    parts = parts_of(variable)
+    has_mean = centred and not all(is_gaussian(part) for _, part in parts)
+
+    def mean(alone: Moments) -> Any:
+        return sum(share * alone.second(ONE, part) for share, part in parts)
+
+    def scale(alone: Moments) -> Array:
+        power = sum(share * alone.second(part, part) for share, part in parts)
+        return np.asarray(1.0 / np.sqrt(power - (mean(alone) ** 2 if has_mean else 0.0) + eps))
+
+    factor = Factor(scale, "normalized" if centred else "scaled")
+    terms: list[tuple[Coefficient, Variable]] = [(factor, variable)]
+    if has_mean:
+        terms.append((Factor(lambda alone: -factor(alone) * mean(alone), "mean"), ONE))
+    return mixed(*terms)
+
+
+def bias_of(weight: Weight) -> Variable:
+    return Bias(weight.name, weight)

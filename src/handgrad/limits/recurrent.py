@@ -1,0 +1,257 @@
+"""How recurrent layers go on with the vectors of a program, step by step in running order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad import initializers
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+from handgrad.layers import GRU, LSTM, RNN, LeakyRNN
+from handgrad.layers.recurrent import Recurrent
+from handgrad.limits.inputs import Place
+from handgrad.limits.moments import Moments
+from handgrad.limits.program import (
+    Build,
+    Factor,
+    Raw,
+    Signal,
+    activated,
+    bias_of,
+    mixed,
+    signal,
+    total,
+)
+from handgrad.limits.rules import lower
+from handgrad.limits.variables import ONE, Concat, Function, Input, LinComb, Variable, Weight
+from handgrad.models import SequenceClassifier
+from handgrad.ops import sigmoid
+
+#: The vector of zeros, from which states start.
+ZERO = mixed()
+
+
+class States(NamedTuple):
+    """What a layer makes of sequences: y at every step, and the last layer's final states."""
+
+    y: list[Variable]
+    final: list[Variable]
+
+
+@lower.register
+def _recurrent(layer: Recurrent, x: Raw | Signal, build: Build) -> Signal:
+    y = states(layer, x, build).y
+    return signal((len(y),), lambda place: y[place[0]])
+
+
+@lower.register
+def _classifier(layer: SequenceClassifier, x: Raw | Signal, build: Build) -> Signal:
+    if layer.pooling not in ("state", "mean"):
+        raise ArgumentError(f"limits: pooling is {layer.pooling!r}; allowed: 'state' or 'mean'")
+    with build.child("recurrent"):
+        found = states(layer.recurrent, x, build)
+    if layer.pooling == "mean":
+        steps = len(found.y)
+        r = mixed(*((_share_of(t, steps, build), y) for t, y in enumerate(found.y)))
+    else:
+        count = len(found.final)
+        shares = tuple((1.0 / count, each) for each in found.final)
+        r = Concat("", shares) if count > 1 else found.final[0]
+    with build.child("head"):
+        return lower(layer.head, signal((), lambda place: r), build)
+
+
+def _share_of(t: int, steps: int, build: Build) -> Any:
+    if not build.is_ragged:
+        return 1.0 / steps
+    return Factor(lambda alone: (t < alone.sides[0].lengths) / alone.sides[0].lengths, "share")
+
+
+def states(layer: Recurrent, x: Raw | Signal, build: Build) -> States:
+    """Every layer and direction of a stack of recurrent layers."""
+    if isinstance(x, Raw) and x.is_tokens:
+        raise ArgumentError("limits: x is tokens; allowed before an Embedding only")
+    steps = x.shape[0] if isinstance(x, Raw) else len(x.variables)
+    y: list[Variable] | None = None if isinstance(x, Raw) else list(x.variables)
+    final: list[Variable] = []
+    for number in range(layer.num_layers):
+        outputs, final = [], []
+        for direction in range(layer.directions):
+            suffix = f"_l{number}" + ("_reverse" if direction else "")
+            if y is None:
+                backwards = direction == 1
+                places = [Place("last", (t,), backwards) for t in range(steps)]
+                inputs: list[Variable] = [Input("x", p, index=p.position) for p in places]
+            else:
+                inputs = _reversed(y, build) if direction else y
+            cell = _Cell(layer, suffix, inputs[0], build)
+            running = list(cell.run(inputs))
+            final.append(_at_end(running, build))
+            outputs.append(_reversed(running, build) if direction else running)
+        y = [_side_by_side(each) for each in zip(*outputs, strict=True)]
+    assert y is not None
+    return States(y, final)
+
+
+def _side_by_side(outputs: tuple[Variable, ...]) -> Variable:
+    share = 1.0 / len(outputs)
+    if len(outputs) == 1:
+        return outputs[0]
+    return Concat("", tuple((share, each) for each in outputs), index=outputs[0].index)
+
+
+def _at_end(running: list[Variable], build: Build) -> Variable:
+    """The state after the last step that counts."""
+    if not build.is_ragged:
+        return running[-1]
+    return mixed(*((_is_length(t + 1), h) for t, h in enumerate(running)))
+
+
+def _reversed(variables: list[Variable], build: Build) -> list[Variable]:
+    """The steps of each sequence from its own end."""
+    if not build.is_ragged:
+        return variables[::-1]
+    steps = len(variables)
+    return [
+        mixed(*((_is_length(t + s + 1), variables[t]) for t in range(steps) if t + s < steps))
+        for s in range(steps)
+    ]
+
+
+def _is_length(length: int) -> Factor:
+    """1 for examples of this length, 0 for others."""
+
+    def chosen(alone: Moments) -> Array:
+        return (alone.sides[0].lengths == length).astype(np.float64)
+
+    return Factor(chosen, "chosen")
+
+
+class _Cell:
+    """The weights of one layer in one direction, gate by gate, and its step."""
+
+    def __init__(self, layer: Recurrent, suffix: str, first: Variable, build: Build) -> None:
+        self.layer = layer
+        self.build = build
+        bound = 1.0 / np.sqrt(layer.hidden_size)
+        self._draw = partial(initializers.uniform, bound=bound)
+        self._suffix = suffix
+        self._weights: dict[tuple[str, int], Weight] = {}
+
+    def gate(self, name: str, gate: int) -> Weight | None:
+        """The rows of a parameter that belong to a gate; None where the layer has none."""
+        full = name + self._suffix
+        parameters = self.layer.parameters
+        if full not in parameters:
+            return None
+        key = (full, gate)
+        if key not in self._weights:
+            array = parameters[full]
+            if name.startswith("bias"):
+                whole = self.build.bias(full, self._draw, array.shape)
+            else:
+                whole = self.build.weight(full, self._draw, array.shape, array.shape[1])
+            label = whole.name if self.layer.gates == 1 else f"{whole.name}[{gate}]"
+            self._weights[key] = Weight(label, whole.variance)
+        return self._weights[key]
+
+    def sum_of(self, gate: int, *given: tuple[str, Variable]) -> Variable:
+        """W h for each named matrix and its vector, and the named biases."""
+        terms = []
+        for name, vector in given:
+            weight = self.gate(name, gate)
+            if weight is None:
+                continue
+            if name.startswith("bias"):
+                terms.append(bias_of(weight))
+            elif vector is not ZERO:
+                terms.append(self.build.product(weight, vector))
+        return total(*terms) if terms else ZERO
+
+    def preactivation(self, gate: int, x: Variable, h: Variable) -> Variable:
+        return self.sum_of(
+            gate, ("weight_ih", x), ("weight_hh", h), ("bias_ih", ONE), ("bias_hh", ONE)
+        )
+
+    def run(self, inputs: list[Variable]) -> Any:
+        """The states in running order."""
+        h, c = ZERO, ZERO
+        for t, x in enumerate(inputs):
+            match self.layer:
+                case LSTM():
+                    h, c = self._lstm(t, x, h, c)
+                case GRU():
+                    h = self._gru(t, x, h)
+                case LeakyRNN():
+                    h = self._leaky(x, h)
+                case RNN():
+                    h = activated(self.layer.nonlinearity, self.preactivation(0, x, h))
+                case _:
+                    raise ArgumentError(f"limits: {type(self.layer).__name__} has no rule")
+            yield h
+
+    def _leaky(self, x: Variable, h: Variable) -> Variable:
+        assert isinstance(self.layer, LeakyRNN)
+        rates = np.unique(self.layer.alpha)
+        if len(rates) != 1:
+            raise ArgumentError("limits: LeakyRNN has several alpha; allowed: one for all units")
+        alpha = float(rates[0])
+        new = activated("tanh", self.preactivation(0, x, ZERO))
+        terms = [(1.0 - alpha, new), *([] if h is ZERO else [(alpha, h)])]
+        return LinComb("h", tuple(terms), index=x.index)
+
+    def _gru(self, t: int, x: Variable, h: Variable) -> Variable:
+        r, z = self.preactivation(0, x, h), self.preactivation(1, x, h)
+        a = self.sum_of(2, ("weight_ih", x), ("bias_ih", ONE))
+        u = self.sum_of(2, ("weight_hh", h), ("bias_hh", ONE))
+        text = "(1 − σ({1})) ⊙ tanh({2} + σ({0}) ⊙ {3}) + σ({1}) ⊙ {4}"
+        return Function("h", (r, z, a, u, h), _gru_value, _gru_slopes, text, index=(t,))
+
+    def _lstm(self, t: int, x: Variable, h: Variable, c: Variable) -> tuple[Variable, Variable]:
+        i, f, g, o = (self.preactivation(gate, x, h) for gate in range(4))
+        bias = getattr(self.layer, "forget_bias", None)
+        if bias is not None:
+            f = mixed((1.0, self.sum_of(1, ("weight_ih", x), ("weight_hh", h))), (bias, ONE))
+        cell = "σ({1}) ⊙ {3} + σ({0}) ⊙ tanh({2})"
+        c = Function("c", (i, f, g, c), _cell_value, _cell_slopes, cell, index=(t,))
+        output = "σ({0}) ⊙ tanh({1})"
+        h = Function("h", (o, c), _output_value, _output_slopes, output, index=(t,))
+        projection = self.gate("weight_hr", 0)
+        return (h if projection is None else self.build.product(projection, h)), c
+
+
+def _logistic(a: Array) -> Array:
+    return np.asarray(sigmoid.forward.reference(np.asarray(a))[0])  # type: ignore[attr-defined]
+
+
+def _gru_value(r: Array, z: Array, a: Array, u: Array, h: Array) -> Array:
+    z = _logistic(z)
+    return (1.0 - z) * np.tanh(a + _logistic(r) * u) + z * h
+
+
+def _gru_slopes(r: Array, z: Array, a: Array, u: Array, h: Array) -> tuple[Array, ...]:
+    r, z = _logistic(r), _logistic(z)
+    n = np.tanh(a + r * u)
+    da = (1.0 - z) * (1.0 - n * n)
+    return da * u * r * (1.0 - r), (h - n) * z * (1.0 - z), da, da * r, z
+
+
+def _cell_value(i: Array, f: Array, g: Array, c: Array) -> Array:
+    return _logistic(f) * c + _logistic(i) * np.tanh(g)
+
+
+def _cell_slopes(i: Array, f: Array, g: Array, c: Array) -> tuple[Array, ...]:
+    i, f, g = _logistic(i), _logistic(f), np.tanh(g)
+    return i * (1.0 - i) * g, f * (1.0 - f) * c, i * (1.0 - g * g), f
+
+
+def _output_value(o: Array, c: Array) -> Array:
+    return _logistic(o) * np.tanh(c)
+
+
+def _output_slopes(o: Array, c: Array) -> tuple[Array, ...]:
+    o, t = _logistic(o), np.tanh(c)
+    return o * (1.0 - o) * t, o * (1.0 - t * t)

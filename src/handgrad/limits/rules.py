@@ -1,0 +1,326 @@
+"""How each layer goes on with the vectors of a program: one function per kind of layer."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from handgrad.errors import ArgumentError
+from handgrad.layers import (
+    Activation,
+    AvgPool2d,
+    BatchNorm,
+    Conv1d,
+    Conv2d,
+    Dense,
+    Dropout,
+    Embedding,
+    Flatten,
+    LastStep,
+    LayerNorm,
+    LearnedPositions,
+    MaxPool2d,
+    PositionalEncoding,
+    Residual,
+    RMSNorm,
+    Sequential,
+    Standardize,
+)
+from handgrad.layers.base import Layer
+from handgrad.limits.inputs import Place
+from handgrad.limits.program import (
+    Build,
+    Factor,
+    Raw,
+    Signal,
+    activated,
+    bias_of,
+    mixed,
+    normalized,
+    signal,
+    total,
+)
+from handgrad.limits.variables import Concat, Function, Input, MatMul, Variable, parts_of
+from handgrad.ops.windows import output_size, per_axis
+
+
+@singledispatch
+def lower(layer: Layer, x: Raw | Signal, build: Build) -> Signal:
+    """The signal behind a layer.
+
+    Raises ArgumentError for a layer that has no limit, or none that is written here.
+    """
+    raise ArgumentError(
+        f"limits: {type(layer).__name__} has no rule; allowed: "
+        f"{', '.join(sorted(kind.__name__ for kind in lower.registry if kind is not object))}"
+    )
+
+
+@lower.register
+def _sequential(layer: Sequential, x: Raw | Signal, build: Build) -> Signal:
+    for name, child in layer.layers.items():
+        with build.child(name):
+            x = lower(child, x, build)
+    return x  # type: ignore[return-value]
+
+
+@lower.register
+def _dropout(layer: Dropout, x: Raw | Signal, build: Build) -> Any:
+    return x  # at inference it does nothing
+
+
+@lower.register
+def _flatten(layer: Flatten, x: Raw | Signal, build: Build) -> Any:
+    if isinstance(x, Raw):
+        return signal((), lambda place: Input("x", Place("flat", ())))
+    parts = [part for place in x.positions for part in parts_of(x.variables[place])]
+    shares = tuple((share / len(x.positions), part) for share, part in parts)
+    return signal((), lambda place: Concat("", shares) if len(shares) > 1 else shares[0][1])
+
+
+@lower.register
+def dense(layer: Dense, x: Raw | Signal, build: Build) -> Signal:
+    weight = build.weight("weight", layer.initializer, layer.weight.shape, layer.in_features)
+    bias = None if layer.bias is None else bias_of(build.bias("bias"))
+
+    def applied(place: tuple[int, ...], h: Variable) -> Variable:
+        g = build.product(weight, h)
+        return activated(variable=g if bias is None else total(g, bias), **layer.options)
+
+    return build.read(x, "last").each(applied)
+
+
+@lower.register(Conv1d)
+@lower.register(Conv2d)
+def _convolution(layer: Conv1d | Conv2d, x: Raw | Signal, build: Build) -> Signal:
+    if layer.groups != 1:
+        raise ArgumentError(f"limits: groups is {layer.groups}; allowed: 1")
+    x = build.read(x, "first")
+    offsets = list(np.ndindex(layer.kernel_size))
+    columns = layer.in_channels * len(offsets)
+    weight = build.weight("weight", layer.initializer, layer.weight.shape, columns)
+    of_offset = [build.part(weight, i, 1.0 / len(offsets)) for i in range(len(offsets))]
+    bias = None if layer.bias is None else bias_of(build.bias("bias"))
+    size = output_size(
+        x.variables.shape, layer.kernel_size, layer.stride, layer.padding, layer.dilation
+    )
+
+    def applied(place: tuple[int, ...]) -> Variable:
+        terms = [] if bias is None else [bias]
+        for w, offset in zip(of_offset, offsets, strict=True):
+            at = _behind_offset(layer, place, offset)
+            if all(0 <= a < n for a, n in zip(at, x.variables.shape, strict=True)):
+                terms.append(MatMul(weight.name, w, x.variables[at], index=place))
+        return activated(layer.activation, total(*terms) if terms else mixed())
+
+    return signal(size, applied)
+
+
+def _behind_offset(layer: Any, place: tuple[int, ...], offset: tuple[int, ...]) -> tuple[int, ...]:
+    """The position that an entry of the kernel reads for an output position."""
+    settings = zip(place, offset, layer.stride, layer.padding, layer.dilation, strict=True)
+    return tuple(
+        p * stride - padding + o * dilation for p, o, stride, padding, dilation in settings
+    )
+
+
+def _windows(
+    x: Signal, kernel: Any, stride: Any, padding: Any, dilation: Any
+) -> list[tuple[tuple[int, ...], list[Variable], int]]:
+    """The vectors of each window that lie within the image, and the window's whole size."""
+    axes = x.variables.ndim
+    kernel, stride, padding, dilation = (
+        per_axis(value, axes) for value in (kernel, stride, padding, dilation)
+    )
+    found = []
+    for place in np.ndindex(output_size(x.variables.shape, kernel, stride, padding, dilation)):
+        inside = []
+        for offset in np.ndindex(kernel):
+            at = tuple(
+                p * s - pad + o * d
+                for p, o, s, pad, d in zip(place, offset, stride, padding, dilation, strict=True)
+            )
+            if all(0 <= a < n for a, n in zip(at, x.variables.shape, strict=True)):
+                inside.append(x.variables[at])
+        found.append((place, inside, int(np.prod(kernel))))
+    return found
+
+
+@lower.register
+def _avg_pool(layer: AvgPool2d, x: Raw | Signal, build: Build) -> Signal:
+    x = build.read(x, "first")
+    kernel = x.variables.shape if isinstance(layer.kernel_size, str) else layer.kernel_size
+    stride = kernel if layer.stride is None else layer.stride
+    means = {
+        place: mixed(
+            *((1.0 / (size if layer.count_include_pad else len(inside)), v) for v in inside)
+        )
+        for place, inside, size in _windows(x, kernel, stride, layer.padding, 1)
+    }
+    return signal(tuple(np.max(list(means), axis=0) + 1), means.__getitem__)
+
+
+@lower.register
+def _max_pool(layer: MaxPool2d, x: Raw | Signal, build: Build) -> Signal:
+    x = build.read(x, "first")
+
+    def largest(*values: Any) -> Any:
+        return np.max(np.stack(np.broadcast_arrays(*values)), axis=0)
+
+    def of_the_largest(*values: Any) -> Any:
+        stacked = np.stack(np.broadcast_arrays(*values))
+        first = np.argmax(stacked, axis=0)
+        return tuple((first == i).astype(np.float64) for i in range(len(values)))
+
+    text = "max({})"
+    maxima = {
+        place: Function("max", tuple(inside), largest, of_the_largest, text, index=place)
+        for place, inside, _ in _windows(
+            x, layer.kernel_size, layer.stride, layer.padding, layer.dilation
+        )
+    }
+    return signal(tuple(np.max(list(maxima), axis=0) + 1), maxima.__getitem__)
+
+
+@lower.register
+def _activation(layer: Activation, x: Raw | Signal, build: Build) -> Signal:
+    if layer.name == "softmax":
+        raise ArgumentError(
+            "limits: Activation is 'softmax', which divides by a sum over the width; allowed: "
+            "functions of single values"
+        )
+    x = build.read(x, "last")
+    return x.each(lambda place, h: activated(layer.name, h, **layer.options))
+
+
+@lower.register
+def layer_norm(layer: LayerNorm, x: Raw | Signal, build: Build) -> Signal:
+    return build.read(x, "last").each(lambda place, h: normalized(h, layer.eps, centred=True))
+
+
+@lower.register
+def _rms_norm(layer: RMSNorm, x: Raw | Signal, build: Build) -> Signal:
+    return build.read(x, "last").each(lambda place, h: normalized(h, layer.eps, centred=False))
+
+
+@lower.register
+def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Signal:
+    """With the statistics of the batch, as in training; the batch is all examples of a side."""
+    x = build.read(x, "first")
+    every = tuple(x.variables[place] for place in x.positions)
+
+    def mean(*values: Any) -> Any:
+        return _by_batch(sum(values) / len(values), build)
+
+    def power(*values: Any) -> Any:
+        return _by_batch(sum(value**2 for value in values) / len(values), build)
+
+    m = Function("m", every, mean, _none, "mean({})", over_batch=True)
+    p = Function("p", every, power, _none, "mean({} ⊙ {})", over_batch=True)
+
+    def normalised(h: Any, m: Any, p: Any) -> Any:
+        return (h - m) / np.sqrt(np.maximum(p - m * m, 0.0) + layer.eps)
+
+    text = "({0} − {1})/√({2} − {1}² + ε)"
+
+    def at(place: tuple[int, ...], h: Variable) -> Variable:
+        y = Function("h", (h, m, p), normalised, _none, text, index=place)
+        return activated(layer.activation, y)
+
+    return x.each(at)
+
+
+def _none(*values: Any) -> tuple[Any, ...]:
+    """No derivatives: those of a batch's statistics concern other examples too."""
+    return ()
+
+
+def _by_batch(values: Any, build: Build) -> Any:
+    """The mean over the examples of each batch, for each of them."""
+    values = np.broadcast_to(values, (len(values), build.batches[-1].stop))
+    found = np.empty(values.shape)
+    for batch in build.batches:
+        found[:, batch] = values[:, batch].mean(axis=1, keepdims=True)
+    return found
+
+
+@lower.register
+def _residual(layer: Residual, x: Raw | Signal, build: Build) -> Signal:
+    x = x if isinstance(x, Signal) else build.read(x, _features(layer.inner))
+    with build.child("inner"):
+        branch = lower(layer.inner, x, build)
+    if layer.projection is not None:
+        with build.child("projection"):
+            x = lower(layer.projection, x, build)
+    return sums(x, branch)
+
+
+def sums(x: Signal, branch: Signal) -> Signal:
+    return branch.each(lambda place, f: total(x.variables[place], f))
+
+
+def _features(layer: Layer) -> str:
+    """Where a layer expects the features of its input."""
+    if isinstance(layer, Sequential) and layer.layers:
+        return _features(next(iter(layer.layers.values())))
+    return "first" if isinstance(layer, Conv1d | Conv2d | BatchNorm) else "last"
+
+
+@lower.register
+def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
+    if not (isinstance(x, Raw) and x.is_tokens):
+        raise ArgumentError("limits: Embedding is given features; allowed: tokens, as the input")
+    weight = build.weight("weight", layer.initializer, layer.weight.shape, 1)
+
+    def row(place: tuple[int, ...]) -> Variable:
+        token = Place("none", place)
+        g = MatMul(weight.name, weight, Input("x", token, index=place), index=place)
+        if layer.padding_idx is None:
+            return g
+        padding = layer.padding_idx % len(layer.weight)
+        kept = Factor(
+            lambda alone: (alone.sides[0].values(token) != padding).astype(np.float64), "chosen"
+        )
+        return mixed((kept, g))
+
+    return signal(x.shape, row)
+
+
+@lower.register
+def _learned_positions(layer: LearnedPositions, x: Raw | Signal, build: Build) -> Signal:
+    def added(place: tuple[int, ...], h: Variable) -> Variable:
+        row = build.bias(f"weight[{place[0]}]", layer.initializer, layer.weight.shape)
+        return total(h, bias_of(row))
+
+    return build.read(x, "last").each(added)
+
+
+@lower.register
+def _positions(layer: PositionalEncoding, x: Raw | Signal, build: Build) -> Signal:
+    raise ArgumentError(
+        "limits: PositionalEncoding adds vectors that depend on the width; allowed: x with its "
+        "positions added already, or LearnedPositions"
+    )
+
+
+@lower.register
+def _last_step(layer: LastStep, x: Raw | Signal, build: Build) -> Signal:
+    if build.is_ragged:
+        raise ArgumentError(
+            "limits: LastStep with lengths; allowed: SequenceClassifier, which reads the last state"
+        )
+    x = build.read(x, "last")
+    last = x.variables[-1]
+    if layer.bidirectional:
+        ends = (parts_of(last)[0], parts_of(x.variables[0])[1])
+        last = Concat("", ends)
+    return signal((), lambda place: last)
+
+
+@lower.register
+def _standardize(layer: Standardize, x: Raw | Signal, build: Build) -> Signal:
+    raise ArgumentError(
+        "limits: Standardize takes means over examples' positions; allowed: x standardized before"
+    )

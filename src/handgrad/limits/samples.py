@@ -1,0 +1,193 @@
+"""Expectations without a closed form: from draws of the Gaussian vectors' joint distribution.
+
+The Gaussian vectors of a program are drawn in its order, each for all examples at once and given
+those before it that come from the same matrices; what is made of them is computed value by value.
+So an answer has the error of a mean over `count` draws. Half of the draws are the negatives of the
+others, which leaves out odd terms.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.errors import ArgumentError
+from handgrad.limits.variables import (
+    Function,
+    LinComb,
+    Nonlin,
+    One,
+    Variable,
+    Weight,
+    behind,
+    is_gaussian,
+    operands_of,
+    weights_of,
+)
+from handgrad.ops import matmul
+from handgrad.ops.activation import activate, activation_gradient
+
+if TYPE_CHECKING:
+    from handgrad.limits.moments import Moments
+
+#: Added to a covariance, as a fraction of its mean variance, so that equal examples do not make it
+#: singular: their draws differ by 1e-5 of a deviation.
+_JITTER: Final = 1e-10
+
+
+class _Group:
+    """Vectors that hang together, drawn one after another: values = noise · Lᵀ, L Lᵀ = covariance.
+
+    `inverse` is L⁻¹, which grows by a block of rows with each vector.
+    """
+
+    def __init__(self) -> None:
+        self.variables: list[Variable] = []
+        self.weights: set[Weight] = set()
+        self.inverse = np.empty((0, 0))
+        self.noise: list[Array] = []
+
+    def draw(self, own: Array, cross: Array, noise: Array) -> Array:
+        """Values with covariance `own` (N, N), and `cross` (n, N) with the n values before."""
+        rows = cross.T @ self.inverse.T
+        level = _JITTER * float(np.mean(np.diag(own)))
+        root = np.linalg.cholesky(own - rows @ rows.T + level * np.eye(len(own)))
+        values = noise @ root.T
+        if self.noise:
+            values += np.concatenate(self.noise, axis=1) @ rows.T
+        turned = np.linalg.inv(root)
+        known = len(self.inverse)
+        grown = np.zeros((known + len(own), known + len(own)))
+        grown[:known, :known] = self.inverse
+        grown[known:, :known] = -turned @ rows @ self.inverse
+        grown[known:, known:] = turned
+        self.inverse = grown
+        self.noise.append(noise)
+        return np.asarray(values)
+
+
+class Samples:
+    """Draws for all examples of one side, at `count` entries of every vector."""
+
+    def __init__(self, count: int, rng: np.random.Generator) -> None:
+        self.count = count
+        self.rng = rng
+        self.moments: Moments
+        self._values: dict[Variable, Array] = {}
+        self._slopes: dict[Variable, dict[Variable, Array]] = {}
+        self._groups: list[_Group] = []
+
+    def second(self, moments: Moments, u: Variable, v: Variable) -> Array:
+        """E[u v]."""
+        return self.product(moments, self.values(u), self.values(v))
+
+    def product(self, moments: Moments, one: Array, other: Array) -> Array:
+        """The mean over the draws, for each pair of examples or each example with itself."""
+        if moments.is_diagonal:
+            return np.mean(one * other, axis=0)
+        products, _ = matmul.forward(np.ascontiguousarray(one.T), other)
+        return np.asarray(products) / self.count
+
+    def values(self, variable: Variable) -> Array:
+        """The values of a vector at the drawn entries, (count, N) or (count, 1)."""
+        for each in behind([variable], _entrywise):
+            if each not in self._values:
+                self._values[each] = self._made(each)
+        return self._values[variable]
+
+    def _made(self, variable: Variable) -> Array:
+        known = self._values
+        if is_gaussian(variable):
+            return self._drawn(variable)
+        match variable:
+            case One():
+                return np.ones((self.count, 1))
+            case LinComb():
+                terms = [self._factor(factor) * known[each] for factor, each in variable.terms]
+                return np.asarray(sum(terms))
+            case Nonlin():
+                return activate(known[variable.operand], variable.activation, **variable.options)
+            case Function():
+                return variable.value(*(known[each] for each in variable.operands))
+        raise ArgumentError(
+            f"limits: {variable.name} is a vector of the input; allowed: an activation after a "
+            "layer with weights, since the entries of an input are not draws"
+        )
+
+    def _factor(self, factor: Any) -> Any:
+        return factor(self.moments.alone[0]) if callable(factor) else factor
+
+    def _drawn(self, variable: Variable) -> Array:
+        """Values of a Gaussian vector for all examples, given those drawn before it."""
+        size = self.moments.sides[0].count
+        own = np.broadcast_to(self.moments.second(variable, variable), (size, size))
+        if not np.any(own):
+            return np.zeros((self.count, 1))
+        half = self.rng.standard_normal((self.count // 2, size))
+        group = self._group(weights_of(variable))
+        cross = np.empty((len(group.inverse), size))
+        for i, earlier in enumerate(group.variables):
+            cross[i * size : (i + 1) * size] = self.moments.second(earlier, variable)
+        group.variables.append(variable)
+        return group.draw(own, cross, np.concatenate([half, -half]))
+
+    def _group(self, weights: set[Weight]) -> _Group:
+        """The group of the vectors that share a matrix with these, a new one where none does."""
+        sharing = [group for group in self._groups if group.weights & weights]
+        if len(sharing) == 1:
+            sharing[0].weights |= weights
+            return sharing[0]
+        merged = _Group()
+        self._groups = [group for group in self._groups if group not in sharing] + [merged]
+        merged.weights = weights.union(*(group.weights for group in sharing))
+        for group in sharing:  # independent so far, so that L is block-diagonal
+            known, more = len(merged.inverse), len(group.inverse)
+            grown = np.zeros((known + more, known + more))
+            grown[:known, :known], grown[known:, known:] = merged.inverse, group.inverse
+            merged.inverse = grown
+            merged.variables += group.variables
+            merged.noise += group.noise
+        return merged
+
+    def slopes(self, variable: Variable) -> dict[Variable, Array]:
+        """The derivatives of a vector's values by those of the drawn vectors it is made of."""
+        self.values(variable)
+        for each in behind([variable], _entrywise):
+            if each not in self._slopes:
+                self._slopes[each] = self._slopes_of(each)
+        return self._slopes[variable]
+
+    def _slopes_of(self, variable: Variable) -> dict[Variable, Array]:
+        if is_gaussian(variable):
+            return {variable: np.ones((self.count, 1))}
+        known = self._values
+        pairs: list[tuple[Variable, Any]] = []
+        match variable:
+            case LinComb():
+                pairs = [(each, self._factor(factor)) for factor, each in variable.terms]
+            case Nonlin():
+                operand = known[variable.operand]
+                dy = np.ones_like(operand)
+                slope = activation_gradient(dy, operand, variable.activation, **variable.options)
+                pairs = [(variable.operand, slope)]
+            case Function():
+                if variable.over_batch:
+                    raise ArgumentError(
+                        "limits: kind is 'ntk', and BatchNorm's statistics depend on the batch as "
+                        "a whole; allowed with BatchNorm: 'nngp'"
+                    )
+                slopes = variable.partials(*(known[each] for each in variable.operands))
+                pairs = list(zip(variable.operands, slopes, strict=True))
+        found: dict[Variable, Array] = {}
+        for operand_variable, slope in pairs:
+            for source, inner in self._slopes[operand_variable].items():
+                through = slope * inner
+                found[source] = found[source] + through if source in found else through
+        return found
+
+
+def _entrywise(variable: Variable) -> tuple[Variable, ...]:
+    """The vectors whose values make those of a variable; a drawn one is made of none."""
+    return () if is_gaussian(variable) else operands_of(variable)
