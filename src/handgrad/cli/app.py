@@ -9,7 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from handgrad.cli import check, evaluate, generate, info, notes, predict, recipes, train, translate
+from handgrad.cli import (
+    check,
+    evaluate,
+    generate,
+    info,
+    limit,
+    notes,
+    predict,
+    recipes,
+    train,
+    translate,
+)
 from handgrad.cli.streams import sentence_of
 from handgrad.errors import HandgradError
 from handgrad.training import Interrupted
@@ -69,5 +80,5 @@ def options(
     """Neural networks with every gradient written out."""
 
 
-for module in (train, evaluate, predict, generate, translate, check, notes, info, recipes):
+for module in (train, evaluate, predict, generate, translate, check, notes, limit, info, recipes):
     app.command(module.__name__.rpartition(".")[2])(_reported(module.command))

@@ -55,6 +55,22 @@ def program(
     return _program(model, compared, Variances(weight_variance, bias_variance))
 
 
+def variances(
+    model: Layer,
+    x: Array,
+    *,
+    lengths: Array | None = None,
+    weight_variance: VarianceLike = None,
+    bias_variance: VarianceLike = None,
+) -> dict[str, tuple[float, bool]]:
+    """The variance of every parameter that `kernel` counts as drawn, by name, and whether it is
+    that of an entry or, of a matrix, times the number of columns; arguments and errors as there."""
+    side, _ = sides(x, None, lengths, None)
+    found = Variances(weight_variance, bias_variance)
+    _program(model, (side,), found)
+    return found.used
+
+
 def _program(model: Layer, compared: tuple[Side, ...], variances: Variances) -> Program:
     x = compared[0].x
     if x.ndim < 2:

@@ -136,33 +136,42 @@ class Build:
         if len(parts) == 1:
             return MatMul(weight.name, weight, operand, index=operand.index)
         terms = (
-            MatMul(weight.name, self.part(weight, i, share), part, index=operand.index)
+            MatMul(weight.name, self.columns(weight, i, share), part, index=operand.index)
             for i, (share, part) in enumerate(parts)
         )
         return total(*terms)
 
-    def part(self, weight: Weight, number: int, share: float) -> Weight:
-        """Some rows of a matrix, or this share of its columns, independent of the others."""
-        key = (weight, number)
-        if key not in self._parts:
-            self._parts[key] = Weight(f"{weight.name}[{number}]", weight.variance * share)
-        return self._parts[key]
+    def columns(self, weight: Weight, number: int, share: float) -> Weight:
+        """This share of the columns of a matrix, which are independent of the others."""
+        part = Weight(weight.name, weight.variance * share, number)
+        return self._parts.setdefault((weight, number), part)
+
+    def rows(self, weight: Weight, number: int) -> Weight:
+        """Some of the rows of a matrix, or of a vector."""
+        part = Weight(f"{weight.name}[{number}]", weight.variance)
+        return self._parts.setdefault((weight, number), part)
 
 
-def total(*variables: Variable) -> Variable:
+def total(*variables: Variable, name: str = "") -> Variable:
     """A sum, part by part; of one vector itself."""
     if len(variables) == 1:
         return variables[0]
-    return mixed(*((1.0, each) for each in variables))
+    return mixed(*((1.0, each) for each in variables), name=name)
 
 
-def mixed(*terms: tuple[Coefficient, Variable]) -> Variable:
-    """A sum with factors, part by part where the vectors consist of parts."""
+def mixed(
+    *terms: tuple[Coefficient, Variable], name: str = "", index: tuple[int, ...] | None = None
+) -> Variable:
+    """A sum with factors, part by part where the vectors consist of parts.
+
+    Sums without a `name` stand as their terms in the sums that they are part of.
+    """
     several = [parts_of(each) for _, each in terms if each is not ONE]
-    index = next((each.index for _, each in terms if each.index), ())
+    if index is None:
+        index = next((each.index for _, each in terms if each.index), ())
     most = max(map(len, several), default=1)
     if most == 1:
-        return LinComb("", _flat(terms), index=index)
+        return LinComb(name, _flat(terms), index=index)
     if {len(each) for each in several} != {most}:
         raise ArgumentError("limits: a sum of vectors that are put together in different ways")
     parts = []
@@ -170,7 +179,8 @@ def mixed(*terms: tuple[Coefficient, Variable]) -> Variable:
         inner = tuple(
             (factor, each if each is ONE else parts_of(each)[i][1]) for factor, each in terms
         )
-        parts.append((several[0][i][0], LinComb("", _flat(inner), index=index)))
+        part = LinComb(name and f"{name}[{i}]", _flat(inner), index=index)
+        parts.append((several[0][i][0], part))
     return Concat("", tuple(parts), index=index)
 
 
@@ -198,7 +208,7 @@ def activated(activation: str, variable: Variable, **options: Any) -> Variable:
     return parts[0][1] if len(parts) == 1 else Concat("", parts, index=variable.index)
 
 
-def normalized(variable: Variable, eps: float, *, centred: bool) -> Variable:
+def normalized(variable: Variable, eps: float, name: str, *, centred: bool) -> Variable:
     """(h − E h)/√(E h² − (E h)² + ε), or without the mean: moments of the vector itself."""
     parts = parts_of(variable)
     has_mean = centred and not all(is_gaussian(part) for _, part in parts)
@@ -214,7 +224,7 @@ def normalized(variable: Variable, eps: float, *, centred: bool) -> Variable:
     terms: list[tuple[Coefficient, Variable]] = [(factor, variable)]
     if has_mean:
         terms.append((Factor(lambda alone: -factor(alone) * mean(alone), "mean"), ONE))
-    return mixed(*terms)
+    return mixed(*terms, name=name)
 
 
 def bias_of(weight: Weight) -> Variable:

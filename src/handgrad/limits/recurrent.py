@@ -55,7 +55,8 @@ def _classifier(layer: SequenceClassifier, x: Raw | Signal, build: Build) -> Sig
         found = states(layer.recurrent, x, build)
     if layer.pooling == "mean":
         steps = len(found.y)
-        r = mixed(*((_share_of(t, steps, build), y) for t, y in enumerate(found.y)))
+        terms = ((_share_of(t, steps, build), y) for t, y in enumerate(found.y))
+        r = mixed(*terms, name=build.name("mean"), index=())
     else:
         count = len(found.final)
         shares = tuple((1.0 / count, each) for each in found.final)
@@ -86,11 +87,12 @@ def states(layer: Recurrent, x: Raw | Signal, build: Build) -> States:
                 places = [Place("last", (t,), backwards) for t in range(steps)]
                 inputs: list[Variable] = [Input("x", p, index=p.position) for p in places]
             else:
-                inputs = _reversed(y, build) if direction else y
+                inputs = _reversed(y, build, build.name(f"x{suffix}")) if direction else y
             cell = _Cell(layer, suffix, inputs[0], build)
             running = list(cell.run(inputs))
-            final.append(_at_end(running, build))
-            outputs.append(_reversed(running, build) if direction else running)
+            final.append(_at_end(running, build, build.name(f"last{suffix}")))
+            in_time = _reversed(running, build, build.name(f"y{suffix}")) if direction else running
+            outputs.append(in_time)
         y = [_side_by_side(each) for each in zip(*outputs, strict=True)]
     assert y is not None
     return States(y, final)
@@ -103,22 +105,24 @@ def _side_by_side(outputs: tuple[Variable, ...]) -> Variable:
     return Concat("", tuple((share, each) for each in outputs), index=outputs[0].index)
 
 
-def _at_end(running: list[Variable], build: Build) -> Variable:
+def _at_end(running: list[Variable], build: Build, name: str) -> Variable:
     """The state after the last step that counts."""
     if not build.is_ragged:
         return running[-1]
-    return mixed(*((_is_length(t + 1), h) for t, h in enumerate(running)))
+    terms = ((_is_length(t + 1), h) for t, h in enumerate(running))
+    return mixed(*terms, name=name, index=())
 
 
-def _reversed(variables: list[Variable], build: Build) -> list[Variable]:
+def _reversed(variables: list[Variable], build: Build, name: str) -> list[Variable]:
     """The steps of each sequence from its own end."""
     if not build.is_ragged:
         return variables[::-1]
     steps = len(variables)
-    return [
-        mixed(*((_is_length(t + s + 1), variables[t]) for t in range(steps) if t + s < steps))
-        for s in range(steps)
-    ]
+    found = []
+    for s in range(steps):
+        terms = ((_is_length(t + s + 1), variables[t]) for t in range(steps - s))
+        found.append(mixed(*terms, name=name, index=(s,)))
+    return found
 
 
 def _is_length(length: int) -> Factor:
@@ -193,6 +197,9 @@ class _Cell:
                     raise ArgumentError(f"limits: {type(self.layer).__name__} has no rule")
             yield h
 
+    def _label(self, name: str) -> str:
+        return self.build.name(name + self._suffix)
+
     def _leaky(self, x: Variable, h: Variable) -> Variable:
         assert isinstance(self.layer, LeakyRNN)
         rates = np.unique(self.layer.alpha)
@@ -201,7 +208,7 @@ class _Cell:
         alpha = float(rates[0])
         new = activated("tanh", self.preactivation(0, x, ZERO))
         terms = [(1.0 - alpha, new), *([] if h is ZERO else [(alpha, h)])]
-        return LinComb("h", tuple(terms), index=x.index)
+        return LinComb(self._label("h"), tuple(terms), index=x.index)
 
     def _gru(self, t: int, x: Variable, h: Variable) -> Variable:
         r, z = self.preactivation(0, x, h), self.preactivation(1, x, h)

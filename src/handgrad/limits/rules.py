@@ -42,7 +42,7 @@ from handgrad.limits.program import (
     signal,
     total,
 )
-from handgrad.limits.variables import Concat, Function, Input, MatMul, Variable, parts_of
+from handgrad.limits.variables import Concat, Function, Input, MatMul, Variable, Weight, parts_of
 from handgrad.ops.windows import output_size, per_axis
 
 
@@ -101,19 +101,20 @@ def _convolution(layer: Conv1d | Conv2d, x: Raw | Signal, build: Build) -> Signa
     offsets = list(np.ndindex(layer.kernel_size))
     columns = layer.in_channels * len(offsets)
     weight = build.weight("weight", layer.initializer, layer.weight.shape, columns)
-    of_offset = [build.part(weight, i, 1.0 / len(offsets)) for i in range(len(offsets))]
+    of_offset = [build.columns(weight, i, 1.0 / len(offsets)) for i in range(len(offsets))]
     bias = None if layer.bias is None else bias_of(build.bias("bias"))
     size = output_size(
         x.variables.shape, layer.kernel_size, layer.stride, layer.padding, layer.dilation
     )
 
     def applied(place: tuple[int, ...]) -> Variable:
-        terms = [] if bias is None else [bias]
+        terms: list[Variable] = []
         for w, offset in zip(of_offset, offsets, strict=True):
             at = _behind_offset(layer, place, offset)
             if all(0 <= a < n for a, n in zip(at, x.variables.shape, strict=True)):
                 terms.append(MatMul(weight.name, w, x.variables[at], index=place))
-        return activated(layer.activation, total(*terms) if terms else mixed())
+        g = total(*terms, *([] if bias is None else [bias]))
+        return activated(layer.activation, g)
 
     return signal(size, applied)
 
@@ -155,7 +156,9 @@ def _avg_pool(layer: AvgPool2d, x: Raw | Signal, build: Build) -> Signal:
     stride = kernel if layer.stride is None else layer.stride
     means = {
         place: mixed(
-            *((1.0 / (size if layer.count_include_pad else len(inside)), v) for v in inside)
+            *((1.0 / (size if layer.count_include_pad else len(inside)), v) for v in inside),
+            name=build.name("mean"),
+            index=place,
         )
         for place, inside, size in _windows(x, kernel, stride, layer.padding, 1)
     }
@@ -197,12 +200,16 @@ def _activation(layer: Activation, x: Raw | Signal, build: Build) -> Signal:
 
 @lower.register
 def layer_norm(layer: LayerNorm, x: Raw | Signal, build: Build) -> Signal:
-    return build.read(x, "last").each(lambda place, h: normalized(h, layer.eps, centred=True))
+    return build.read(x, "last").each(
+        lambda place, h: normalized(h, layer.eps, build.name("norm"), centred=True)
+    )
 
 
 @lower.register
 def _rms_norm(layer: RMSNorm, x: Raw | Signal, build: Build) -> Signal:
-    return build.read(x, "last").each(lambda place, h: normalized(h, layer.eps, centred=False))
+    return build.read(x, "last").each(
+        lambda place, h: normalized(h, layer.eps, build.name("norm"), centred=False)
+    )
 
 
 @lower.register
@@ -217,8 +224,8 @@ def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Signal:
     def power(*values: Any) -> Any:
         return _by_batch(sum(value**2 for value in values) / len(values), build)
 
-    m = Function("m", every, mean, _none, "mean({})", over_batch=True)
-    p = Function("p", every, power, _none, "mean({} ⊙ {})", over_batch=True)
+    m = Function("m", every, mean, _none, "mean({0})", over_batch=True)
+    p = Function("p", every, power, _none, "mean({0}²)", over_batch=True)
 
     def normalised(h: Any, m: Any, p: Any) -> Any:
         return (h - m) / np.sqrt(np.maximum(p - m * m, 0.0) + layer.eps)
@@ -254,11 +261,12 @@ def _residual(layer: Residual, x: Raw | Signal, build: Build) -> Signal:
     if layer.projection is not None:
         with build.child("projection"):
             x = lower(layer.projection, x, build)
-    return sums(x, branch)
+    return sums(x, branch, build.name("sum"))
 
 
-def sums(x: Signal, branch: Signal) -> Signal:
-    return branch.each(lambda place, f: total(x.variables[place], f))
+def sums(x: Signal, branch: Signal, name: str) -> Signal:
+    """x and what a branch made of it, position by position."""
+    return branch.each(lambda place, f: total(x.variables[place], f, name=name))
 
 
 def _features(layer: Layer) -> str:
@@ -290,9 +298,11 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
 
 @lower.register
 def _learned_positions(layer: LearnedPositions, x: Raw | Signal, build: Build) -> Signal:
+    table = build.bias("weight", layer.initializer, layer.weight.shape)
+
     def added(place: tuple[int, ...], h: Variable) -> Variable:
-        row = build.bias(f"weight[{place[0]}]", layer.initializer, layer.weight.shape)
-        return total(h, bias_of(row))
+        row = Weight(f"{table.name}[{place[0]}]", table.variance)
+        return total(h, bias_of(row), name=build.name("positions"))
 
     return build.read(x, "last").each(added)
 

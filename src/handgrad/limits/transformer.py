@@ -36,7 +36,7 @@ def _with_norm(layer: AddNorm, x: Signal, build: Build, *, causal: bool) -> Sign
             branch = _attended(layer.inner, inside, build, causal=causal)
         else:
             branch = lower(layer.inner, inside, build)
-    y = sums(x, branch)
+    y = sums(x, branch, build.name("sum"))
     return y if pre else layer_norm(layer.norm, y, build)
 
 
@@ -90,8 +90,9 @@ def _attended(layer: MultiHeadAttention, x: Signal, build: Build, *, causal: boo
         weights = Factor(
             _attention_weights(q, k, layer.scale * size, causal, build.is_ragged), "attention"
         )
-        heads.append([_mean_of(v, weights, t) for t in range(len(steps))])
-    y = signal((len(steps),), lambda place: _side_by_side([head[place[0]] for head in heads]))
+        name = build.name(f"head {number}")
+        heads.append([_mean_of(v, weights, t, name) for t in range(len(steps))])
+    y = signal((len(steps),), lambda at: _side_by_side([head[at[0]] for head in heads], at))
     if "o_proj" not in layer.layers:
         return y
     with build.child("o_proj"):
@@ -114,11 +115,11 @@ def _projected(
     with build.child(name):
         shape = projection.weight.shape
         weight = build.weight("weight", projection.initializer, shape, projection.in_features)
-        own = build.part(weight, head, 1.0)
+        own = build.rows(weight, head)
         made = [build.product(own, h) for h in steps]
         if projection.bias is None:
             return made
-        bias = bias_of(build.part(build.bias("bias"), head, 1.0))
+        bias = bias_of(build.rows(build.bias("bias"), head))
         return [total(g, bias) for g in made]
 
 
@@ -150,17 +151,18 @@ def _mean_product(alone: Moments, one: Variable, other: Variable) -> Array:
     return np.asarray(sum(share * alone.second(a, b) for (share, a), (_, b) in pairs))
 
 
-def _mean_of(values: list[Variable], weights: Factor, t: int) -> Variable:
+def _mean_of(values: list[Variable], weights: Factor, t: int, name: str) -> Variable:
     """Σ a_ts v_s."""
 
     def weight(s: int) -> Factor:
         return Factor(lambda alone: weights(alone)[t, :, s], "attention")
 
-    return mixed(*((weight(s), value) for s, value in enumerate(values)))
+    terms = ((weight(s), value) for s, value in enumerate(values))
+    return mixed(*terms, name=name, index=(t,))
 
 
-def _side_by_side(heads: list[Variable]) -> Variable:
+def _side_by_side(heads: list[Variable], at: tuple[int, ...]) -> Variable:
     """The heads one after another in one vector."""
     share = 1.0 / len(heads)
     parts = tuple((share * of, part) for head in heads for of, part in parts_of(head))
-    return parts[0][1] if len(parts) == 1 else Concat("", parts, index=heads[0].index)
+    return parts[0][1] if len(parts) == 1 else Concat("", parts, index=at)

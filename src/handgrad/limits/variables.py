@@ -29,10 +29,12 @@ class Weight:
     """A matrix, or a vector of biases, with independent Gaussian entries.
 
     `variance` is that of an entry of a vector, and of a matrix times the number of its columns.
+    Some columns of a matrix have its name and a `number` among them.
     """
 
     name: str
     variance: float
+    number: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

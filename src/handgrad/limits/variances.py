@@ -25,7 +25,8 @@ class Variances:
         bias: float | Mapping[str, float] | None,
     ) -> None:
         self._given = {"weight": weight, "bias": bias}
-        self._used: set[str] = set()
+        #: What was asked for: the variance by the parameter's name, and whether it is of an entry.
+        self.used: dict[str, tuple[float, bool]] = {}
         for kind, given in self._given.items():
             numbers = given.values() if isinstance(given, Mapping) else [given or 0.0]
             for number in numbers:
@@ -38,21 +39,21 @@ class Variances:
         self, kind: str, name: str, initializer: Initializer, shape: tuple[int, ...], scale: float
     ) -> Weight:
         """The matrix or vector of this name; `scale` is the number of columns, 1 for a vector."""
-        self._used.add(name)
         given = self._given[kind]
         if isinstance(given, Mapping):
             given = given.get(name)
         if given is None:
             given = scale * initializers.variance(initializer, shape)
+        self.used[name] = float(given), scale == 1.0
         return Weight(name, float(given))
 
     def check_used(self) -> None:
         """Raise ArgumentError for a name that no parameter has."""
         for kind, given in self._given.items():
             names = given if isinstance(given, Mapping) else ()
-            unknown = [name for name in names if name not in self._used]
+            unknown = [name for name in names if name not in self.used]
             if unknown:
                 raise ArgumentError(
                     f"limits: {kind}_variance has {unknown[0]!r}; "
-                    f"allowed: {', '.join(sorted(self._used))}"
+                    f"allowed: {', '.join(sorted(self.used))}"
                 )
