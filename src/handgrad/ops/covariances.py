@@ -41,5 +41,6 @@ def bounded(k12: ArrayLike, k11: Values, k22: Values) -> tuple[Values, Values]:
 def determinant(k12: Values, most: Values) -> Values:
     """k₁₁ k₂₂ − k₁₂² of what `bounded` gives: a product of two numbers from 0, without the
     cancellation of a difference of squares near a correlation of ±1."""
-    below, above = most - k12, most + k12
-    return np.multiply(below, above, out=np.empty_like(most))
+    value = np.subtract(most, k12, out=np.empty_like(most))
+    value *= most + k12
+    return value

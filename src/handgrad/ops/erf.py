@@ -52,6 +52,14 @@ def backward(dy: Float[Array, "*shape"], cache: Cache) -> Float[Array, "*shape"]
     return dx
 
 
+def _q(k12: Values, most: Values, k11: Values, k22: Values) -> Values:
+    """(1 + 2 k₁₁) (1 + 2 k₂₂) − 4 k₁₂² as a sum of numbers from 0, in which nothing cancels."""
+    q = determinant(k12, most)
+    q *= 4.0
+    q += 1.0 + 2.0 * (k11 + k22)
+    return q
+
+
 def v_transform(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
     """E[f(z₁) f(z₂)] = 2/π arcsin(2 k₁₂/√((1 + 2 k₁₁) (1 + 2 k₂₂))).
 
@@ -59,18 +67,17 @@ def v_transform(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
     """
     k11, k22 = variances(k11), variances(k22)
     k12, most = bounded(k12, k11, k22)
-    q = 1.0 + 2.0 * (k11 + k22) + 4.0 * determinant(k12, most)
-    # q is (1 + 2 k₁₁) (1 + 2 k₂₂) − 4 k₁₂² as a sum of numbers from 0; for large variances and a
-    # correlation near 1 the arcsine of the quotient loses half of the digits that this angle keeps.
-    return np.asarray(2.0 / math.pi * np.arctan2(2.0 * k12, np.sqrt(q)))
+    root = np.sqrt(_q(k12, most, k11, k22))
+    # For large variances and a correlation near 1 the arcsine loses half of the digits that this
+    # angle keeps.
+    return np.asarray(2.0 / math.pi * np.arctan2(2.0 * k12, root))
 
 
 def v_transform_derivative(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
     """E[f′(z₁) f′(z₂)] = 4/π /√((1 + 2 k₁₁) (1 + 2 k₂₂) − 4 k₁₂²)."""
     k11, k22 = variances(k11), variances(k22)
     k12, most = bounded(k12, k11, k22)
-    q = 1.0 + 2.0 * (k11 + k22) + 4.0 * determinant(k12, most)
-    return np.asarray(4.0 / math.pi / np.sqrt(q))
+    return np.asarray(4.0 / math.pi / np.sqrt(_q(k12, most, k11, k22)))
 
 
 def gaussian_mean(k11: ArrayLike) -> Values:

@@ -81,7 +81,7 @@ def v_transform_derivative(
         np.where(k > 0.0, 0.5 * (1.0 + negative_slope), negative_slope) for k in (k11, k22)
     )
     both = (1.0 - negative_slope) ** 2 * rectified + negative_slope
-    return np.where(most > 0.0, both, mean1 * mean2)
+    return np.where(most == 0.0, mean1 * mean2, both)
 
 
 def gaussian_mean(k11: ArrayLike, *, negative_slope: float = 0.01) -> Values:

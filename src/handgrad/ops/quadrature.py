@@ -115,13 +115,15 @@ def _coefficients(f: Function, k: Values, terms: int, odd: bool, rule: _Rule) ->
     return rows.reshape(terms + 1, *k.shape)
 
 
-def _blocks(shapes: tuple[tuple[int, ...], ...], most: int) -> Iterator[tuple[slice, ...]]:
-    """Parts of what arrays of these shapes broadcast to, for which each has at most `most`
+def _blocks(
+    shape: tuple[int, ...], most: int, *arrays: tuple[int, ...]
+) -> Iterator[tuple[slice, ...]]:
+    """Parts of `shape` in which no array, of shapes that broadcast to it, has more than `most`
     elements."""
-    parts = [tuple(slice(0, length) for length in np.broadcast_shapes(*shapes))]
+    parts = [tuple(slice(0, length) for length in shape)]
     while parts:
         part = parts.pop()
-        taken = [_lengths(shape, part) for shape in shapes]
+        taken = [_lengths(array, part) for array in arrays]
         largest = max(taken, key=math.prod)
         if math.prod(largest) <= most:
             yield part
@@ -165,10 +167,10 @@ def _series(a: Values, b: Values, rho: Values, odd: bool, out: Values) -> None:
     """
     left_out = np.sqrt(_left_out(a) * _left_out(b))
     powers = np.arange(len(a))
-    for part in _blocks((rho.shape,), _BLOCK):
+    for part in _blocks(rho.shape, _BLOCK, rho.shape):
         r = rho[part]
         square = r * r
-        closest = np.max(square, initial=0.0)
+        closest = np.fmax.reduce(square, axis=None, initial=0.0)  # fmax leaves out NaN
         needed = left_out * closest**powers > TOLERANCE
         top = int(np.max(powers, initial=0, where=needed))
         a_part, b_part = _take(a[: top + 1], part), _take(b[: top + 1], part)
@@ -197,7 +199,8 @@ def expected_product(
     terms = _terms(_largest(k11, k22))
     rule = _rule(_largest(k11, k22), terms)
     value = np.empty(rho.shape)
-    for part in _blocks((k11.shape, k22.shape), _MOST_COEFFICIENTS // max(terms, rule.x.size)):
+    most_variances = max(_MOST_COEFFICIENTS // max(terms, rule.x.size), 1)
+    for part in _blocks(rho.shape, most_variances, k11.shape, k22.shape):
         a = _coefficients(f, _take(k11, part), terms, odd, rule)
         b = _coefficients(f, _take(k22, part), terms, odd, rule)
         _series(a, b, _take(rho, part), odd, _take(value, part))
@@ -223,7 +226,7 @@ def expected_value(f: Function, k11: ArrayLike) -> Values:
     k11 = variances(k11)
     rule = _rule(_largest(k11, k11), 0)
     value = np.empty(k11.shape)
-    for part in _blocks((k11.shape,), _MOST_COEFFICIENTS // rule.x.size):
+    for part in _blocks(k11.shape, _MOST_COEFFICIENTS // rule.x.size, k11.shape):
         values = f(np.sqrt(k11[part])[..., np.newaxis] * rule.x)
         value[part] = values @ rule.weight
     return value

@@ -54,11 +54,17 @@ def v_transform(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
 
     Source: Cho, Saul, Kernel methods for deep learning (2009), section 2.
     """
-    k12, most = bounded(k12, variances(k11), variances(k22))
-    d = np.sqrt(determinant(k12, most))
-    # Not arccos(k₁₂/√(k₁₁ k₂₂)): near 1 it loses half of the digits that d keeps.
-    rest = np.arctan2(d, -k12)
-    return np.asarray((d + k12 * rest) / (2.0 * math.pi))
+    value, most = bounded(k12, variances(k11), variances(k22))
+    d = determinant(value, most)
+    np.sqrt(d, out=d)
+    # π − θ, but not as an arccosine of k₁₂/√(k₁₁ k₂₂): near 1 that loses half of the digits that d
+    # keeps. It overwrites √(k₁₁ k₂₂), because covariances fill memory.
+    rest = np.arctan2(d, np.negative(value, out=most), out=most)
+    rest /= 2.0 * math.pi
+    d /= 2.0 * math.pi
+    value *= rest
+    value += d
+    return value
 
 
 def v_transform_derivative(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Values:
@@ -67,10 +73,13 @@ def v_transform_derivative(k12: ArrayLike, k11: ArrayLike, k22: ArrayLike) -> Va
     Near a correlation of ±1 it changes as the root of the distance from it: there a rounding of
     k₁₂ by 1e-16 of it moves the result by 1e-9.
     """
-    k12, most = bounded(k12, variances(k11), variances(k22))
-    d = np.sqrt(determinant(k12, most))
-    rest = np.arctan2(d, -k12)
-    return np.where(most > 0.0, rest / (2.0 * math.pi), 0.0)
+    value, most = bounded(k12, variances(k11), variances(k22))
+    d = determinant(value, most)
+    np.sqrt(d, out=d)
+    np.arctan2(d, np.negative(value, out=value), out=value)
+    value /= 2.0 * math.pi
+    value *= most > 0.0
+    return value
 
 
 def gaussian_mean(k11: ArrayLike) -> Values:
