@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 Initializer: TypeAlias = Callable[..., NDArray[Any]]
 
 #: Factors that keep the scale of a signal through the activation, as PyTorch's `calculate_gain`;
-#: GELU and SiLU, which it leaves out, count as ReLU, and erf has 1/√E[erf²(z)] for z ~ N(0, 1).
+#: GELU and SiLU, which it leaves out, count as ReLU, and erf and sin have 1/√E[f²(z)], z ~ N(0, 1).
 GAINS: Final = {
     "identity": 1.0,
     "sigmoid": 1.0,
@@ -36,6 +36,7 @@ GAINS: Final = {
     "gelu": math.sqrt(2),
     "silu": math.sqrt(2),
     "erf": 1 / math.sqrt(2 / math.pi * math.asin(2 / 3)),
+    "sin": 1 / math.sqrt(math.exp(-1) * math.sinh(1)),
 }
 
 _RELU_LIKE: Final = frozenset({"relu", "leaky_relu", "gelu", "silu"})

@@ -21,6 +21,8 @@ BOUNDS = {
     "tanh": (3.0, 3.0),
     "sigmoid": (2.5, 2.5),
     "erf": (1.5, 3.5),
+    "sin": (2.0, 2.5),
+    "cos": (2.0, 2.5),
     "reciprocal": (1.0, 1.0),
 }
 COUNT = 20_000
@@ -46,6 +48,11 @@ def arguments(name: str, dtype: Any) -> np.ndarray[Any, Any]:
     if name == "reciprocal":
         normal = np.exp(rng.uniform(lowest + 40, highest - 2, COUNT))
         return (normal * rng.choice([-1.0, 1.0], COUNT)).astype(dtype)
+    if name in ("sin", "cos"):
+        far = np.exp(rng.uniform(0.0, highest, COUNT)) * rng.choice([-1.0, 1.0], COUNT)
+        near = rng.integers(-3000, 3000, COUNT) * (np.pi / 2)
+        reduced = rng.uniform(-1e6, 1e6, COUNT)
+        return np.concatenate([far, near, reduced, rng.uniform(-9, 9, COUNT)]).astype(dtype)
     reach = {"tanh": 20.0, "erf": 6.5}.get(name)
     wide = rng.uniform(*((lowest, highest) if reach is None else (-reach, reach)), COUNT)
     small = np.exp(rng.uniform(lowest, 0.0, COUNT)) * rng.choice([-1.0, 1.0], COUNT)
@@ -98,7 +105,7 @@ def test_error_is_within_the_stated_bound(name: str, dtype: Any) -> None:
 @pytest.mark.parametrize("count", [1, 3, 15, 17, 123])
 def test_last_few_values_equal_whole_vectors(count: int, dtype: Any) -> None:
     x = np.linspace(-3, 3, 128, dtype=dtype)
-    for name in ("exp", "tanh", "sigmoid", "erf"):
+    for name in ("exp", "tanh", "sigmoid", "erf", "sin", "cos"):
         np.testing.assert_array_equal(computed(name, x[:count]), computed(name, x)[:count])
 
 
@@ -126,6 +133,10 @@ def test_last_few_values_equal_whole_vectors(count: int, dtype: Any) -> None:
         ("erf", math.inf, 1.0),
         ("erf", -math.inf, -1.0),
         ("erf", -0.0, -0.0),
+        ("sin", -0.0, -0.0),
+        ("sin", math.inf, math.nan),
+        ("cos", 0.0, 1.0),
+        ("cos", -math.inf, math.nan),
         *((name, math.nan, math.nan) for name in BOUNDS),
     ],
 )

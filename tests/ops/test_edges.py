@@ -20,6 +20,7 @@ from handgrad.ops import (
     dense,
     dropout,
     embedding,
+    erf,
     gelu,
     group_norm,
     layer_norm,
@@ -30,6 +31,7 @@ from handgrad.ops import (
     rms_norm,
     sigmoid,
     silu,
+    sin,
     softmax,
     squared_error,
     standardize,
@@ -77,25 +79,45 @@ def test_dense_has_the_kink_of_relu(dtype: Any) -> None:
     assert (dx, dweight, dbias) == (0.0, 0.0, None)
 
 
-@pytest.mark.parametrize("op", [sigmoid, tanh, relu, silu, gelu], ids=lambda op: op.__name__)
+@pytest.mark.parametrize("op", [sigmoid, tanh, erf, relu, silu, gelu], ids=lambda op: op.__name__)
 def test_far_from_zero_nothing_overflows(op: Any, dtype: Any) -> None:
-    limits = {sigmoid: (0, 1), tanh: (-1, 1), relu: (0, 1e4), silu: (0, 1e4), gelu: (0, 1e4)}[op]
+    bounded = {sigmoid: (0, 1), tanh: (-1, 1), erf: (-1, 1)}
+    limits = bounded.get(op, (0, 1e4))
     y, cache = op.forward(np.array([-1e4, 1e4], dtype=dtype))
     np.testing.assert_array_equal(y, np.array(limits, dtype=dtype))
     slope = 1.0 if limits[1] > 1 else 0.0
     np.testing.assert_array_equal(op.backward(np.array([3, 5], dtype), cache), [0, 5 * slope])
 
 
-@pytest.mark.parametrize("op", [sigmoid, tanh, relu, silu, gelu], ids=lambda op: op.__name__)
+@pytest.mark.parametrize(
+    "op", [sigmoid, tanh, erf, sin, relu, silu, gelu], ids=lambda op: op.__name__
+)
 def test_nan_is_passed_on(op: Any, dtype: Any) -> None:
     y, _ = op.forward(np.array([1.0, np.nan, -1.0], dtype=dtype))
     np.testing.assert_array_equal(np.isnan(y), [False, True, False])
 
 
-def test_sigmoid_and_tanh_at_infinity(dtype: Any) -> None:
+def test_sigmoid_tanh_and_erf_at_infinity(dtype: Any) -> None:
     x = np.array([-INF, INF], dtype=dtype)
     np.testing.assert_array_equal(sigmoid.forward(x)[0], [0, 1])
     np.testing.assert_array_equal(tanh.forward(x)[0], [-1, 1])
+    y, cache = erf.forward(x)
+    np.testing.assert_array_equal(y, [-1, 1])
+    np.testing.assert_array_equal(erf.backward(np.ones_like(x), cache), [0, 0])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_sin_of_large_angles(dtype: Any) -> None:
+    """They are reduced by all digits of π; 2¹⁰⁰ is a number of both types."""
+    x = np.array([0.5, -0.0, 1e6, -(2.0**100), INF], dtype=dtype)
+    y, cache = sin.forward(x)
+    exact = x[:-1].astype(np.float64)
+    np.testing.assert_allclose(y[:-1], np.sin(exact), rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(np.signbit(y[:2]), [False, True])
+    dx = sin.backward(np.ones_like(x), cache)
+    np.testing.assert_allclose(dx[:-1], np.cos(exact), rtol=4 * np.finfo(dtype).eps)
+    assert np.isnan(y[-1])
+    assert np.isnan(dx[-1])
 
 
 def test_softmax_of_a_row_masked_everywhere_is_zero(dtype: Any) -> None:

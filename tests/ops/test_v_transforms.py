@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from handgrad.errors import ArgumentError
-from handgrad.ops import erf, gelu, leaky_relu, quadrature, relu, sigmoid, silu, special, tanh
+from handgrad.ops import erf, gelu, leaky_relu, quadrature, relu, sigmoid, silu, sin, special, tanh
 from handgrad.ops.activation import ACTIVATIONS, activate, activation_gradient, gaussian_mean
 from handgrad.ops.activation import v_transform as by_name
 from tests.tolerances import assert_close
@@ -20,13 +20,14 @@ SETTINGS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "relu": (relu, {}),
     "leaky_relu": (leaky_relu, {"negative_slope": 0.3}),
     "erf": (erf, {}),
+    "sin": (sin, {}),
     "gelu": (gelu, {}),
     "gelu_tanh": (gelu, {"approximate": "tanh"}),
     "tanh": (tanh, {}),
     "sigmoid": (sigmoid, {}),
     "silu": (silu, {}),
 }
-SMOOTH: Final = ("erf", "gelu", "gelu_tanh", "tanh", "sigmoid", "silu")
+SMOOTH: Final = ("erf", "sin", "gelu", "gelu_tanh", "tanh", "sigmoid", "silu")
 SERIES: Final = {
     "tanh": (np.tanh, True),
     "slope of tanh": (lambda x: 1.0 - np.tanh(x) ** 2, False),
@@ -57,6 +58,13 @@ NUMBERS: Final = {
         (1.0, 1.0, 1.0, 0.46455905439753998, 0.56941003473374165),
         (9.99, 10.0, 10.0, 0.80076791306042338, 0.19693552072537956),
         (94.0, 100.0, 90.0, 0.89200161185950018, 0.03953855018949454),
+    ),
+    "sin": (
+        (0.5, 1.0, 2.0, 0.11627207896741481, 0.25160736220402751),
+        (-0.6, 0.7, 1.0, -0.27211524748880361, 0.50668553558260126),
+        (1.0, 1.0, 1.0, 0.43233235838169365, 0.56766764161830635),
+        (9.99, 10.0, 10.0, 0.4950249158336497, 0.49502491791551827),
+        (94.0, 100.0, 90.0, 0.18393972058572114, 0.18393972058572115),
     ),
     "gelu": (
         (0.5, 1.0, 2.0, 0.27133754627399224, 0.31614389022686775),

@@ -15,10 +15,11 @@ _NAMES: Final = (
     "gelu_tanh",
     "silu",
     "erf",
+    "sin",
 )
 _CODES: Final = {name: code for code, name in enumerate(_NAMES)}
 _FROM_INPUT: Final = frozenset(
-    _CODES[name] for name in ("leaky_relu", "gelu", "gelu_tanh", "silu", "erf")
+    _CODES[name] for name in ("leaky_relu", "gelu", "gelu_tanh", "silu", "erf", "sin")
 )
 
 

@@ -24,6 +24,8 @@ void bind(nb::module_& m) {
     bind_function<T>(m, "vector_tanh", [](Vec<T> x) { return tanh(x); });
     bind_function<T>(m, "vector_sigmoid", [](Vec<T> x) { return sigmoid(x); });
     bind_function<T>(m, "vector_erf", [](Vec<T> x) { return erf(x); });
+    bind_function<T>(m, "vector_sin", [](Vec<T> x) { return sin(x); });
+    bind_function<T>(m, "vector_cos", [](Vec<T> x) { return cos(x); });
     bind_function<T>(m, "vector_reciprocal", [](Vec<T> x) { return reciprocal(x); });
 }
 

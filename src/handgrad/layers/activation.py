@@ -8,7 +8,7 @@ from typing import Any, Final
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.layers.base import OpLayer, Shape
-from handgrad.ops import erf, gelu, leaky_relu, relu, sigmoid, silu, softmax, tanh
+from handgrad.ops import erf, gelu, leaky_relu, relu, sigmoid, silu, sin, softmax, tanh
 
 _OPS: Final = {
     "relu": relu,
@@ -18,6 +18,7 @@ _OPS: Final = {
     "gelu": gelu,
     "silu": silu,
     "erf": erf,
+    "sin": sin,
     "softmax": softmax,
 }
 

@@ -33,6 +33,7 @@ from . import rnn as rnn
 from . import rotary as rotary
 from . import sigmoid as sigmoid
 from . import silu as silu
+from . import sin as sin
 from . import softmax as softmax
 from . import squared_error as squared_error
 from . import standardize as standardize

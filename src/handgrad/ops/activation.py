@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 from numpy.typing import ArrayLike
 
 from handgrad.arrays import Array
-from handgrad.ops import erf, gelu, leaky_relu, relu, sigmoid, silu, tanh
+from handgrad.ops import erf, gelu, leaky_relu, relu, sigmoid, silu, sin, tanh
 from handgrad.ops.arguments import check_choice
 from handgrad.ops.covariances import Values, bounded, variances
 
@@ -29,6 +29,7 @@ _OPS: Final[dict[str, ModuleType]] = {
     "gelu": gelu,
     "silu": silu,
     "erf": erf,
+    "sin": sin,
 }
 
 #: Every name a fused op takes as `activation=`.

@@ -60,7 +60,7 @@ def forward(
     Backward: da = dh f′(a),  dx = da W,  dW = Σ daᵀ x,  db = Σ da   (sums over the batch's rows)
 
     `activation` is identity, relu, leaky_relu (with `negative_slope`), sigmoid, tanh, gelu (with
-    `approximate`), silu or erf; the value at a kink is that of the op of that name.
+    `approximate`), silu, erf or sin; the value at a kink is that of the op of that name.
 
     Shapes: x (..., in), weight (out, in) as PyTorch keeps it, bias (out,), h (..., out).
     Raises ShapeError where these do not fit, ArgumentError for an unknown activation.

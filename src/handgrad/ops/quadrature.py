@@ -9,7 +9,18 @@ f is odd or even, so every second coefficient is 0.
 
 Error: tanh, the hardest function here, has a pole at distance π/2 from the real line, and so aₙ²
 falls as exp(−π √(n/k)). As many terms are taken as leave out `TOLERANCE` of E[f²], at most
-`MOST_TERMS`, which is enough up to a variance of about 50; `error_bound` says what is left out.
+`MOST_TERMS`, which is enough up to a variance of about 30; `error_bound` says what is left out.
+Against the trapezoidal rule over both values in long double, for variances k from 1e-4 and
+correlations between −1 and 1:
+
+    largest error of         k up to 10    30         100
+    tanh, V and V of slope   1e-13         1e-13      8e-12, 4e-10
+    sigmoid                  1e-14         2e-14      below those of tanh
+    SiLU, GELU's tanh form   2.4e-13       7.4e-13    2.5e-12 (of SiLU, where V is 50)
+    their slopes             3e-14         3e-14      3e-14
+
+Beyond, the series of tanh and its slope are too short where |ρ| is near 1 but not 1: at a variance
+of 1e3 by at most 1e-4 and 5e-4.
 
 Source: Mehler, Ueber die Entwicklung einer Function von beliebig vielen Variablen nach
 Laplaceschen Functionen höherer Ordnung (1866); Boyd, Asymptotic coefficients of Hermite function

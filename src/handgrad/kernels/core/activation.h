@@ -111,6 +111,14 @@ struct Erf {
     }
 };
 
+template <class T>
+struct Sin {
+    static constexpr bool kFromOutput = false;
+    static constexpr bool kHasKink = false;
+    Vec<T> value(Vec<T> a) const { return sin(a); }
+    Vec<T> gradient(Vec<T> dh, Vec<T> a) const { return dh * cos(a); }
+};
+
 // As kernels/activation.py numbers them.
 enum class Activation {
     kIdentity,
@@ -121,7 +129,8 @@ enum class Activation {
     kGelu,
     kGeluTanh,
     kSilu,
-    kErf
+    kErf,
+    kSin
 };
 
 // Calls use(f) with the activation of this code; the choice is made once, outside every loop.
@@ -146,6 +155,8 @@ decltype(auto) with_activation(int code, double negative_slope, Use&& use) {
             return use(Silu<T>{});
         case Activation::kErf:
             return use(Erf<T>{});
+        case Activation::kSin:
+            return use(Sin<T>{});
     }
     throw std::invalid_argument("no activation has this code");
 }

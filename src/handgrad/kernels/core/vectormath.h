@@ -1,10 +1,10 @@
-// exp, log, tanh, sigmoid, erf and 1/x on vectors, for float and double.
+// exp, log, tanh, sigmoid, erf, sin, cos and 1/x on vectors, for float and double.
 //
 // Largest errors in units in the last place of the result, over every magnitude, denormals included
 // (tests/kernels/test_vectormath.py measures them against more precise arithmetic):
-//              exp    log    log1p    tanh    sigmoid    erf    reciprocal
-//   float      1.5    1      1.5      3       2.5        1.5    1
-//   double     1.5    1      1.5      3       2.5        3.5    1
+//              exp    log    log1p    tanh    sigmoid    erf    sin    cos    reciprocal
+//   float      1.5    1      1.5      3       2.5        1.5    2      2      1
+//   double     1.5    1      1.5      3       2.5        3.5    2.5    2.5    1
 // NaN gives NaN, ±∞ the limit, overflow ∞, and underflow goes through the denormals to 0.
 //
 // Polynomials are the Taylor series, long enough that what is left out is below a tenth of an ulp;
@@ -40,6 +40,12 @@ struct Format<float> {
     // Source: Cody, Waite, Software Manual for the Elementary Functions (1980).
     static constexpr float kLn2High = 0.693359375f;
     static constexpr float kLn2Low = -2.12194440054690583e-4f;
+    static constexpr int kSineTerms = 4;
+    static constexpr int kCosineTerms = 4;
+    // π/2 in pieces; a whole number of up to 12 bits times each but the last is exact.
+    static constexpr std::array<float, 5> kHalfPi = {0x1.92p+0f, 0x1.fb4p-12f, 0x1.444p-24f,
+                                                     0x1.68cp-39f, 0x1.1a6264p-54f};
+    static constexpr float kMostAngle = 6000.0f;
 };
 
 template <>
@@ -53,6 +59,12 @@ struct Format<double> {
     static constexpr double kExpLow = -746.0;
     static constexpr double kLn2High = 6.93147180369123816490e-01;
     static constexpr double kLn2Low = 1.90821492927058770002e-10;
+    static constexpr int kSineTerms = 8;
+    static constexpr int kCosineTerms = 7;
+    // A whole number of up to 20 bits times each but the last is exact.
+    static constexpr std::array<double, 4> kHalfPi = {0x1.921fb544p+0, 0x1.0b4611a6p-34,
+                                                      0x1.3198a2ep-69, 0x1.b839a252049c1p-104};
+    static constexpr double kMostAngle = 1e6;
 };
 
 // Adding 1.5 · 2^mantissa bits leaves no room for a fraction: the sum is rounded to a whole number,
@@ -112,6 +124,30 @@ template <class T>
 constexpr auto kLogSeries = [] {
     std::array<T, Format<T>::kLogTerms> c{};
     for (int k = 0; k < Format<T>::kLogTerms; k++) c[k] = T(2.0 / (2 * k + 3));
+    return c;
+}();
+
+// −1/3!, 1/5!, ...: (sin(x) − x)/x³ in powers of x².
+template <class T>
+constexpr auto kSineSeries = [] {
+    std::array<T, Format<T>::kSineTerms> c{};
+    double factorial = 1;
+    for (int k = 0; k < Format<T>::kSineTerms; k++) {
+        factorial *= -(2 * k + 2) * (2 * k + 3);
+        c[k] = T(1 / factorial);
+    }
+    return c;
+}();
+
+// 1/4!, −1/6!, ...: (cos(x) − 1 + x²/2)/x⁴ in powers of x².
+template <class T>
+constexpr auto kCosineSeries = [] {
+    std::array<T, Format<T>::kCosineTerms> c{};
+    double factorial = -2;
+    for (int k = 0; k < Format<T>::kCosineTerms; k++) {
+        factorial *= -(2 * k + 3) * (2 * k + 4);
+        c[k] = T(1 / factorial);
+    }
     return c;
 }();
 
@@ -238,6 +274,57 @@ inline V sigmoid(V x) {
     const V decay = exp(V(-absolute(x)));
     const V top = x < T(0) ? decay : splat(T(1));
     return top / (T(1) + decay);
+}
+
+namespace detail {
+
+// sin or cos of each lane beyond `kMostAngle`, where π/2 in pieces has too few digits. A function
+// of its own, so that it stays out of loops that never call it.
+template <int quarters, class V>
+[[gnu::noinline]] void far_sine(const V& x, V& value) {
+    using T = Lane<V>;
+    for (int i = 0; i < kLanes<T>; i++)
+        if (std::abs(x[i]) > Format<T>::kMostAngle)
+            value[i] = quarters == 0 ? std::sin(x[i]) : std::cos(x[i]);
+}
+
+// sin(x + quarters π/2).
+template <int quarters, class V>
+inline V sine(V x) {
+    using T = Lane<V>;
+    using F = Format<T>;
+    const V raised = x * T(0.63661977236758134308) + kRounder<T>;
+    const V n = raised - kRounder<T>;
+    // While many digits cancel, the subtractions are exact; after that they round twice.
+    V rest = x;
+#pragma GCC unroll 8
+    for (const T piece : F::kHalfPi) rest -= n * piece;
+    const V square = rest * rest;
+    const V odd = rest + rest * square * polynomial(kSineSeries<T>, square);
+    const V half = T(0.5) * square;
+    const V even = T(1) - (half - square * square * polynomial(kCosineSeries<T>, square));
+    // n stands in the lowest bits of `raised`.
+    const auto quadrant = (Bits<V>)raised + quarters;
+    const V turned = (quadrant & 1) != 0 ? even : odd;
+    V value = (quadrant & 2) != 0 ? -turned : turned;
+    if constexpr (quarters == 0)
+        value = x == T(0) ? x : value;  // the sum above loses the sign of 0
+    // A lane of NaN must not hide another: the largest is of 0 and 1.
+    if (lane_max(V(absolute(x) > F::kMostAngle ? splat(T(1)) : V{})) > T(0)) [[unlikely]]
+        far_sine<quarters>(x, value);
+    return value;
+}
+
+}  // namespace detail
+
+template <class V>
+inline V sin(V x) {
+    return detail::sine<0>(x);
+}
+
+template <class V>
+inline V cos(V x) {
+    return detail::sine<1>(x);
 }
 
 // 2/√π ∫₀ˣ exp(−t²) dt.

@@ -14,8 +14,8 @@ def activated(F: Any, a: Any, options: Mapping[str, Any]) -> Any:
         return F.leaky_relu(a, options.get("negative_slope", 0.01))
     if activation == "gelu":
         return F.gelu(a, approximate=options.get("approximate", "none"))
-    if activation == "erf":
-        return a.erf()
+    if activation in ("erf", "sin"):
+        return getattr(a, activation)()
     return {"relu": F.relu, "sigmoid": F.sigmoid, "tanh": F.tanh, "silu": F.silu}[activation](a)
 
 

@@ -133,7 +133,7 @@ SAMPLES: Final = OpSamples(
                 activation=activation,
                 padding=1,
             )
-            for activation in ("relu", "leaky_relu", "sigmoid", "tanh", "silu", "erf")
+            for activation in ("relu", "leaky_relu", "sigmoid", "tanh", "silu", "erf", "sin")
         ),
         row("many channels", "usual", conv(1, 17, 5, 5, out=19, kernel=(3, 3)), padding=1),
         row(

@@ -1,0 +1,10 @@
+// Sine.
+#include "core/activation_op.h"
+
+namespace handgrad {
+namespace {
+
+const Registrar registrar([](nb::module_& m) { bind_activation<Sin>(m, "sin"); });
+
+}  // namespace
+}  // namespace handgrad
