@@ -110,7 +110,7 @@ def _tied(call: Call, letter: str, size: int, sizes: dict[str, int]) -> dict[str
         if letter in "CI":
             return {"C": size * groups, "I": size}
         return {letter: size * groups if letter == "O" else size}
-    if op == "conv_transpose2d":
+    if op in ("conv_transpose1d", "conv_transpose2d"):
         if letter in "OI":
             return {"O": size * groups, "I": size}
         return {letter: size * groups if letter == "C" else size}

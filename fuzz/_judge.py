@@ -40,7 +40,7 @@ _NEAR: Final = {"float32": 1e-6, "float64": 1e-14, "bf16": 2.0**-8}
 _SHARE: Final = {"float32": 1e-5, "float64": 2e-13, "bf16": 4e-2}
 #: The bound follows one way to write a formula; a kernel may round as often again.
 _VARIANTS: Final = {"float32": 4.0, "float64": 8.0, "bf16": 4.0}
-PADDED: Final = ("conv1d", "conv2d", "conv_transpose2d")
+PADDED: Final = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
 _LONGEST: Final = 700
 _NOT_FOR_PEOPLE: Final = re.compile(
     r"incompatible function|Invoked with|nanobind|has no attribute|object at 0x|Traceback"

@@ -369,7 +369,8 @@ def _malformed(rng: np.random.Generator) -> Case:
         name = "unknown"
     operand = call.operands.get(name)
     code = junk(rng, None if operand is None else operand.values)
-    grows = "padding" in name or (call.op == "conv_transpose2d" and name in ("stride", "dilation"))
+    transposed = call.op in ("conv_transpose1d", "conv_transpose2d")
+    grows = "padding" in name or (transposed and name in ("stride", "dilation"))
     if grows and code == "2**28":  # hours of honest work on gigabytes of output
         code = "2**40"
     if operand is not None and rng.random() < 0.03:

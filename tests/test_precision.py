@@ -46,7 +46,11 @@ SIZES = (
     (530, 1000, 40),
 )
 
-CONVOLUTIONS = [case for case in CASES if case.op in ("conv1d", "conv2d", "conv_transpose2d")]
+CONVOLUTIONS = [
+    case
+    for case in CASES
+    if case.op in ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
+]
 
 
 @pytest.fixture

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from handgrad.layers import RNN as RNN
     from handgrad.layers import Activation as Activation
     from handgrad.layers import AddNorm as AddNorm
+    from handgrad.layers import AvgPool1d as AvgPool1d
     from handgrad.layers import AvgPool2d as AvgPool2d
     from handgrad.layers import BatchNorm as BatchNorm
     from handgrad.layers import Conv1d as Conv1d
     from handgrad.layers import Conv2d as Conv2d
+    from handgrad.layers import ConvTranspose1d as ConvTranspose1d
     from handgrad.layers import ConvTranspose2d as ConvTranspose2d
     from handgrad.layers import Dense as Dense
     from handgrad.layers import Dropout as Dropout
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from handgrad.layers import LayerNorm as LayerNorm
     from handgrad.layers import LeakyRNN as LeakyRNN
     from handgrad.layers import LearnedPositions as LearnedPositions
+    from handgrad.layers import MaxPool1d as MaxPool1d
     from handgrad.layers import MaxPool2d as MaxPool2d
     from handgrad.layers import MultiHeadAttention as MultiHeadAttention
     from handgrad.layers import PositionalEncoding as PositionalEncoding

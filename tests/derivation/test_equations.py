@@ -88,8 +88,8 @@ def test_every_shape_has_the_letters_of_the_annotations(op):
     derivation = derive(small(op))
     for equation in (*derivation.forward, *derivation.backward):
         # The windows of a pooling by 2 × 2 have 4 values, whatever the sizes of the image.
-        is_windows = op == "max_pool2d" and equation.name in ("largest", "won")
-        fixed = {"1", "4"} if is_windows else {"1"}
+        is_windows = equation.name in ("largest", "won")
+        fixed = {"1", *({"max_pool1d": "2", "max_pool2d": "4"}.get(op, "") if is_windows else "")}
         # A number beside a letter is half of it, or a few times as much: d / 2, 4 H.
         sizes = to_latex(equation.shape).replace("(", "").replace(")", "").split(",")
         assert {size for size in map(str.strip, sizes) if size.isdigit()} <= fixed, sizes

@@ -154,6 +154,7 @@ def test_settings_are_those_of_the_heading():
     [
         ("avg_pool2d", {"paddings": 0, "kernel": 2, "kernel_h": 2, "stride_w": 2}),
         ("max_pool2d", {"paddings": 0, "kernel": 2}),
+        ("avg_pool1d", {"paddings": 0, "kernel": 2}),
         ("conv2d", {"paddings": 0}),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.layers import Conv1d, Conv2d, ConvTranspose2d
+from handgrad.layers import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 
 
 def test_sizes_are_pytorch_s() -> None:
@@ -14,6 +14,7 @@ def test_sizes_are_pytorch_s() -> None:
     conv = Conv2d(4, 6, (3, 5), rng=rng, groups=2)
     assert conv.weight.shape == (6, 2, 3, 5)
     assert Conv1d(4, 6, 3, rng=rng).weight.shape == (6, 4, 3)
+    assert ConvTranspose1d(4, 6, 3, rng=rng, groups=2).weight.shape == (4, 3, 3)
     assert ConvTranspose2d(4, 6, (3, 5), rng=rng, groups=2).weight.shape == (4, 3, 3, 5)
 
 
@@ -38,3 +39,9 @@ def test_errors_say_what_is_allowed() -> None:
         Conv2d(4, 6, 3, rng=rng).output_shape((4, 2, 8))
     with pytest.raises(ShapeError, match=r"ConvTranspose2d: .* allowed: at least 1"):
         ConvTranspose2d(4, 6, 3, rng=rng, padding=2).output_shape((4, 2, 2))
+    with pytest.raises(ShapeError, match=r"ConvTranspose1d: .* \(4, 2, 2\); allowed: \(4, T\)"):
+        ConvTranspose1d(4, 6, 3, rng=rng).output_shape((4, 2, 2))
+    with pytest.raises(
+        ArgumentError, match=r"ConvTranspose1d: stride is \(1, 2\); allowed: an int,"
+    ):
+        ConvTranspose1d(4, 6, 3, rng=rng, stride=(1, 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.layers import AvgPool2d, MaxPool2d
+from handgrad.layers import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 
 
 def test_errors_say_what_is_allowed() -> None:
@@ -15,9 +15,17 @@ def test_errors_say_what_is_allowed() -> None:
         AvgPool2d(9).output_shape((1, 8, 8))
     with pytest.raises(ArgumentError, match=r"kernel_size is 'all'; allowed: .* 'global'"):
         AvgPool2d("all")
+    with pytest.raises(ShapeError, match=r"MaxPool1d: .* \(1, 8, 8\); allowed: \(C, T\)"):
+        MaxPool1d(2).output_shape((1, 8, 8))
+    with pytest.raises(ShapeError, match=r"AvgPool1d: .* no smaller than the window 9"):
+        AvgPool1d(9).output_shape((1, 8))
+    with pytest.raises(ArgumentError, match=r"AvgPool1d: kernel_size is 'all'; allowed: an int or"):
+        AvgPool1d("all")
 
 
 def test_every_value_of_every_window_costs_one_operation() -> None:
     assert MaxPool2d((2, 3)).flops((5, 8, 9)) == 5 * (4 * 3) * (2 * 3)
     assert AvgPool2d(2, 1).flops((5, 8, 9)) == 5 * (7 * 8) * (2 * 2)
     assert AvgPool2d("global").flops((5, 8, 9)) == 5 * 8 * 9
+    assert MaxPool1d(3, 2).flops((5, 9)) == 5 * 4 * 3
+    assert AvgPool1d("global").flops((5, 9)) == 5 * 9

@@ -14,7 +14,9 @@ from handgrad.ops import (
     avg_pool2d,
     batch_norm,
     binary_cross_entropy,
+    conv1d,
     conv2d,
+    conv_transpose1d,
     conv_transpose2d,
     cross_entropy,
     dense,
@@ -337,6 +339,16 @@ def test_transposed_convolution_is_the_input_gradient_of_convolution() -> None:
         (n + 2 * p - k) % s for n, p, k, s in zip((9, 8), (1, 0), (3, 2), (2, 3), strict=True)
     )
     forward, _ = conv_transpose2d.forward(dy, weight, output_padding=left_out, **settings)
+    np.testing.assert_allclose(forward, dx, atol=1e-13)
+
+
+def test_transposed_convolution_of_sequences_is_the_input_gradient_of_theirs() -> None:
+    x, weight = rng().standard_normal((2, 4, 9)), rng().standard_normal((6, 2, 3))
+    settings: dict[str, Any] = {"stride": 3, "padding": 1, "groups": 2}
+    y, cache = conv1d.forward(x, weight, **settings)
+    dy = rng().standard_normal(y.shape)
+    dx, _, _ = conv1d.backward(dy, cache)
+    forward, _ = conv_transpose1d.forward(dy, weight, output_padding=(9 + 2 - 3) % 3, **settings)
     np.testing.assert_allclose(forward, dx, atol=1e-13)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,16 @@ import pytest
 from handgrad import kernels
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError, HandgradError, ShapeError
-from handgrad.ops import avg_pool2d, conv1d, conv2d, conv_transpose2d, max_pool2d
+from handgrad.ops import (
+    avg_pool1d,
+    avg_pool2d,
+    conv1d,
+    conv2d,
+    conv_transpose1d,
+    conv_transpose2d,
+    max_pool1d,
+    max_pool2d,
+)
 
 MOST = 2**31 - 1
 
@@ -52,6 +62,9 @@ def test_a_stride_past_everything_is_one_position(stride: Any) -> None:
     same(conv_transpose2d, (x[..., :1, :1], normal(3, 4, 3, 2)), {"stride": stride}, {})
     line = (normal(2, 3, 9), normal(4, 3, 2))
     same(conv1d, line, {"stride": 2**30}, {"stride": 9})
+    for op in (max_pool1d, avg_pool1d):
+        same(op, line[:1], {"kernel_size": 3, "stride": MOST}, {"kernel_size": 3, "stride": 9})
+    same(conv_transpose1d, (line[0][..., :1], normal(3, 4, 2)), {"stride": 2**30}, {})
 
 
 def test_a_dilation_of_one_tap_has_no_part() -> None:
@@ -79,6 +92,48 @@ def test_a_window_far_larger_than_the_image_takes_all_of_it(op: Any) -> None:
         np.testing.assert_allclose(dx, np.full(x.shape, 30 / 2**29))
 
 
+@pytest.mark.parametrize("op", [max_pool1d, avg_pool1d], ids=["max", "avg"])
+def test_a_window_far_longer_than_the_sequence_takes_all_of_it(op: Any) -> None:
+    x = normal(2, 3, 5)
+    y, cache = op.forward(x, 2**20, 1, 2**19)
+    assert y.shape == (2, 3, 6)
+    dx = op.backward(np.ones_like(y), cache)
+    if op is max_pool1d:
+        np.testing.assert_array_equal(y, np.broadcast_to(x.max(axis=2, keepdims=True), y.shape))
+        assert dx.sum() == y.size
+    else:
+        mean = x.sum(axis=2, keepdims=True) / 2**20
+        np.testing.assert_allclose(y, np.broadcast_to(mean, y.shape), rtol=1e-12)
+        np.testing.assert_allclose(dx, np.full(x.shape, 6 / 2**20))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [(conv1d, conv2d), (conv_transpose1d, conv_transpose2d)],
+    ids=["conv", "transposed"],
+)
+def test_a_convolution_of_sequences_is_that_of_images_of_one_row(one: Any, two: Any) -> None:
+    arrays = normal(2, 4, 9), normal(4, 4, 3), normal(4)
+    rows = arrays[0][:, :, None], arrays[1][:, :, None], arrays[2]
+    settings = {"stride": 2, "padding": 1, "dilation": 2}
+    of_rows = {"stride": (1, 2), "padding": (0, 1), "dilation": (1, 2)}
+    found, expected = results(one, *arrays, **settings), results(two, *rows, **of_rows)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs.reshape(ours.shape), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [(max_pool1d, max_pool2d), (avg_pool1d, avg_pool2d)], ids=["max", "avg"]
+)
+def test_a_pooling_of_sequences_is_that_of_images_of_one_row(one: Any, two: Any) -> None:
+    x = normal(2, 4, 9)
+    found = results(one, x, kernel_size=3, stride=2, padding=1)
+    rows = {"kernel_size": (1, 3), "stride": (1, 2), "padding": (0, 1)}
+    expected = results(two, x[:, :, None], **rows)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs.reshape(ours.shape), rtol=1e-12, atol=1e-12)
+
+
 def test_averages_without_padding_count_what_is_there() -> None:
     x = normal(2, 3, 4, 5)
     settings = {"kernel_size": 2**14, "stride": 2, "padding": 2**13, "count_include_pad": False}
@@ -103,11 +158,33 @@ def test_settings_out_of_range_are_one_sentence(setting: str, value: Any) -> Non
             op.forward(*arrays, **{setting: value})
 
 
+@pytest.mark.parametrize("setting", ["stride", "padding", "dilation", "output_padding"])
+@pytest.mark.parametrize("value", [2**31, -1, True, None, "1", (), (1, 2), np.ones(1)])
+def test_settings_of_one_axis_out_of_range_are_one_sentence(setting: str, value: Any) -> None:
+    x, weight = normal(1, 2, 5), normal(2, 2, 2)
+    for op, arrays in (
+        (conv1d, (x, weight)),
+        (conv_transpose1d, (x, weight)),
+        (max_pool1d, (x, 2)),
+        (avg_pool1d, (x, 2)),
+    ):
+        name = op.__name__.split(".")[-1]
+        if setting not in signature(op.forward).parameters:
+            continue
+        if "pool" in name and setting == "stride" and value is None:
+            continue
+        with pytest.raises(HandgradError, match=rf"^{name}: .*allowed: "):
+            op.forward(*arrays, **{setting: value})
+
+
 @pytest.mark.parametrize("kernel_size", [2**31, 2**40, 0, (2, 2**40), "whole", None, 2.0])
 def test_windows_out_of_range_are_one_sentence(kernel_size: Any) -> None:
     for op in (max_pool2d, avg_pool2d):
         with pytest.raises(HandgradError, match=r"kernel_size is .*; allowed: "):
             op.forward(normal(1, 2, 3, 4), kernel_size)
+    for op in (max_pool1d, avg_pool1d):
+        with pytest.raises(HandgradError, match=r"kernel_size is .*; allowed: "):
+            op.forward(normal(1, 2, 4), kernel_size)
 
 
 def test_planes_stay_below_what_32_bits_count() -> None:
@@ -132,7 +209,16 @@ def test_images_without_elements_have_nothing_to_pool(op: Any, shape: tuple[int,
         op.forward(np.zeros(shape, "f"), 2, 1, 1)
 
 
+@pytest.mark.parametrize("op", [max_pool1d, avg_pool1d], ids=["max", "avg"])
+@pytest.mark.parametrize("shape", [(1, 7, 0), (0, 0, 0)])
+def test_sequences_without_steps_have_nothing_to_pool(op: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ShapeError, match=r"allowed: \(N, C, T\) with T at least 1"):
+        op.forward(np.zeros(shape, "f"), 2, 1, 1)
+
+
 def test_windows_of_nothing_but_padding_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"finds only padding on \(1,\)"):
+        max_pool1d.forward(normal(1, 1, 1), 2, 1, 1, dilation=2)
     with pytest.raises(ShapeError, match="finds only padding"):
         max_pool2d.forward(normal(1, 1, 1, 4), 2, 1, 1, dilation=2)
 

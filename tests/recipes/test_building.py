@@ -70,6 +70,19 @@ def test_recurrent_layers_read_the_rows_of_an_example():
     assert y.shape == (2, 3)
 
 
+def test_sequences_are_pooled_and_made_longer():
+    recipe = recipe_for(
+        '{type = "conv1d", channels = 4, kernel_size = 3},'
+        '{type = "max_pool1d", kernel_size = 2},'
+        '{type = "conv_transpose1d", channels = 5, kernel_size = 3, stride = 2},'
+        '{type = "avg_pool1d", kernel_size = "global"},'
+        '{type = "flatten"}, {type = "dense", features = 3}'
+    )
+    model = model_for(recipe, (6, 10), 3)
+    assert model.parameters["2.weight"].shape == (4, 5, 3)
+    assert [row.output_shape for row in model.summary((6, 10))][1:4] == [(4, 4), (5, 9), (5, 1)]
+
+
 def test_a_recurrent_layer_takes_the_biases_of_a_mode():
     recipe = recipe_for(
         '{type = "gru", hidden_size = 6, bias = "recurrent"},'

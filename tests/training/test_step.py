@@ -50,10 +50,13 @@ def convolutions(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer,
 def one_axis(rng: np.random.Generator, dtype: Any) -> tuple[hg.layers.Layer, tuple[int, ...]]:
     model = hg.layers.Sequential(
         hg.layers.Conv1d(3, 4, 3, rng=rng, dtype=dtype),
+        hg.layers.MaxPool1d(2),
+        hg.layers.ConvTranspose1d(4, 5, 3, rng=rng, dtype=dtype),
+        hg.layers.AvgPool1d(2),
         hg.layers.Flatten(),
-        hg.layers.Dense(4 * 5, 3, rng=rng, dtype=dtype),
+        hg.layers.Dense(5 * 3, 3, rng=rng, dtype=dtype),
     )
-    return model, (3, 7)
+    return model, (3, 10)
 
 
 def prepared(build: Build, loss: Any = None, dtype: Any = np.float32) -> tuple[Any, ...]:

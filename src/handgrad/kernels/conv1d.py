@@ -4,32 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from handgrad.arrays import Array
 from handgrad.kernels import conv2d
+from handgrad.kernels.sequences import as_row, as_steps, of_row
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import Setting, per_axis
+from handgrad.ops.windows import Setting
 
 
 class Cache(NamedTuple):
     """The cache of the conv2d kernel."""
 
     conv2d: conv2d.Cache
-
-
-def _as_row(values: Any) -> Any:
-    """(.., T) as (.., 1, T); what is no array stays as it is."""
-    if not isinstance(values, np.ndarray) or values.ndim < 3:
-        return values
-    return values[..., np.newaxis, :]
-
-
-def _as_steps(row: Array | None, wanted: Any) -> Array | None:
-    """(.., 1, T) as (.., T): the caller's own array where there is one."""
-    if row is None:
-        return None
-    return wanted if isinstance(wanted, np.ndarray) else row[..., 0, :]
 
 
 def forward(
@@ -44,12 +29,12 @@ def forward(
     activation: str = "identity",
 ) -> tuple[Array, Cache]:
     y, cache = conv2d.forward(
-        _as_row(x),
-        _as_row(weight),
+        as_row(x),
+        as_row(weight),
         bias,
-        stride=(1, *per_axis(stride, 1)),
-        padding=(0, *per_axis(padding, 1)),
-        dilation=(1, *per_axis(dilation, 1)),
+        stride=of_row(stride, 1),
+        padding=of_row(padding, 0),
+        dilation=of_row(dilation, 1),
         groups=groups,
         activation=activation,
     )
@@ -60,9 +45,9 @@ def backward(
     dy: Array, cache: Cache, out: Any = None
 ) -> tuple[Array | None, Array | None, Array | None]:
     at_x, at_weight, at_bias = out or (None, None, None)
-    rows = (_as_row(at_x), _as_row(at_weight), at_bias)
-    dx, dweight, dbias = conv2d.backward(_as_row(dy), cache.conv2d, rows)
-    return _as_steps(dx, at_x), _as_steps(dweight, at_weight), dbias
+    rows = (as_row(at_x), as_row(at_weight), at_bias)
+    dx, dweight, dbias = conv2d.backward(as_row(dy), cache.conv2d, rows)
+    return as_steps(dx, at_x), as_steps(dweight, at_weight), dbias
 
 
 SPEC: Final = KernelSpec("conv1d", forward, backward, capturable=True)

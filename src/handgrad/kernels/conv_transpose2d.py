@@ -8,8 +8,7 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.conv_transpose2d import unpadded_size
-from handgrad.ops.windows import Setting, per_axis, where_it_counts
+from handgrad.ops.windows import Setting, per_axis, unpadded_size, where_it_counts
 
 assert native is not None
 _forward, _backward = native.conv_transpose2d_forward, native.conv_transpose2d_backward

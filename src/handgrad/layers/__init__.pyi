@@ -10,6 +10,7 @@ from handgrad.layers.base import part as part
 from handgrad.layers.base import walk as walk
 from handgrad.layers.conv import Conv1d as Conv1d
 from handgrad.layers.conv import Conv2d as Conv2d
+from handgrad.layers.conv import ConvTranspose1d as ConvTranspose1d
 from handgrad.layers.conv import ConvTranspose2d as ConvTranspose2d
 from handgrad.layers.dense import Dense as Dense
 from handgrad.layers.dropout import Dropout as Dropout
@@ -27,7 +28,9 @@ from handgrad.layers.normalization import GroupNorm as GroupNorm
 from handgrad.layers.normalization import InstanceNorm as InstanceNorm
 from handgrad.layers.normalization import LayerNorm as LayerNorm
 from handgrad.layers.normalization import RMSNorm as RMSNorm
+from handgrad.layers.pooling import AvgPool1d as AvgPool1d
 from handgrad.layers.pooling import AvgPool2d as AvgPool2d
+from handgrad.layers.pooling import MaxPool1d as MaxPool1d
 from handgrad.layers.pooling import MaxPool2d as MaxPool2d
 from handgrad.layers.positions import LearnedPositions as LearnedPositions
 from handgrad.layers.positions import PositionalEncoding as PositionalEncoding

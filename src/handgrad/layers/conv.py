@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape
-from handgrad.ops import conv1d, conv2d, conv_transpose2d
+from handgrad.ops import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from handgrad.ops.activation import check_activation
-from handgrad.ops.windows import Setting, check_setting, output_size, per_axis
+from handgrad.ops.windows import Setting, check_setting, output_size, per_axis, unpadded_size
 
 
 def _setting(layer: str, name: str, setting: Setting, axes: int, *, least: int) -> Shape:
@@ -132,15 +131,11 @@ class Conv2d(_Convolution):
     capturable = True
 
 
-class ConvTranspose2d(OpLayer):
-    """The input gradient of a convolution as a layer: small images become large ones.
+class _TransposedConvolution(OpLayer):
+    """Shared parts of ConvTranspose1d and ConvTranspose2d."""
 
-    Weight (in, out / groups, KH, KW); sizes and settings are PyTorch's, the first weight is Xavier
-    uniform, the bias starts at 0.
-    """
-
+    axes: int
     parameter_names = ("weight", "bias")
-    op: ModuleType = conv_transpose2d
 
     def __init__(
         self,
@@ -158,16 +153,15 @@ class ConvTranspose2d(OpLayer):
         initializer: Initializer = initializers.xavier_uniform,
         dtype: Any = np.float32,
     ) -> None:
-        _check_groups("ConvTranspose2d", in_channels, out_channels, groups)
+        name = type(self).__name__
+        _check_groups(name, in_channels, out_channels, groups)
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = _setting("ConvTranspose2d", "kernel_size", kernel_size, 2, least=1)
-        self.stride = _setting("ConvTranspose2d", "stride", stride, 2, least=1)
-        self.padding = _setting("ConvTranspose2d", "padding", padding, 2, least=0)
-        self.output_padding = _setting(
-            "ConvTranspose2d", "output_padding", output_padding, 2, least=0
-        )
-        self.dilation = _setting("ConvTranspose2d", "dilation", dilation, 2, least=1)
+        self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
+        self.stride = _setting(name, "stride", stride, self.axes, least=1)
+        self.padding = _setting(name, "padding", padding, self.axes, least=0)
+        self.output_padding = _setting(name, "output_padding", output_padding, self.axes, least=0)
+        self.dilation = _setting(name, "dilation", dilation, self.axes, least=1)
         self.groups = groups
         shape = (in_channels, out_channels // groups, *self.kernel_size)
         self.initializer = initializer
@@ -188,14 +182,14 @@ class ConvTranspose2d(OpLayer):
         return y, cache
 
     def output_shape(self, input_shape: Shape) -> Shape:
-        _check_example("ConvTranspose2d", input_shape, self.in_channels, 2)
-        unpadded = conv_transpose2d.unpadded_size(
-            input_shape[1:], list(self.kernel_size), self.stride, self.output_padding, self.dilation
+        _check_example(type(self).__name__, input_shape, self.in_channels, self.axes)
+        unpadded = unpadded_size(
+            input_shape[1:], self.kernel_size, self.stride, self.output_padding, self.dilation
         )
         size = [n - 2 * p for n, p in zip(unpadded, self.padding, strict=True)]
         if min(size) < 1:
             raise ShapeError(
-                f"ConvTranspose2d: an example has shape {input_shape}, which leaves {size} "
+                f"{type(self).__name__}: an example has shape {input_shape}, which leaves {size} "
                 f"positions of output without the padding {self.padding}; allowed: at least 1"
             )
         return (self.out_channels, *size)
@@ -204,3 +198,27 @@ class ConvTranspose2d(OpLayer):
         outputs = math.prod(self.output_shape(input_shape))
         per_input = self.out_channels // self.groups * math.prod(self.kernel_size)
         return 2 * math.prod(input_shape) * per_input + outputs * (self.bias is not None)
+
+
+class ConvTranspose1d(_TransposedConvolution):
+    """The input gradient of a convolution as a layer: short sequences become long ones.
+
+    Weight (in, out / groups, K); sizes and settings are PyTorch's, the first weight is Xavier
+    uniform, the bias starts at 0.
+    """
+
+    op = conv_transpose1d
+    axes = 1
+    capturable = True
+
+
+class ConvTranspose2d(_TransposedConvolution):
+    """The input gradient of a convolution as a layer: small images become large ones.
+
+    Weight (in, out / groups, KH, KW); sizes and settings are PyTorch's, the first weight is Xavier
+    uniform, the bias starts at 0.
+    """
+
+    op = conv_transpose2d
+    axes = 2
+    capturable = True

@@ -1,4 +1,4 @@
-"""Pooling: one value for every window of an image."""
+"""Pooling: one value for every window of a sequence (N, C, T) or an image (N, C, H, W)."""
 
 from __future__ import annotations
 
@@ -8,44 +8,52 @@ from typing import Any
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
-from handgrad.ops import avg_pool2d, max_pool2d
+from handgrad.ops import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from handgrad.ops.windows import Setting, output_size, per_axis
 
-Pair = int | tuple[int, int]
+
+class _Pooling(OpLayer):
+    """Shared parts of the poolings: their output and what it costs."""
+
+    axes: int
+
+    def _pooled_shape(
+        self,
+        input_shape: Shape,
+        kernel_size: Setting,
+        stride: Setting,
+        padding: Setting,
+        dilation: Setting,
+    ) -> Shape:
+        name = type(self).__name__
+        if len(input_shape) != self.axes + 1:
+            allowed = "(C, T)" if self.axes == 1 else "(C, H, W)"
+            raise ShapeError(f"{name}: an example has shape {input_shape}; allowed: {allowed}")
+        given = (kernel_size, stride, padding, dilation)
+        size = output_size(input_shape[1:], *(per_axis(value, self.axes) for value in given))
+        if min(size) < 1:
+            raise ShapeError(
+                f"{name}: an example has shape {input_shape}; allowed: with padding {padding}, "
+                f"no smaller than the window {kernel_size}"
+            )
+        return (input_shape[0], *size)
+
+    def _window(self, input_shape: Shape) -> Setting:
+        raise NotImplementedError
+
+    def flops(self, input_shape: Shape) -> int:
+        """One comparison or addition for every value of every window."""
+        window = math.prod(per_axis(self._window(input_shape), self.axes))
+        return math.prod(self.output_shape(input_shape)) * window
 
 
-def _pooled_shape(
-    layer: str,
-    input_shape: Shape,
-    kernel_size: Setting,
-    stride: Setting,
-    padding: Setting,
-    dilation: Setting,
-) -> Shape:
-    if len(input_shape) != 3:
-        raise ShapeError(f"{layer}: an example has shape {input_shape}; allowed: (C, H, W)")
-    settings = [per_axis(value, 2) for value in (kernel_size, stride, padding, dilation)]
-    size = output_size(input_shape[1:], *settings)
-    if min(size) < 1:
-        raise ShapeError(
-            f"{layer}: an example has shape {input_shape}; allowed: with padding {padding}, "
-            f"no smaller than the window {kernel_size}"
-        )
-    return (input_shape[0], *size)
-
-
-class MaxPool2d(OpLayer):
-    """The largest value of every window of (N, C, H, W); settings are PyTorch's."""
-
-    op = max_pool2d
-    capturable = True
-
+class _MaxPool(_Pooling):
     def __init__(
         self,
-        kernel_size: Pair,
-        stride: Pair | None = None,
-        padding: Pair = 0,
-        dilation: Pair = 1,
+        kernel_size: Setting,
+        stride: Setting | None = None,
+        padding: Setting = 0,
+        dilation: Setting = 1,
     ) -> None:
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
@@ -53,37 +61,48 @@ class MaxPool2d(OpLayer):
         self.dilation = dilation
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return max_pool2d.forward(x, self.kernel_size, self.stride, self.padding, self.dilation)
+        y, cache = self.op.forward(x, self.kernel_size, self.stride, self.padding, self.dilation)
+        return y, cache
+
+    def _window(self, input_shape: Shape) -> Setting:
+        return self.kernel_size
 
     def output_shape(self, input_shape: Shape) -> Shape:
-        return _pooled_shape(
-            "MaxPool2d", input_shape, self.kernel_size, self.stride, self.padding, self.dilation
+        return self._pooled_shape(
+            input_shape, self.kernel_size, self.stride, self.padding, self.dilation
         )
 
-    def flops(self, input_shape: Shape) -> int:
-        """One comparison for every value of every window."""
-        window = math.prod(per_axis(self.kernel_size, 2))
-        return math.prod(self.output_shape(input_shape)) * window
 
+class MaxPool1d(_MaxPool):
+    """The largest value of every window of (N, C, T); settings are PyTorch's."""
 
-class AvgPool2d(OpLayer):
-    """The mean of every window of (N, C, H, W), or with `kernel_size="global"` of every image,
-    which gives (N, C, 1, 1); settings are PyTorch's."""
-
-    op = avg_pool2d
+    op = max_pool1d
+    axes = 1
     capturable = True
 
+
+class MaxPool2d(_MaxPool):
+    """The largest value of every window of (N, C, H, W); settings are PyTorch's."""
+
+    op = max_pool2d
+    axes = 2
+    capturable = True
+
+
+class _AvgPool(_Pooling):
     def __init__(
         self,
-        kernel_size: Pair | str,
-        stride: Pair | None = None,
-        padding: Pair = 0,
+        kernel_size: Setting | str,
+        stride: Setting | None = None,
+        padding: Setting = 0,
         *,
         count_include_pad: bool = True,
     ) -> None:
         if isinstance(kernel_size, str) and kernel_size != "global":
+            ints = "an int" if self.axes == 1 else "an int, two ints"
             raise ArgumentError(
-                f"AvgPool2d: kernel_size is {kernel_size!r}; allowed: an int, two ints or 'global'"
+                f"{type(self).__name__}: kernel_size is {kernel_size!r}; "
+                f"allowed: {ints} or 'global'"
             )
         self.kernel_size = kernel_size
         self.stride = stride
@@ -91,13 +110,14 @@ class AvgPool2d(OpLayer):
         self.count_include_pad = count_include_pad
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        return avg_pool2d.forward(
+        y, cache = self.op.forward(
             x,
             self.kernel_size,
             self.stride,
             self.padding,
             count_include_pad=self.count_include_pad,
         )
+        return y, cache
 
     def _window(self, input_shape: Shape) -> Setting:
         return input_shape[1:] if isinstance(self.kernel_size, str) else self.kernel_size
@@ -105,9 +125,22 @@ class AvgPool2d(OpLayer):
     def output_shape(self, input_shape: Shape) -> Shape:
         window = self._window(input_shape)
         stride = window if self.stride is None else self.stride
-        return _pooled_shape("AvgPool2d", input_shape, window, stride, self.padding, 1)
+        return self._pooled_shape(input_shape, window, stride, self.padding, 1)
 
-    def flops(self, input_shape: Shape) -> int:
-        """One addition for every value of every window."""
-        window = math.prod(per_axis(self._window(input_shape), 2))
-        return math.prod(self.output_shape(input_shape)) * window
+
+class AvgPool1d(_AvgPool):
+    """The mean of every window of (N, C, T), or with `kernel_size="global"` of every sequence,
+    which gives (N, C, 1); settings are PyTorch's."""
+
+    op = avg_pool1d
+    axes = 1
+    capturable = True
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of every window of (N, C, H, W), or with `kernel_size="global"` of every image,
+    which gives (N, C, 1, 1); settings are PyTorch's."""
+
+    op = avg_pool2d
+    axes = 2
+    capturable = True

@@ -2,11 +2,13 @@ from typing import Final
 
 from . import additive_attention as additive_attention
 from . import attention as attention
+from . import avg_pool1d as avg_pool1d
 from . import avg_pool2d as avg_pool2d
 from . import batch_norm as batch_norm
 from . import binary_cross_entropy as binary_cross_entropy
 from . import conv1d as conv1d
 from . import conv2d as conv2d
+from . import conv_transpose1d as conv_transpose1d
 from . import conv_transpose2d as conv_transpose2d
 from . import cosine_attention as cosine_attention
 from . import cross_entropy as cross_entropy
@@ -25,6 +27,7 @@ from . import leaky_rnn as leaky_rnn
 from . import linear as linear
 from . import lstm as lstm
 from . import matmul as matmul
+from . import max_pool1d as max_pool1d
 from . import max_pool2d as max_pool2d
 from . import positional_encoding as positional_encoding
 from . import relu as relu

@@ -45,7 +45,14 @@ def validate(
     count_include_pad: bool = True,
 ) -> None:
     check_pooling(
-        "avg_pool2d", tuple(x.shape), kernel_size, stride, padding, (1, 1), can_be_global=True
+        "avg_pool2d",
+        "N, C, H, W",
+        tuple(x.shape),
+        kernel_size,
+        stride,
+        padding,
+        (1, 1),
+        can_be_global=True,
     )
 
 

@@ -8,23 +8,16 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.errors import ArgumentError, ShapeError
-from handgrad.ops.arguments import check_size, check_vector
 from handgrad.ops.windows import (
-    Setting,
-    check_channels,
-    check_groups,
-    check_plane,
-    check_rank,
-    check_setting,
+    check_transposed_convolution,
     crop,
     grouped,
     kernel_offsets,
-    once_per_shape,
     pad,
     per_axis,
     scatter,
     ungrouped,
+    unpadded_size,
     window,
 )
 
@@ -55,67 +48,17 @@ def validate(
     groups: int = 1,
     dilation: int | tuple[int, int] = 1,
 ) -> None:
-    shapes = tuple(x.shape), tuple(weight.shape)
-    _check_sizes(*shapes, stride, padding, output_padding, groups, dilation)
-    if bias is not None:
-        check_vector("conv_transpose2d", "bias", bias, shapes[1][1] * groups)
-
-
-@once_per_shape
-def _check_sizes(
-    x: tuple[int, ...],
-    weight: tuple[int, ...],
-    stride: Setting,
-    padding: Setting,
-    output_padding: Setting,
-    groups: int,
-    dilation: Setting,
-) -> None:
-    """Every check that needs only the shapes of x and weight, and the settings."""
-    op = "conv_transpose2d"
-    check_rank(op, "x", x, "N, C, H, W")
-    check_rank(op, "weight", weight, "in, out / groups, KH, KW")
-    check_setting(op, "stride", stride, 2, least=1)
-    check_setting(op, "padding", padding, 2, least=0)
-    check_setting(op, "output_padding", output_padding, 2, least=0)
-    check_setting(op, "dilation", dilation, 2, least=1)
-    in_channels, out_channels, *kernel = weight
-    check_groups(op, "in", in_channels, groups, out_channels)
-    check_channels(op, x, weight, in_channels, groups)
-    for s, d, extra in zip(
-        per_axis(stride, 2), per_axis(dilation, 2), per_axis(output_padding, 2), strict=True
-    ):
-        if extra >= max(s, d):
-            raise ArgumentError(
-                f"{op}: output_padding is {output_padding!r}; allowed: less than stride = "
-                f"{stride!r} or dilation = {dilation!r}"
-            )
-    unpadded = unpadded_size(
-        x[2:], kernel, per_axis(stride, 2), per_axis(output_padding, 2), per_axis(dilation, 2)
-    )
-    check_plane(op, "the output with its padding", unpadded)
-    check_size(op, "y", (x[0], out_channels * groups, *unpadded))
-    for size, p, k, n in zip(unpadded, per_axis(padding, 2), kernel, x[2:], strict=True):
-        if size - 2 * p < 1 or k < 1 or n < 1:
-            raise ShapeError(
-                f"{op}: x {x} and weight {weight} make {unpadded} positions, "
-                f"less {padding!r} of padding on both sides; allowed: at least 1 position left"
-            )
-
-
-def unpadded_size(
-    input_size: tuple[int, ...],
-    kernel: list[int],
-    stride: tuple[int, ...],
-    output_padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-) -> tuple[int, ...]:
-    """Rows and columns of the output before the padding is cut off."""
-    return tuple(
-        (n - 1) * s + d * (k - 1) + 1 + extra
-        for n, k, s, extra, d in zip(
-            input_size, kernel, stride, output_padding, dilation, strict=True
-        )
+    check_transposed_convolution(
+        "conv_transpose2d",
+        "N, C, H, W",
+        x,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
     )
 
 

@@ -45,7 +45,9 @@ def validate(
     padding: int | tuple[int, int] = 0,
     dilation: int | tuple[int, int] = 1,
 ) -> None:
-    check_pooling("max_pool2d", tuple(x.shape), kernel_size, stride, padding, dilation)
+    check_pooling(
+        "max_pool2d", "N, C, H, W", tuple(x.shape), kernel_size, stride, padding, dilation
+    )
 
 
 @operation

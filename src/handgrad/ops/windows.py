@@ -63,6 +63,22 @@ def output_size(
     )
 
 
+def unpadded_size(
+    input_size: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    output_padding: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[int, ...]:
+    """The size of a transposed convolution's output before the padding is cut off."""
+    return tuple(
+        (n - 1) * s + d * (k - 1) + 1 + extra
+        for n, k, s, extra, d in zip(
+            input_size, kernel, stride, output_padding, dilation, strict=True
+        )
+    )
+
+
 def kernel_offsets(kernel: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Every offset of the kernel, in row-major order."""
     return product(*(range(k) for k in kernel))
@@ -260,7 +276,7 @@ def _check_convolution(
     groups: int,
 ) -> None:
     """Every check that needs only the shapes of x and weight, and the settings."""
-    kernel_layout = ", ".join(("out", "in / groups", *("K" + n for n in layout[6:].split(", "))))
+    kernel_layout = _kernel_layout("out", "in / groups", layout)
     axes = kernel_layout.count(",") - 1
     check_rank(op, "x", x, layout)
     check_rank(op, "weight", weight, kernel_layout)
@@ -273,6 +289,75 @@ def _check_convolution(
     settings = per_axis(stride, axes), per_axis(padding, axes), per_axis(dilation, axes)
     check_windows(op, x[2:], weight[2:], *settings)
     check_size(op, "y", (x[0], out_channels, *output_size(x[2:], weight[2:], *settings)))
+
+
+def check_transposed_convolution(
+    op: str,
+    layout: str,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Setting,
+    padding: Setting,
+    output_padding: Setting,
+    groups: int,
+    dilation: Setting,
+) -> None:
+    """Every check of a transposed convolution; raises ShapeError or ArgumentError."""
+    shapes = tuple(x.shape), tuple(weight.shape)
+    _check_transposed(op, layout, *shapes, stride, padding, output_padding, groups, dilation)
+    if bias is not None:
+        check_vector(op, "bias", bias, shapes[1][1] * groups)
+
+
+@once_per_shape
+def _check_transposed(
+    op: str,
+    layout: str,
+    x: tuple[int, ...],
+    weight: tuple[int, ...],
+    stride: Setting,
+    padding: Setting,
+    output_padding: Setting,
+    groups: int,
+    dilation: Setting,
+) -> None:
+    """Every check that needs only the shapes of x and weight, and the settings."""
+    kernel_layout = _kernel_layout("in", "out / groups", layout)
+    axes = kernel_layout.count(",") - 1
+    check_rank(op, "x", x, layout)
+    check_rank(op, "weight", weight, kernel_layout)
+    check_setting(op, "stride", stride, axes, least=1)
+    check_setting(op, "padding", padding, axes, least=0)
+    check_setting(op, "output_padding", output_padding, axes, least=0)
+    check_setting(op, "dilation", dilation, axes, least=1)
+    in_channels, out_channels, *kernel = weight
+    check_groups(op, "in", in_channels, groups, out_channels)
+    check_channels(op, x, weight, in_channels, groups)
+    strides, dilations = per_axis(stride, axes), per_axis(dilation, axes)
+    extras = per_axis(output_padding, axes)
+    for s, d, extra in zip(strides, dilations, extras, strict=True):
+        if extra >= max(s, d):
+            raise ArgumentError(
+                f"{op}: output_padding is {output_padding!r}; allowed: less than stride = "
+                f"{stride!r} or dilation = {dilation!r}"
+            )
+    unpadded = unpadded_size(x[2:], kernel, strides, extras, dilations)
+    check_plane(op, "the output with its padding", unpadded)
+    check_size(op, "y", (x[0], out_channels * groups, *unpadded))
+    for size, p, k, n in zip(unpadded, per_axis(padding, axes), kernel, x[2:], strict=True):
+        if size - 2 * p < 1 or k < 1 or n < 1:
+            raise ShapeError(
+                f"{op}: x {x} and weight {weight} make {unpadded} positions, "
+                f"less {padding!r} of padding on both sides; allowed: at least 1 position left"
+            )
+
+
+def _kernel_layout(first: str, second: str, layout: str) -> str:
+    """The axes of the weight of a convolution on x of `layout`: "out, in / groups, KH, KW"."""
+    return ", ".join(
+        (first, second, *("K" if n == "T" else "K" + n for n in layout[6:].split(", ")))
+    )
 
 
 def check_groups(op: str, side: str, channels: int, groups: int, others: int) -> None:
@@ -301,6 +386,7 @@ def check_channels(
 @once_per_shape
 def check_pooling(
     op: str,
+    layout: str,
     x: tuple[int, ...],
     kernel_size: Any,
     stride: Setting | None,
@@ -310,34 +396,36 @@ def check_pooling(
     can_be_global: bool = False,
 ) -> None:
     """Every check of a pooling on an x of this shape; raises ShapeError or ArgumentError."""
-    check_rank(op, "x", x, "N, C, H, W")
-    input_size = x[2:]
+    check_rank(op, "x", x, layout)
+    input_size, names = x[2:], layout[6:].split(", ")
+    axes = len(names)
     if min(input_size) < 1:
-        raise ShapeError(f"{op}: x has shape {x}; allowed: (N, C, H, W) with H and W at least 1")
+        raise ShapeError(
+            f"{op}: x has shape {x}; allowed: ({layout}) with {' and '.join(names)} at least 1"
+        )
     if isinstance(kernel_size, str) and kernel_size == "global" and can_be_global:
-        check_setting(op, "padding", padding, 2, least=0)
-        if stride is not None or any(per_axis(padding, 2)):
+        check_setting(op, "padding", padding, axes, least=0)
+        if stride is not None or any(per_axis(padding, axes)):
             raise ArgumentError(
                 f"{op}: stride is {shown(stride)} and padding is {padding!r} with "
                 "kernel_size='global'; allowed: None and 0"
             )
         kernel_size = input_size
-    check_setting(op, "kernel_size", kernel_size, 2, least=1)
-    check_setting(op, "padding", padding, 2, least=0)
-    check_setting(op, "dilation", dilation, 2, least=1)
+    check_setting(op, "kernel_size", kernel_size, axes, least=1)
+    check_setting(op, "padding", padding, axes, least=0)
+    check_setting(op, "dilation", dilation, axes, least=1)
     if stride is not None:
-        check_setting(op, "stride", stride, 2, least=1)
-    kernel, paddings = per_axis(kernel_size, 2), per_axis(padding, 2)
+        check_setting(op, "stride", stride, axes, least=1)
+    kernel, paddings = per_axis(kernel_size, axes), per_axis(padding, axes)
+    dilations = per_axis(dilation, axes)
     if any(2 * p > k for p, k in zip(paddings, kernel, strict=True)):
         raise ArgumentError(
             f"{op}: padding is {padding!r}; allowed: at most half of kernel_size = {kernel_size!r}"
         )
-    strides = kernel if stride is None else per_axis(stride, 2)
-    check_windows(op, input_size, kernel, strides, paddings, per_axis(dilation, 2))
+    strides = kernel if stride is None else per_axis(stride, axes)
+    check_windows(op, input_size, kernel, strides, paddings, dilations)
     # With a padding of half the kernel at most, offsets can step over the whole input only here.
-    if any(
-        k > 1 and d > n for n, k, d in zip(input_size, kernel, per_axis(dilation, 2), strict=True)
-    ):
+    if any(k > 1 and d > n for n, k, d in zip(input_size, kernel, dilations, strict=True)):
         raise ShapeError(
             f"{op}: a kernel of {kernel} with dilation {dilation!r} finds only padding on "
             f"{tuple(input_size)}; allowed: a value in every window"

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad import layers
-from handgrad.layers import AvgPool2d, Flatten, LastStep, Layer, OpLayer
+from handgrad.layers import AvgPool1d, AvgPool2d, Flatten, LastStep, Layer, OpLayer
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
@@ -66,7 +66,10 @@ _ANNOTATED: Final[Mapping[str, Kind]] = {
     "float | None": Number(None),
 }
 _OF_ONE_LAYER: Final[Mapping[tuple[type[Layer], str], Kind]] = {
-    (AvgPool2d, "kernel_size"): Either(Size(1), Text(("global",))),
+    **dict.fromkeys(
+        ((AvgPool1d, "kernel_size"), (AvgPool2d, "kernel_size")),
+        Either(Size(1), Text(("global",))),
+    ),
 }
 
 

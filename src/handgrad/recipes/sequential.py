@@ -20,7 +20,7 @@ _AXES: Final = {
     "conv_transpose2d": (3, "(C, H, W)"),
     "max_pool2d": (3, "(C, H, W)"),
     "avg_pool2d": (3, "(C, H, W)"),
-    "conv1d": (2, "(C, T)"),
+    **dict.fromkeys(("conv1d", "conv_transpose1d", "max_pool1d", "avg_pool1d"), (2, "(C, T)")),
     **dict.fromkeys(("rnn", "leaky_rnn", "lstm", "gru", "last_step"), (2, "(T, D)")),
     "dense": (1, '(D,), which {type = "flatten"} gives'),
 }

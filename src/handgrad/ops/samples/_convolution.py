@@ -77,6 +77,25 @@ def random_conv(rng: np.random.Generator, axes: int) -> Row:
     return row("random", "usual", makers, padding=padding, activation=activation, **settings)
 
 
+def random_transposed(rng: np.random.Generator, axes: int) -> Row:
+    settings = random_settings(rng, axes)
+    kernel, groups = several(rng, axes, 1, 3), settings["groups"]
+    output_padding = tuple(
+        between(rng, 0, max(s, d) - 1)
+        for s, d in zip(settings["stride"], settings["dilation"], strict=True)
+    )
+    # At most half of what one value of x becomes, so that some of it is left.
+    padding = tuple(
+        between(rng, 0, (d * (k - 1) + extra) // 2)
+        for k, d, extra in zip(kernel, settings["dilation"], output_padding, strict=True)
+    )
+    sizes = (between(rng, 1, 4) for _ in range(axes))
+    makers = random_makers(rng, sizes, kernel, groups, transposed=True)
+    return row(
+        "random", "usual", makers, padding=padding, output_padding=output_padding, **settings
+    )
+
+
 def convolved(convolution: str) -> Callable[..., Any]:
     def run(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         settings = {name: value for name, value in options.items() if name != "activation"}

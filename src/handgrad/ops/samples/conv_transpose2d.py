@@ -11,11 +11,9 @@ from handgrad.ops.samples._convolution import (
     GRADIENTS,
     conv,
     convolved,
-    random_makers,
-    random_settings,
-    several,
+    random_transposed,
 )
-from handgrad.ops.samples._makers import between, extreme, fixed
+from handgrad.ops.samples._makers import extreme, fixed
 from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
 
 transposed: Final = partial(conv, transposed=True)
@@ -72,22 +70,7 @@ _SMALL: Final = row(
 
 
 def _random(rng: np.random.Generator) -> Row:
-    settings = random_settings(rng, axes=2)
-    kernel, groups = several(rng, 2, 1, 3), settings["groups"]
-    output_padding = tuple(
-        between(rng, 0, max(s, d) - 1)
-        for s, d in zip(settings["stride"], settings["dilation"], strict=True)
-    )
-    # At most half of what one value of x becomes, so that some of it is left.
-    padding = tuple(
-        between(rng, 0, (d * (k - 1) + extra) // 2)
-        for k, d, extra in zip(kernel, settings["dilation"], output_padding, strict=True)
-    )
-    sizes = (between(rng, 1, 4) for _ in range(2))
-    makers = random_makers(rng, sizes, kernel, groups, transposed=True)
-    return row(
-        "random", "usual", makers, padding=padding, output_padding=output_padding, **settings
-    )
+    return random_transposed(rng, axes=2)
 
 
 SAMPLES: Final = OpSamples(
