@@ -82,6 +82,9 @@ CASES = [
         (normal(3, 5),),
     ),
     Case("rms-norm", lambda rng: layers.RMSNorm(5, dtype=F64), (normal(3, 5),)),
+    Case("standardize", lambda rng: layers.Standardize(), (normal(2, 5, 3),)),
+    Case("standardize-vectors", lambda rng: layers.Standardize(), (normal(4, 5),)),
+    Case("standardize-rows", lambda rng: layers.Standardize(-1), (normal(2, 5, 3),)),
     Case("flatten", lambda rng: layers.Flatten(), (normal(2, 3, 4),)),
     Case("last-step", lambda rng: layers.LastStep(bidirectional=True), (normal(2, 3, 4),)),
     Case(

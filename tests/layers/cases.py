@@ -162,6 +162,8 @@ CASES = [
     Case("activation", lambda rng: Activation("sigmoid"), (3, 4)),
     Case("softmax", lambda rng: Activation("softmax", axis=1), (3, 4)),
     Case("standardize", lambda rng: Standardize(), (3, 4, 5)),
+    Case("standardize-vector", lambda rng: Standardize(), (3, 7)),
+    Case("standardize-image", lambda rng: Standardize((2, 3)), (2, 3, 4, 5)),
     Case("dropout", lambda rng: Dropout(0.5, rng=rng), (3, 4)),
     Case(
         "attention",

@@ -50,6 +50,8 @@ WRONG_SHAPES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("dense", (some(3, 4), some(5, 4), some(5, 1)), {}),
     ("softmax", (some(3, 0),), {}),
     ("standardize", (some(3, 0),), {}),
+    ("standardize", (some(3),), {"axes": None}),
+    ("standardize", (some(3, 4, 0),), {"axes": None}),
     ("conv1d", (some(2, 4, 5, 6), some(6, 4, 3)), {}),
     ("conv1d", (some(2, 4, 5), some(6, 3, 3)), {}),
     ("conv1d", (some(2, 4, 5), some(6, 4, 6)), {}),

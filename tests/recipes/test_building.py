@@ -8,6 +8,7 @@ import pytest
 from handgrad import layers, recipes
 from handgrad.data import Dataset, Pixels
 from handgrad.errors import RecipeError
+from handgrad.ops import standardize
 from handgrad.recipes.building import build_schedule
 from handgrad.recipes.recipe import Recipe
 from handgrad.recipes.tasks import classification
@@ -68,6 +69,17 @@ def test_recurrent_layers_read_the_rows_of_an_example():
     assert list(model.generators) == ["2.rng"]
     y, _ = model.forward(np.zeros((2, 9, 7), np.float32))
     assert y.shape == (2, 3)
+
+
+def test_standardize_takes_the_axes_that_it_is_told():
+    recipe = recipe_for(
+        '{type = "standardize", axes = [2, 3]}, {type = "flatten"}, {type = "dense", features = 2}'
+    )
+    x = np.random.default_rng(0).normal(3, 5, (4, 2, 6, 6)).astype(np.float32)
+    y, _ = model_for(recipe, (2, 6, 6), 2).layers["0"].forward(x)
+    np.testing.assert_array_equal(y, standardize.forward(x, axes=(2, 3))[0])
+    with pytest.raises(RecipeError, match=r"Standardize: axes are .* allowed: 1 to 2"):
+        model_for(recipe, (6, 6), 2)
 
 
 def test_sequences_are_pooled_and_made_longer():

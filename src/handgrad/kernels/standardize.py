@@ -11,6 +11,7 @@ from handgrad.arrays import Array
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
+from handgrad.ops.standardize import chosen_axes
 
 assert native is not None
 _forward, _backward = native.standardize_forward, native.standardize_backward
@@ -28,9 +29,9 @@ class Cache(NamedTuple):
     order: tuple[int, ...] | None
 
 
-def _axes_last(ndim: int, axes: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+def _axes_last(ndim: int, axes: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     """The order of axes that puts `axes` at the end, and how many they are."""
-    chosen = {axis % ndim for axis in ((axes,) if isinstance(axes, int) else axes)}
+    chosen = {axis % ndim for axis in axes}
     return (*(axis for axis in range(ndim) if axis not in chosen), *sorted(chosen)), len(chosen)
 
 
@@ -39,9 +40,9 @@ def _moved_back(array: Array, order: tuple[int, ...] | None) -> Array:
 
 
 def forward(
-    x: Array, *, axes: int | tuple[int, ...] = (-2, -1), eps: float = 1e-5
+    x: Array, *, axes: int | tuple[int, ...] | None = (-2, -1), eps: float = 1e-5
 ) -> tuple[Array, Cache]:
-    moves, count = _axes_last(x.ndim, axes)
+    moves, count = _axes_last(x.ndim, chosen_axes(axes, x.ndim))
     order = None if moves == tuple(range(x.ndim)) else moves
     if order is not None:
         x = np.ascontiguousarray(x.transpose(order))

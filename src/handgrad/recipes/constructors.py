@@ -20,7 +20,18 @@ from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
 from handgrad.ops.rnn import NONLINEARITIES
-from handgrad.recipes.schema import Either, Flag, Integer, Key, Keys, Kind, Number, Size, Text
+from handgrad.recipes.schema import (
+    Either,
+    Flag,
+    Integer,
+    Key,
+    Keys,
+    Kind,
+    Number,
+    Several,
+    Size,
+    Text,
+)
 
 Shape = tuple[int, ...]
 
@@ -37,8 +48,6 @@ _FROM_SHAPE: Final[Mapping[str, Callable[[Shape], Any]]] = {
     "features": lambda shape: shape[-1],
     "in_channels": lambda shape: shape[0],
     "channels": lambda shape: shape[0],
-    # Standardize takes the whole example, whatever its axes.
-    "axes": lambda shape: tuple(range(-len(shape), 0)),
 }
 #: Parameters that a recipe calls otherwise, because it never names the size of an input.
 _KEYS: Final = {"out_features": "features", "out_channels": "channels"}
@@ -50,6 +59,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(("padding", "output_padding"), Size(0)),
     **dict.fromkeys(("alpha", "dropout", "momentum", "p"), Number(0, 1)),
     "activation": Text(ACTIVATIONS),
+    "axes": Several(Integer(1)),
     "approximate": Text(APPROXIMATIONS),
     "base": Number(above=0),
     "eps": Number(0),

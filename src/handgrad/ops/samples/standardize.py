@@ -26,6 +26,8 @@ _ROWS: Final = (
     row("last axis", "option", _spread(3, 5), axes=-1),
     row("first axis", "option", _spread(5, 3), axes=0),
     row("two outer axes", "option", _spread(3, 4, 5), axes=(0, 2)),
+    row("vectors, all but the first axis", "option", _spread(3, 5), axes=None),
+    row("images, all but the first axis", "option", _spread(2, 3, 2, 2), axes=None),
     row("all axes", "option", _spread(2, 3, 4), axes=(0, 1, 2)),
     row("eps", "option", _spread(3, 4), eps=0.5),
     row("no eps", "option", _spread(3, 4), eps=0.0),
@@ -41,12 +43,14 @@ _SMALL: Final = row("small", "usual", {"x": fixed([[0, 6], [6, 8]])}, eps=0.0)
 def _random(rng: np.random.Generator) -> Row:
     x_shape = random_shape(rng, 2, 3)
     last = len(x_shape) - 1
-    axes = pick(rng, (-2, -1), -1, 0, (0, last), tuple(range(last + 1)))
+    axes = pick(rng, (-2, -1), None, -1, 0, (0, last), tuple(range(last + 1)))
     return row("random", "usual", _spread(*x_shape), axes=axes, eps=pick(rng, 1e-5, 1e-3, 0.5))
 
 
 def _standardized(F: Any, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     x, axes = arrays["x"], options.get("axes", (-2, -1))
+    if axes is None:
+        axes = tuple(range(1, x.ndim))
     centred = x - x.mean(dim=axes, keepdim=True)
     variance = (centred * centred).mean(dim=axes, keepdim=True)
     return centred / (variance + options.get("eps", 1e-5)).sqrt()
