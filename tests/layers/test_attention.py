@@ -116,6 +116,21 @@ def test_the_gradient_of_self_attention_is_the_sum_of_the_three_branches() -> No
         np.testing.assert_array_equal(same[name], gradient)
 
 
+def test_lengths_and_beams_are_no_settings() -> None:
+    """One layer takes sequences of any length; a beam of 3 is 3 rows of the batch."""
+    mha = MultiHeadAttention(6, 2, rng=rng(), k_size=4, v_size=4, dtype=np.float64)
+    before = mha.parameter_bytes
+    for queries, keys in ((3, 5), (7, 2)):
+        x = rng().standard_normal((2, 3, queries, 6))
+        memory = rng().standard_normal((2, keys, 4))
+        of_beams, of_sources = x.reshape(6, queries, 6), np.repeat(memory, 3, axis=0)
+        y, _ = mha.forward(of_beams, of_sources)
+        for hypothesis in range(3):
+            alone, _ = mha.forward(x[:, hypothesis], memory)
+            assert_close(y.reshape(x.shape)[:, hypothesis], alone, "float64", "y")
+    assert mha.parameter_bytes == before
+
+
 def test_the_bytes_of_cudnns_descriptor() -> None:
     """2 heads, q/k/v 512/256/128 to 64/64/16, o 8, biases, float32, as docs/layers.md has them."""
     mha = MultiHeadAttention(

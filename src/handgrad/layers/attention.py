@@ -68,11 +68,17 @@ class MultiHeadAttention(Layer):
     key) unless given, `rotary` turns queries and keys by their positions. `dropout` is of the
     attention weights, `post_dropout` of y; both draw from `rng` in training.
 
+    The descriptor's qoMaxSeqLength, kvMaxSeqLength and maxBatchSize have no counterpart, because
+    they only size buffers, which here every call takes as large as its own shapes need, and
+    `parameter_bytes` does not depend on them. Nor has maxBeamSize, because the hypotheses of a beam
+    are rows of the batch, N = batch · beam.
+
     Parameters: `q_proj.weight` (heads·q_proj_size, q_size), `q_proj.bias`, the same for `k_proj`,
     `v_proj` and `o_proj`; head i has the i-th block of rows.
     Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5, with V_i in
-    head i; Yeung, The Deep Learning Dump (2023), section 4.3; Yamanishi, DNN, CNN, RNN, LSTM, Attn,
-    and Transformer (2020), section 7, with W_O.
+    head i; Yeung, The Deep Learning Dump (2023), section 4.3; NVIDIA, cuDNN API reference
+    (undated), cudnnSetAttnDescriptor; Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020),
+    section 7, with W_O.
     """
 
     generator_names = ("rng",)
