@@ -115,6 +115,19 @@ def test_a_recurrent_layer_may_learn_its_initial_state():
     assert names[4:6] == ["0.h0", "0.c0"]
 
 
+def test_a_sequence_classifier_takes_bias_modes_and_learned_states():
+    tables = {
+        "type": "sequence_classifier",
+        "hidden_size": 5,
+        "cell": "lstm",
+        "bias": "recurrent",
+        "learn_h0": True,
+    }
+    model = model_for(recipe_for("", model=tables), (9, 7), 3)
+    own = [name.removeprefix("recurrent.") for name in model.parameters if "recurrent" in name]
+    assert own == ["weight_ih_l0", "weight_hh_l0", "bias_hh_l0", "h0", "c0"]
+
+
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
