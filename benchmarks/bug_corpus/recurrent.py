@@ -376,7 +376,12 @@ LSTM = Exercise(
         Bug(
             lstm_candidate_as_sigmoid,
             "the candidate is a tanh, but its derivative is a sigmoid's",
-            kinds("stale variable", "activation derivative forgotten", "factor missing"),
+            kinds(
+                "other derivative",
+                "stale variable",
+                "activation derivative forgotten",
+                "factor missing",
+            ),
             ("x", "h", "W", "b"),
         ),
         Bug(

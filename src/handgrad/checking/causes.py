@@ -15,6 +15,7 @@ from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.stepwise import explained, stepwise
 from handgrad.checking.subject import Subject
 from handgrad.checking.trial import Run, close, like_nested, numeric_gradient, run, size_of
+from handgrad.checking.two_causes import two_causes
 from handgrad.forward_backward import ForwardBackward
 from handgrad.program import Execution, Program, as_execution, trace
 
@@ -42,6 +43,7 @@ def causes(
         faults = diagnose(wrong, draws, gradients=functions.gradients, situation=setup.situation)
         if any(fault.kind == "unknown" for fault in faults):
             faults = _line_by_line(functions, done, second, faults, rng)
+            faults = two_causes(faults, wrong, draws, functions.gradients)
     return [_not_linear(functions, done, fault, rng) for fault in faults]
 
 

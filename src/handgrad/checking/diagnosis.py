@@ -43,18 +43,22 @@ def diagnose(
     situation: str = "usual",
 ) -> list[Fault]:
     """One fault for every wrong gradient."""
-    sides = [
-        _Side(draws, wrong, gradients, repairs=False),
-        _Side(draws, wrong, gradients, repairs=True),
-    ]
+    sides = sides_of(wrong, draws, gradients)
     faults = []
     for name in wrong:
         candidates = [*general(name, draws)]
         for side in sides:
-            if side.run is not None:
-                candidates += [*side.fits(name), *side.edited(name)]
+            candidates += [*side.fits(name), *side.edited(name)]
         faults.append(best_fault(name, candidates, draws, situation))
     return faults
+
+
+def sides_of(
+    wrong: tuple[str, ...], draws: tuple[Draw, ...], gradients: tuple[str, ...]
+) -> list[Side]:
+    """The op's backward and the target's, as far as they can be followed."""
+    both = [Side(draws, wrong, gradients, repairs=repairs) for repairs in (False, True)]
+    return [side for side in both if side.run is not None]
 
 
 def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
@@ -124,7 +128,7 @@ def _residual(draw: Draw, name: str, predicted: Any, *, repairs: bool) -> float:
     return float(np.nanmax(np.abs(predicted - expected), initial=0.0) / size)
 
 
-class _Side:
+class Side:
     """A backward with its edits: the op's own, or the target's, for which they are repairs."""
 
     def __init__(
@@ -155,30 +159,52 @@ class _Side:
 
     def edited(self, name: str) -> Iterator[Explanation]:
         """The explanations of a gradient by one edit."""
+        return (self.by_edits(name, number) for number in range(len(self.edits)))
+
+    def by_edits(self, name: str, *numbers: int) -> Explanation:
+        """The explanation of a gradient by edits that are made together."""
         position = self.position(name)
-        for number, edit in enumerate(self._edits):
-
-            def predict(draw: Draw, number: int = number) -> Any:
-                return self._results(number, _index(self.draws, draw))[position]
-
+        kinds, parts, sentences = [], [], []
+        total = 0.0
+        for number in numbers:
+            edit = self.edits[number]
             fault = _KINDS[edit.kind]
             kind, phrase, cost = edit.kind, fault.phrase, fault.cost
             if self.repairs:
                 assert fault.repair is not None
                 kind, phrase = fault.repair
                 cost += 0.2
-            line = edit.line if self.repairs else 0
-            sentence = phrase.format(edit.part)
-            yield Explanation(
-                *(kind, edit.part, sentence, cost, predict, self.repairs, line),
-                spoils=partial(self._spoils, number),
-            )
+            kinds.append(kind)
+            parts.append(edit.part)
+            sentences.append(phrase.format(edit.part))
+            total += cost
 
-    def _spoils(self, number: int) -> bool:
-        """Return whether an edit changes a gradient that is right."""
+        results = self._results if len(numbers) == 1 else self._changed
+
+        def predict(draw: Draw) -> Any:
+            return results(numbers, _index(self.draws, draw))[position]
+
+        return Explanation(
+            kinds[0] if len(set(kinds)) == 1 else "two causes",
+            " and ".join(parts),
+            ", and ".join(sentences),
+            total,
+            predict,
+            self.repairs,
+            self.edits[numbers[0]].line if self.repairs else 0,
+            spoils=partial(self._spoils, numbers),
+        )
+
+    def own(self, name: str) -> np.ndarray:
+        """The gradient of the first draw without an edit."""
+        assert self.run is not None
+        return np.asarray(self.run.value(self.run.program.results[self.position(name)]))
+
+    def _spoils(self, numbers: tuple[int, ...]) -> bool:
+        """Return whether edits change a gradient that is right."""
         draw = self.draws[0]
         places = {name: self.position(name) for name in self.rights}
-        results = self._results(number, 0)
+        results = self._results(numbers, 0)
         return not all(
             close(results[i], draw.found[name], draw.dy)
             for name, i in places.items()
@@ -186,18 +212,22 @@ class _Side:
         )
 
     @cached_property
-    def _edits(self) -> list[Edit]:
+    def edits(self) -> list[Edit]:
         assert self.run is not None
         program = self.run.program
         inserted = insertions(program) if self.repairs else []
         simplest = sorted(inserted, key=lambda each: _KINDS[each.kind].cost)[:_MOST]
         return [*edits(program), *simplest]
 
-    def _changed(self, number: int, draw_number: int) -> tuple[Any, ...]:
-        """All results of a draw with one edit made."""
+    def _changed(self, numbers: tuple[int, ...], draw_number: int) -> tuple[Any, ...]:
+        """All results of a draw with these edits made."""
         run = self._run(self.draws[draw_number])
         assert run is not None
-        return self._edits[number].results(run)
+        first, *others = (self.edits[number] for number in numbers)
+        changes = {**first.changes}
+        for edit in others:
+            changes |= edit.changes
+        return replace(first, changes=changes).results(run)
 
     def fits(self, name: str) -> Iterator[Explanation]:
         """The additive terms of a gradient, fitted by least squares.

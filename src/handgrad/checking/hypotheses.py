@@ -122,7 +122,6 @@ def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
     power = float(np.sum(right[known] ** 2))
     if power == 0.0:
         return
-    factor = float(np.sum(found[known] * right[known])) / power
     if not np.any(found[known]):
         phrase = "is zero: nothing flows back"
 
@@ -131,10 +130,19 @@ def _scaled(name: str, draw: Draw, found: Array, right: Array) -> Iterator[Expla
 
         yield Explanation("gradient is zero", "", phrase, 1.56, zero)
         return
+    factor, (kind, term, phrase, cost) = whole_factor(name, draw, found, right)
+    yield Explanation(kind, term, phrase, cost, lambda d: factor * d.right[name])
+
+
+def whole_factor(
+    name: str, draw: Draw, found: Array, right: Array
+) -> tuple[float, tuple[str, str, str, float]]:
+    """The number that `right` is multiplied by in `found`, which fits best, and its description."""
+    known = np.isfinite(right) & np.isfinite(found)
+    factor = float(np.sum(found[known] * right[known])) / float(np.sum(right[known] ** 2))
     shapes = {each: np.shape(draw.arrays[each]) for each in draw.arrays}
     nearness = max(_NEAR, 4.0 * draw.tolerances[name] / float(np.max(np.abs(right[known]))))
-    kind, term, phrase, cost = _named_factor(factor, shapes, nearness)
-    yield Explanation(kind, term, phrase, cost, lambda d: factor * d.right[name])
+    return factor, _named_factor(factor, shapes, nearness)
 
 
 #: The distance that a fitted factor may have from a number with a name.

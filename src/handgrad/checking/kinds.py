@@ -165,6 +165,31 @@ INSERTIONS: Final = {
     "term inserted": FaultKind(
         "", cost=1.6, repair=Repair("term missing", "the term {} is missing")
     ),
+    "brackets moved": FaultKind(
+        "", cost=1.5, repair=Repair("brackets", "the brackets of {} belong elsewhere")
+    ),
+    "derivative of sigmoid": FaultKind(
+        "",
+        cost=1.5,
+        repair=Repair(
+            "other derivative", "{} is the derivative of tanh: that of sigmoid belongs there"
+        ),
+    ),
+    "whole softmax": FaultKind(
+        "",
+        cost=1.55,
+        repair=Repair(
+            "other derivative",
+            "{} is the diagonal of the Jacobian of softmax: all of it belongs there",
+        ),
+    ),
+    "derivative of tanh": FaultKind(
+        "",
+        cost=1.5,
+        repair=Repair(
+            "other derivative", "{} is the derivative of sigmoid: that of tanh belongs there"
+        ),
+    ),
 }
 #: Every kind that a report can hold.
 KINDS: Final = EDITS | {
@@ -179,6 +204,9 @@ KINDS: Final = EDITS | {
         "scaled": "the whole gradient is multiplied by a number",
         "term doubled": "a summand counts twice",
         "term scaled": "a summand is multiplied by a number",
+        "brackets": "factors are multiplied in another order than the product of matrices allows",
+        "other derivative": "the derivative of another activation: tanh, sigmoid or softmax",
+        "two causes": "two faults of different kinds, both in the message",
         "extra term": "a summand too many",
         "extra factor": "a factor too many",
         "flipped": "an array, or the gradient, is the other way round along an axis",

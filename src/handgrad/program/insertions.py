@@ -1,11 +1,12 @@
 """Insertions into a wrong backward: one factor, term, mean or transpose more, at any part of it.
 
-With these a backward that is short of something can be put right, and what puts it right is what
-was missing.
+Brackets elsewhere and the derivative of another activation count among them. With these a backward
+that is short of something can be put right, and what puts it right is what was missing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -42,6 +43,10 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
         yield from _of_store(node)
     if node.op == "getitem":
         yield from _of_getitem(node)
+    if node.op in ("multiply", "matmul"):
+        yield from _other_brackets(node)
+    if node.op in ("multiply", "subtract"):
+        yield from _other_derivative(node)
     if node.op == "cumulative_sum":
         yield Variant("flip inserted", definition(node), _from_the_end(node))
     if node.op in _SCALES or node.op in SHAPING:
@@ -94,6 +99,95 @@ def _moved(part: slice, by: int) -> slice:
 
 def _with_index(array: Any, index: Any) -> Change:
     return lambda own, of: of(array)[of(index)]
+
+
+def _other_brackets(node: Node) -> Iterator[Variant]:
+    """a (b @ c) as (a b) @ c, and the other way round; so for (a @ b) c."""
+    outer, inner = node.op, "matmul" if node.op == "multiply" else "multiply"
+    left, right = node.args
+    label = definition(node)
+    if isinstance(right, Node) and right.op == inner and not right.name:
+        b, c = right.args
+        yield Variant(
+            "brackets moved",
+            label,
+            lambda own, of: _product(inner, _product(outer, of(left), of(b)), of(c)),
+        )
+    if isinstance(left, Node) and left.op == inner and not left.name:
+        a, b = left.args
+        yield Variant(
+            "brackets moved",
+            label,
+            lambda own, of: _product(inner, of(a), _product(outer, of(b), of(right))),
+        )
+
+
+def _product(op: str, left: Any, right: Any) -> Any:
+    return left @ right if op == "matmul" else left * right
+
+
+def _other_derivative(node: Node) -> Iterator[Variant]:
+    """1 − a², the derivative of tanh, as a (1 − a), that of sigmoid, and the other way round.
+
+    a (1 − a) is also the diagonal of the Jacobian of softmax, for which the whole stands.
+    """
+    if node.op == "subtract":
+        a = _root(node.args[1]) if _is_one(node.args[0]) else None
+        if a is not None:
+            label = f"1 − {text(a)}²"
+            yield Variant("derivative of sigmoid", label, lambda own, of: of(a) * (1.0 - of(a)))
+        return
+    factors = _factors(node)
+    for i, factor in enumerate(factors):
+        a = _complement(factor)
+        others = [each for j, each in enumerate(factors) if j != i]
+        if a is not None and a in others:
+            others.remove(a)
+            label = f"{text(a)} (1 − {text(a)})"
+            yield Variant("derivative of tanh", label, _with_tanh(a, others))
+            for axis in range(np.ndim(node.value)):
+                yield Variant("whole softmax", label, _with_softmax(a, others, axis))
+
+
+def _with_tanh(a: Node, others: list[Any]) -> Change:
+    return lambda own, of: (1.0 - of(a) * of(a)) * math.prod(of(each) for each in others)
+
+
+def _with_softmax(p: Node, others: list[Any], axis: int) -> Change:
+    def change(own: Any, of: Any) -> Any:
+        d = math.prod(of(each) for each in others)
+        return of(p) * (d - np.sum(of(p) * d, axis=axis, keepdims=True))
+
+    return change
+
+
+def _factors(value: Any) -> list[Any]:
+    """The factors of nested products."""
+    if isinstance(value, Node) and value.op == "multiply":
+        return [each for arg in value.args for each in _factors(arg)]
+    return [value]
+
+
+def _is_one(value: Any) -> bool:
+    value = value.value if isinstance(value, Node) else value
+    return np.ndim(value) == 0 and not isinstance(value, str) and bool(value == 1)
+
+
+def _complement(value: Any) -> Node | None:
+    """The a of 1 − a."""
+    if isinstance(value, Node) and value.op == "subtract" and _is_one(value.args[0]):
+        a = value.args[1]
+        return a if isinstance(a, Node) else None
+    return None
+
+
+def _root(value: Any) -> Node | None:
+    """The a of a² or a·a."""
+    if not isinstance(value, Node) or len(value.args) != 2:
+        return None
+    a, b = value.args
+    squared = (value.op == "multiply" and a is b) or (value.op == "pow" and b == 2)
+    return a if squared and isinstance(a, Node) else None
 
 
 def _before(node: Node, operand: Node, change: Change) -> Change:
