@@ -119,3 +119,20 @@ def test_columns_and_rows_agree(runs):
     assert len(lines[2:]) == 3
     for line in lines[2:]:
         assert numbers(line)[-1] <= TOLERANCES["float64"].relative
+
+
+def test_a_convolution_and_its_gradients_are_the_sums(runs):
+    lines = runs["convolution"][0]
+    assert numbers(lines[1]) == [0.0, 0.0]
+    assert "6 in each channel" in lines[2]
+    assert "9, one for every Z" in lines[3]
+    none, once, twice = numbers(lines[4])[-3:]
+    assert (none, once + twice) == (7, 42)
+    assert numbers(lines[5]) == [0.0]
+
+
+def test_eight_heads_are_made_of_single_queries(runs):
+    lines = runs["multi_head"][0]
+    assert numbers(lines[2])[-1] <= TOLERANCES["float64"].relative
+    assert numbers(lines[5])[-1] <= TOLERANCES["float64"].relative
+    assert "(6, 64)" in lines[4]
