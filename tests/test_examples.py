@@ -136,3 +136,15 @@ def test_eight_heads_are_made_of_single_queries(runs):
     assert numbers(lines[2])[-1] <= TOLERANCES["float64"].relative
     assert numbers(lines[5])[-1] <= TOLERANCES["float64"].relative
     assert "(6, 64)" in lines[4]
+
+
+def test_a_decoder_looks_at_the_letter_that_it_needs(runs):
+    lines = runs["alignment"][0]
+    first, last = numbers(lines[0])[-2:]
+    assert first > 2.4
+    assert last < 0.2
+    assert numbers(lines[1])[-1] > 0.9
+    for line in lines[2:]:
+        word, written, *_ = line.replace(":", ";").split("; ")
+        assert written == word[::-1]
+        assert numbers(line)[-1] > 0.2
