@@ -14,7 +14,7 @@ from handgrad.derivation.documents.document import Content, Figure
 from handgrad.derivation.documents.tex_text import escape as tex_escape
 from handgrad.training.report.charts import log_ticks, number, plain_ticks
 
-#: The colours of the notes, and a grey.
+#: The colours of forward and backward in a page of notes, and others.
 _COLOURS: Final = ("#17568f", "#a3301c", "#6b6f76", "#2f7d4f", "#8a5a00")
 _CELLS: Final = 48
 _SIDE: Final = 288.0

@@ -14,6 +14,7 @@ from handgrad.derivation.documents.document import (
     Document,
     Equation,
     Heading,
+    List,
     Mono,
     Paragraph,
     Span,
@@ -38,7 +39,12 @@ WIDTHS: Final = (32, 64, 128, 256, 512)
 _SAMPLES: Final = 8192
 _DEPTH: Final = 40
 _BIAS: Final = 0.05
-#: Layers beyond which equations repeat what is above.
+_SOURCES: Final = (
+    "Yang, Tensor programs I: wide feedforward or recurrent neural networks of any architecture "
+    "are Gaussian processes (2019)",
+    "Schoenholz, Gilmer, Ganguli, Sohl-Dickstein, Deep information propagation (2017)",
+)
+#: Lines beyond which equations repeat what is above.
 _MOST_LINES: Final = 60
 
 
@@ -95,11 +101,8 @@ def limit_notes(
         *_kernel(made),
         *_convergence(made, networks),
         *_depth(found.variables),
-        Paragraph(
-            "Source: Yang, Tensor programs I: wide feedforward or recurrent neural networks of any "
-            "architecture are Gaussian processes (2019); Schoenholz et al., Deep information "
-            "propagation (2017)."
-        ),
+        Heading("Sources", anchor="sources"),
+        List(_SOURCES),
     ]
     return Notes(Document(f"{recipe.name}: the limit of infinite width", "en", tuple(blocks)))
 

@@ -66,7 +66,7 @@ class Factor:
     """A factor for every example that follows from moments of the program itself.
 
     In NETSOR+ such a number, a mean over the entries of a vector, is no random variable any more:
-    it converges to an expectation. `role` says what it does, for the notes.
+    it converges to an expectation. `role` says what it does, where it is printed.
     """
 
     def __init__(self, compute: Callable[[Moments], Array], role: str) -> None:
