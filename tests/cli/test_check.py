@@ -329,7 +329,7 @@ def test_the_exit_code_is_the_verdict(handgrad, here, backward, code, words):
 @pytest.mark.parametrize(
     ("forward", "words"),
     [
-        ("x @ x, x", "forward raises ValueError: matmul"),
+        ("x @ x, x", "forward raises ValueError: x @ x cannot be computed"),
         ("x * np.random.random(x.shape), x", "forward is random"),
         ("x", "forward returns a ndarray; allowed: (y, cache)"),
         ("exit(0)", "forward raises SystemExit: 0"),

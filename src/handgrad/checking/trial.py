@@ -18,6 +18,7 @@ from handgrad.checking.differences import (
     elementwise,
 )
 from handgrad.checking.report import Fault, GradientRow
+from handgrad.checking.sizes import misfit
 from handgrad.forward_backward import ForwardBackward
 
 Arrays = Mapping[str, np.ndarray]
@@ -215,7 +216,7 @@ def raised(what: str, error: BaseException) -> Fault:
     """The sentence for an exception of the target's own."""
     if isinstance(error, TargetExit) and error.__cause__ is not None:
         error = error.__cause__
-    first = (str(error).splitlines() or ["no message"])[0] or "no message"
+    first = misfit(error) or (str(error).splitlines() or ["no message"])[0] or "no message"
     message = f"{what} raises {type(error).__name__}: {first}{_line_of(error)}"
     return Fault("", "raises", "", message, 1.0, judged=False)
 
