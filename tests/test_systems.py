@@ -22,8 +22,6 @@ from handgrad.ops import OPS
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/systems.md").read_text("utf-8")
 COLUMNS = "| source | in handgrad | witness |"
-#: The one row that has no witness yet, by its section.
-TO_COME = "J. Wide networks"
 
 COMMANDS = {each.name for each in app.registered_commands}
 #: What a command may be about; other commands take what is not known here.
@@ -101,8 +99,6 @@ ROWS = list(rows(PAGE))
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.system[:40])
 def test_a_row_names_what_exists(row: Row) -> None:
-    if row.section == TO_COME:
-        return
     assert spans(row.names), f"{row.system}: nothing in handgrad is named"
     for name in spans(row.names):
         assert found(name) is not None
@@ -119,10 +115,6 @@ def test_every_section_has_rows() -> None:
     sections = list(dict.fromkeys(row.section for row in ROWS))
     assert [section[0] for section in sections] == [*"ABCDEFGHIJ", "N"]
     assert PAGE.count(COLUMNS) == len(sections)
-
-
-def test_what_is_to_come_is_one_row() -> None:
-    assert [row.section for row in ROWS if "to come" in row] == [TO_COME]
 
 
 @pytest.mark.parametrize(

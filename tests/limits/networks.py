@@ -90,8 +90,8 @@ def convolution(depth: int, pool: str) -> Make:
     return make
 
 
-def sequences(depth: int) -> Make:
-    """A convolution over time."""
+def sequences(depth: int, pool: bool = False) -> Make:
+    """A convolution over time; with `pool` maxima of two steps, and their mean."""
 
     def make(width: int, outputs: int) -> hg.Sequential:
         layers: list[Any] = [
@@ -100,7 +100,10 @@ def sequences(depth: int) -> Make:
             )
             for i in range(depth)
         ]
-        return hg.Sequential(*layers, hg.Flatten(), dense(6 * width, outputs))
+        if pool:
+            layers += [hg.MaxPool1d(2), hg.AvgPool1d("global")]
+        features = width if pool else 6 * width
+        return hg.Sequential(*layers, hg.Flatten(), dense(features, outputs))
 
     return make
 
@@ -190,6 +193,7 @@ CASES = {
     "conv2d, global mean": Case(lambda depth: convolution(depth, "global"), IMAGES),
     "conv2d, max_pool2d": Case(lambda depth: convolution(depth, "max"), IMAGES),
     "conv1d": Case(sequences, np.ascontiguousarray(SEQUENCES)),
+    "conv1d, pooled": Case(lambda depth: sequences(depth, pool=True), SEQUENCES),
     "rnn": Case(lambda depth: recurrent("rnn", depth), SEQUENCES, ragged=True),
     "rnn, bidirectional": Case(
         lambda depth: recurrent("rnn", depth, bidirectional=True, pooling="mean"),

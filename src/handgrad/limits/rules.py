@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.errors import ArgumentError
 from handgrad.layers import (
     Activation,
+    AvgPool1d,
     AvgPool2d,
     BatchNorm,
     Conv1d,
@@ -21,6 +22,7 @@ from handgrad.layers import (
     LastStep,
     LayerNorm,
     LearnedPositions,
+    MaxPool1d,
     MaxPool2d,
     PositionalEncoding,
     Residual,
@@ -149,8 +151,9 @@ def _windows(
     return found
 
 
-@lower.register
-def _avg_pool(layer: AvgPool2d, x: Raw | Signal, build: Build) -> Signal:
+@lower.register(AvgPool1d)
+@lower.register(AvgPool2d)
+def _avg_pool(layer: AvgPool1d | AvgPool2d, x: Raw | Signal, build: Build) -> Signal:
     x = build.read(x, "first")
     kernel = x.variables.shape if isinstance(layer.kernel_size, str) else layer.kernel_size
     stride = kernel if layer.stride is None else layer.stride
@@ -165,8 +168,9 @@ def _avg_pool(layer: AvgPool2d, x: Raw | Signal, build: Build) -> Signal:
     return signal(tuple(np.max(list(means), axis=0) + 1), means.__getitem__)
 
 
-@lower.register
-def _max_pool(layer: MaxPool2d, x: Raw | Signal, build: Build) -> Signal:
+@lower.register(MaxPool1d)
+@lower.register(MaxPool2d)
+def _max_pool(layer: MaxPool1d | MaxPool2d, x: Raw | Signal, build: Build) -> Signal:
     x = build.read(x, "first")
 
     def largest(*values: Any) -> Any:
@@ -273,7 +277,8 @@ def _features(layer: Layer) -> str:
     """Where a layer expects the features of its input."""
     if isinstance(layer, Sequential) and layer.layers:
         return _features(next(iter(layer.layers.values())))
-    return "first" if isinstance(layer, Conv1d | Conv2d | BatchNorm) else "last"
+    channels = Conv1d, Conv2d, BatchNorm, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+    return "first" if isinstance(layer, channels) else "last"
 
 
 @lower.register
