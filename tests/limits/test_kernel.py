@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad import limits
-from handgrad.errors import HandgradError
-from tests.limits.networks import (
+from benchmarks.limit_networks import (
     BIAS,
     CASES,
     LENGTHS,
@@ -25,6 +23,8 @@ from tests.limits.networks import (
     rng,
     variances,
 )
+from handgrad import limits
+from handgrad.errors import HandgradError
 from tests.tolerances import assert_close
 
 GIVEN = {"weight_variance": WEIGHT, "bias_variance": BIAS}

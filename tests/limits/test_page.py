@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.limit_networks import CASES, IMAGES, SEQUENCES, convolution, recurrent
 from handgrad import limits, recipes
 from handgrad.cli.app import app
 from handgrad.derivation.formulas.latex import to_latex
@@ -13,7 +14,6 @@ from handgrad.errors import HandgradError
 from handgrad.limits.equations import Equations
 from handgrad.limits.figures import Series, lines, shades
 from handgrad.limits.page import limit_notes
-from tests.limits.networks import CASES, IMAGES, SEQUENCES, convolution, recurrent
 
 
 def latex(model, x, **settings) -> list[str]:

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 import handgrad as hg
+from benchmarks.limit_networks import rng, tied_attention
 from handgrad import limits
 from handgrad.limits.inputs import Place, Side
 from handgrad.limits.moments import Moments
@@ -19,7 +20,6 @@ from handgrad.limits.program import activated, mixed, total
 from handgrad.limits.samples import Samples
 from handgrad.limits.variables import Bias, Function, Input, MatMul, Variable, Weight
 from handgrad.ops.special import erf
-from tests.limits.networks import rng, tied_attention
 
 W, U, B = 1.4, 0.9, 0.3
 RNG = np.random.default_rng(3)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.dispatch import get_threads
 from handgrad.errors import ArgumentError
 from handgrad.layers.base import Layer
 from handgrad.limits import recurrent, transformer  # noqa: F401  their rules
@@ -177,22 +180,39 @@ def _sampled(side: Side, samples: int, seed: int) -> Moments:
 
 
 def _in_blocks(outputs: Signal, left: Side, right: Side | None, kind: str) -> Array:
-    """Blocks of examples; without x2 those below the diagonal are the transposed ones above."""
+    """Blocks of examples, on all threads; without x2 those below the diagonal are turned ones."""
     rows = [Moments(left.part(chosen)) for chosen in _blocks(left.count)]
     columns = (
         rows if right is None else [Moments(right.part(each)) for each in _blocks(right.count)]
     )
+    pairs = [
+        (i, j) for i in range(len(rows)) for j in range(len(columns)) if right is not None or j >= i
+    ]
+
+    def block(pair: tuple[int, int]) -> Array:
+        row, column = rows[pair[0]], columns[pair[1]]
+        both = Moments(row.sides[0], column.sides[0], alone=(row, column))
+        return _table(outputs, both, kind)
+
+    with ThreadPoolExecutor(get_threads()) as pool:
+        # Each task needs a copy of the context, in which the engine and the precision are set.
+        tasks = [pool.submit(copy_context().run, block, pair) for pair in pairs]
+        found = dict(zip(pairs, (task.result() for task in tasks), strict=True))
     axes = outputs.variables.ndim
     turned = (*range(1 + axes, 2 + 2 * axes), *range(1 + axes))
-    table: list[list[Any]] = [[None] * len(columns) for _ in rows]
-    for i, row in enumerate(rows):
-        for j, column in enumerate(columns):
-            if right is None and j < i:
-                table[i][j] = table[j][i].transpose(turned)
-                continue
-            pair = Moments(row.sides[0], column.sides[0], alone=(row, column))
-            table[i][j] = _table(outputs, pair, kind)
-    return np.concatenate([np.concatenate(each, axis=1 + axes) for each in table], axis=0)
+    return np.concatenate(
+        [
+            np.concatenate(
+                [
+                    found[i, j] if (i, j) in found else found[j, i].transpose(turned)
+                    for j in range(len(columns))
+                ],
+                axis=1 + axes,
+            )
+            for i in range(len(rows))
+        ],
+        axis=0,
+    )
 
 
 def _blocks(count: int) -> Iterator[slice]:
