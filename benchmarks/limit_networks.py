@@ -59,6 +59,15 @@ def normalized(norm: Callable[..., Any], depth: int) -> Make:
     return stacked(6, *[part] * depth)
 
 
+def tied(depth: int) -> Make:
+    """One layer, applied again and again."""
+
+    def part(width: int) -> list[Any]:
+        return [dense(width, width, "tanh")] * depth
+
+    return stacked(6, part)
+
+
 def residual(depth: int) -> Make:
     def part(width: int) -> list[Any]:
         inner = hg.Sequential(dense(width, width, "relu"), dense(width, width))
@@ -188,6 +197,7 @@ CASES = {
     "silu": Case(lambda depth: feed_forward("silu", depth), VECTORS),
     "layer_norm": Case(lambda depth: normalized(hg.LayerNorm, depth), VECTORS),
     "rms_norm": Case(lambda depth: normalized(hg.RMSNorm, depth), VECTORS),
+    "one layer twice": Case(lambda depth: tied(depth + 1), VECTORS),
     "residual": Case(residual, VECTORS),
     "conv2d, flattened": Case(lambda depth: convolution(depth, "flatten"), IMAGES),
     "conv2d, global mean": Case(lambda depth: convolution(depth, "global"), IMAGES),

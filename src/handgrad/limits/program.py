@@ -14,6 +14,7 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.initializers import Initializer
+from handgrad.layers.base import Layer
 from handgrad.limits.inputs import Place, Side
 from handgrad.limits.moments import Moments
 from handgrad.limits.variables import (
@@ -91,6 +92,7 @@ class Build:
         ends = np.cumsum([0, *(side.count for side in sides)])
         self.batches = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self._scope: list[str] = []
+        self._weights: dict[tuple[Layer, str], Weight] = {}
         self._parts: dict[tuple[Weight, int], Weight] = {}
 
     @contextmanager
@@ -104,19 +106,42 @@ class Build:
         return ".".join([*self._scope, of])
 
     def weight(
-        self, name: str, initializer: Initializer, shape: tuple[int, ...], columns: int
+        self,
+        layer: Layer,
+        name: str,
+        initializer: Initializer,
+        shape: tuple[int, ...],
+        columns: int,
     ) -> Weight:
-        """A matrix that the layer draws so; `columns` is the size of what it is applied to."""
-        return self.variances.of("weight", self.name(name), initializer, shape, columns)
+        """A matrix that the layer draws so; `columns` is the size of what it is applied to.
+
+        A layer that stands in a model more than once has one matrix.
+        """
+        return self._drawn("weight", layer, name, initializer, shape, columns)
 
     def bias(
         self,
-        name: str,
+        layer: Layer,
+        name: str = "bias",
         initializer: Initializer = initializers.zeros,
         shape: tuple[int, ...] = (1,),
     ) -> Weight:
         """A drawn vector, of zeros where the layer starts from them and nothing else is given."""
-        return self.variances.of("bias", self.name(name), initializer, shape, 1.0)
+        return self._drawn("bias", layer, name, initializer, shape, 1)
+
+    def _drawn(
+        self,
+        kind: str,
+        layer: Layer,
+        name: str,
+        initializer: Initializer,
+        shape: tuple[int, ...],
+        columns: int,
+    ) -> Weight:
+        if (layer, name) not in self._weights:
+            drawn = self.variances.of(kind, self.name(name), initializer, shape, columns)
+            self._weights[layer, name] = drawn
+        return self._weights[layer, name]
 
     def read(self, x: Raw | Signal, features: str) -> Signal:
         """The vectors of the input, whose features are "first" or "last"; a signal as it is."""

@@ -143,7 +143,6 @@ class _Cell:
         bound = 1.0 / np.sqrt(layer.hidden_size)
         self._draw = partial(initializers.uniform, bound=bound)
         self._suffix = suffix
-        self._weights: dict[tuple[str, int], Weight] = {}
 
     def gate(self, name: str, gate: int) -> Weight | None:
         """The rows of a parameter that belong to a gate; None where the layer has none."""
@@ -151,16 +150,12 @@ class _Cell:
         parameters = self.layer.parameters
         if full not in parameters:
             return None
-        key = (full, gate)
-        if key not in self._weights:
-            array = parameters[full]
-            if name.startswith("bias"):
-                whole = self.build.bias(full, self._draw, array.shape)
-            else:
-                whole = self.build.weight(full, self._draw, array.shape, array.shape[1])
-            label = whole.name if self.layer.gates == 1 else f"{whole.name}[{gate}]"
-            self._weights[key] = Weight(label, whole.variance)
-        return self._weights[key]
+        layer, shape = self.layer, parameters[full].shape
+        if name.startswith("bias"):
+            whole = self.build.bias(layer, full, self._draw, shape)
+        else:
+            whole = self.build.weight(layer, full, self._draw, shape, shape[1])
+        return whole if layer.gates == 1 else self.build.rows(whole, gate)
 
     def sum_of(self, gate: int, *given: tuple[str, Variable]) -> Variable:
         """W h for each named matrix and its vector, and the named biases."""

@@ -84,8 +84,8 @@ def _flatten(layer: Flatten, x: Raw | Signal, build: Build) -> Any:
 
 @lower.register
 def dense(layer: Dense, x: Raw | Signal, build: Build) -> Signal:
-    weight = build.weight("weight", layer.initializer, layer.weight.shape, layer.in_features)
-    bias = None if layer.bias is None else bias_of(build.bias("bias"))
+    weight = build.weight(layer, "weight", layer.initializer, layer.weight.shape, layer.in_features)
+    bias = None if layer.bias is None else bias_of(build.bias(layer))
 
     def applied(place: tuple[int, ...], h: Variable) -> Variable:
         g = build.product(weight, h)
@@ -102,9 +102,9 @@ def _convolution(layer: Conv1d | Conv2d, x: Raw | Signal, build: Build) -> Signa
     x = build.read(x, "first")
     offsets = list(np.ndindex(layer.kernel_size))
     columns = layer.in_channels * len(offsets)
-    weight = build.weight("weight", layer.initializer, layer.weight.shape, columns)
+    weight = build.weight(layer, "weight", layer.initializer, layer.weight.shape, columns)
     of_offset = [build.columns(weight, i, 1.0 / len(offsets)) for i in range(len(offsets))]
-    bias = None if layer.bias is None else bias_of(build.bias("bias"))
+    bias = None if layer.bias is None else bias_of(build.bias(layer))
     size = output_size(
         x.variables.shape, layer.kernel_size, layer.stride, layer.padding, layer.dilation
     )
@@ -285,7 +285,7 @@ def _features(layer: Layer) -> str:
 def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
     if not (isinstance(x, Raw) and x.is_tokens):
         raise ArgumentError("limits: Embedding is given features; allowed: tokens, as the input")
-    weight = build.weight("weight", layer.initializer, layer.weight.shape, 1)
+    weight = build.weight(layer, "weight", layer.initializer, layer.weight.shape, 1)
 
     def row(place: tuple[int, ...]) -> Variable:
         token = Place("none", place)
@@ -303,7 +303,7 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
 
 @lower.register
 def _learned_positions(layer: LearnedPositions, x: Raw | Signal, build: Build) -> Signal:
-    table = build.bias("weight", layer.initializer, layer.weight.shape)
+    table = build.bias(layer, "weight", layer.initializer, layer.weight.shape)
 
     def added(place: tuple[int, ...], h: Variable) -> Variable:
         row = Weight(f"{table.name}[{place[0]}]", table.variance)

@@ -114,12 +114,14 @@ def _projected(
     projection = _projection(layer, name)
     with build.child(name):
         shape = projection.weight.shape
-        weight = build.weight("weight", projection.initializer, shape, projection.in_features)
+        weight = build.weight(
+            projection, "weight", projection.initializer, shape, projection.in_features
+        )
         own = build.rows(weight, head)
         made = [build.product(own, h) for h in steps]
         if projection.bias is None:
             return made
-        bias = bias_of(build.rows(build.bias("bias"), head))
+        bias = bias_of(build.rows(build.bias(projection), head))
         return [total(g, bias) for g in made]
 
 
