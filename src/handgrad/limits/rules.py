@@ -44,7 +44,16 @@ from handgrad.limits.program import (
     signal,
     total,
 )
-from handgrad.limits.variables import Concat, Function, Input, MatMul, Variable, Weight, parts_of
+from handgrad.limits.variables import (
+    Batched,
+    Concat,
+    Function,
+    Input,
+    MatMul,
+    Variable,
+    Weight,
+    parts_of,
+)
 from handgrad.ops.windows import output_size, per_axis
 
 
@@ -238,6 +247,15 @@ def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Signal:
 
     def at(place: tuple[int, ...], h: Variable) -> Variable:
         y = Function("h", (h, m, p), normalised, _none, text, index=place)
+        if len(every) == 1:
+            batches = tuple(build.batches)
+            operands = (h, m, p)
+            y = Batched(
+                *("h", operands, normalised, _none, text),
+                eps=layer.eps,
+                batches=batches,
+                index=place,
+            )
         return activated(layer.activation, y)
 
     return x.each(at)

@@ -14,6 +14,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
+from handgrad.limits.batch import batch_second
 from handgrad.limits.variables import (
     Function,
     LinComb,
@@ -78,9 +79,15 @@ class Samples:
         self._values: dict[Variable, Array] = {}
         self._slopes: dict[Variable, dict[Variable, Array]] = {}
         self._groups: list[_Group] = []
+        self._integrals: dict[tuple[Variable, Variable], Array | None] = {}
 
     def second(self, moments: Moments, u: Variable, v: Variable) -> Array:
-        """E[u v]."""
+        """E[u v], by an integral where there is one."""
+        if (u, v) not in self._integrals:
+            self._integrals[u, v] = batch_second(self.moments, u, v)
+        exact = self._integrals[u, v]
+        if exact is not None:
+            return np.diag(exact) if moments.is_diagonal else exact
         return self.product(moments, self.values(u), self.values(v))
 
     def product(self, moments: Moments, one: Array, other: Array) -> Array:

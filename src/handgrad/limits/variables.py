@@ -105,6 +105,14 @@ class Function(Variable):
 
 
 @dataclass(frozen=True, eq=False)
+class Batched(Function):
+    """The first operand normalised over each batch, with `eps` in the root; see `limits.batch`."""
+
+    eps: float = field(kw_only=True)
+    batches: tuple[slice, ...] = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
 class Concat(Variable):
     """Vectors one after another in one vector, of which each takes a share of the entries."""
 
