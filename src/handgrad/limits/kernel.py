@@ -110,9 +110,9 @@ def kernel(
 
     Closed forms for erf, sin, ReLU, leaky ReLU, GELU and the identity, series for tanh, sigmoid and
     SiLU, an integral for BatchNorm (with the statistics of each side's batch) of single vectors
-    before ReLU, leaky ReLU or nothing; gates (GRU, LSTM), max-pooling and other batches have none of
-    these, and are means over `samples` draws with `seed`. LayerNorm, RMSNorm and BatchNorm count as
-    they start, with γ = 1 and β = 0.
+    before ReLU, leaky ReLU or nothing; gates (GRU, LSTM), max-pooling and other batches have none
+    of these, and are means over `samples` draws with `seed`. LayerNorm, RMSNorm and BatchNorm count
+    as they start, with γ = 1 and β = 0.
 
     Shapes: x (N, …) and x2 (M, …), x itself if None, as the model takes them; `lengths` (N,) and
     `lengths2` (M,) of sequences; the result (N, M), or (N, *P, M, *P) where the model has a vector
