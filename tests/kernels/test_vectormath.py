@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from handgrad import kernels
-from handgrad.ops import softmax
+from handgrad.ops import attention
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="the kernels were not compiled")
 
@@ -156,9 +156,15 @@ def test_denormal_numbers_are_kept(dtype: Any) -> None:
     assert 0 < tiny[0] < np.finfo(dtype).tiny
 
 
+@pytest.mark.parametrize("queries", [1, 40])
 @pytest.mark.parametrize(("dtype", "last"), [(np.float32, -87.0), (np.float64, -708.0)])
-def test_the_smallest_weight_of_a_softmax_that_is_no_denormal(dtype: Any, last: float) -> None:
-    x = np.array([[0.0, last, last - 1.0]], dtype=dtype)
-    y, _ = softmax.forward(x)
-    assert math.isclose(y[0, 1], math.exp(last), rel_tol=1e-6)
-    assert y[0, 2] == 0.0
+def test_the_smallest_weight_of_an_attention_that_is_no_denormal(
+    dtype: Any, last: float, queries: int
+) -> None:
+    """Few queries and many go different ways; y is the weights themselves."""
+    q = np.ones((1, 1, queries, 1), dtype)
+    k = np.array([0.0, last, last - 1.0], dtype).reshape(1, 1, 3, 1)
+    y, _ = attention.forward(q, k, np.eye(3, dtype=dtype)[None, None], scale=1.0)
+    for weights in y[0, 0]:
+        assert math.isclose(weights[1], math.exp(last), rel_tol=1e-6)
+        assert weights[2] == 0.0

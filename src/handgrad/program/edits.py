@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -65,7 +66,11 @@ def edits(program: Program) -> list[Edit]:
 
 
 def same_edit(program: Program, edit: Edit) -> Edit | None:
-    """The edit that changes the same in another run; None where that has no such operation."""
+    """The edit that changes the same in another run; None where that has no such operation.
+
+    A variable that has another shape there stands in the other's place all the same, as it would in
+    the source.
+    """
     if edit.swapped is not None:
         among: Iterable[Edit] = _swapped(program)
     elif edit.key[1] == "argument":
@@ -73,7 +78,8 @@ def same_edit(program: Program, edit: Edit) -> Edit | None:
     else:
         site, op = edit.key[:2]
         groups = (each for each in by_site(program) if (each[0].site, each[0].op) == (site, op))
-        among = (found for group in groups for found in merged(program, group, _variants))
+        variants = partial(_variants, any_shape=True)
+        among = (found for group in groups for found in merged(program, group, variants))
     return next((found for found in among if found.key == edit.key), None)
 
 
@@ -103,7 +109,7 @@ def by_site(program: Program) -> list[list[Node]]:
     return list(groups.values())
 
 
-def _variants(program: Program, node: Node) -> Iterator[Variant]:
+def _variants(program: Program, node: Node, *, any_shape: bool = False) -> Iterator[Variant]:
     args = node.args
     match node.op:
         case "add" | "subtract" if is_floats(node.value):
@@ -147,7 +153,7 @@ def _variants(program: Program, node: Node) -> Iterator[Variant]:
             )
         case _:
             yield from _of_call(node)
-    yield from _stale(program, node)
+    yield from _stale(program, node, any_shape=any_shape)
 
 
 def is_transpose(value: Any) -> bool:
@@ -252,15 +258,16 @@ def other_axes(now: Any, dimensions: int) -> list[Any]:
     return []
 
 
-def _stale(program: Program, node: Node) -> Iterator[Variant]:
-    """Another variable of the same shape in the place of an operand."""
+def _stale(program: Program, node: Node, *, any_shape: bool) -> Iterator[Variant]:
+    """Another variable, of the same shape unless `any_shape`, in the place of an operand."""
     known = program.named_before(node)
     for operand in dict.fromkeys(node.operands):
         if not operand.name or not is_floats(operand.value):
             continue
         for name, other in sorted(known.items()):
-            alike = is_floats(other.value) and np.shape(other.value) == np.shape(operand.value)
-            if alike and other is not operand and name != operand.name:
+            alike = any_shape or np.shape(other.value) == np.shape(operand.value)
+            fits = alike and is_floats(other.value)
+            if fits and other is not operand and name != operand.name:
                 part = f"{symbol(name)} for {operand_text(node, operand)}"
                 yield Variant("stale variable", part, with_operand(node, operand, other))
 
