@@ -8,27 +8,22 @@ from __future__ import annotations
 
 import ast
 import linecache
+import operator
+from collections.abc import Callable
 from itertools import islice
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Final
 
 import numpy as np
 
-_OPERATORS: Final = (ast.MatMult, ast.Mult, ast.Add, ast.Sub, ast.Div, ast.Pow)
-#: Expressions that can be evaluated again, because they call no function.
-_PLAIN: Final = (
-    *(
-        ast.Name,
-        ast.Load,
-        ast.Constant,
-        ast.Subscript,
-        ast.Slice,
-        ast.Tuple,
-        ast.BinOp,
-        ast.UnaryOp,
-    ),
-    *(ast.Compare, ast.operator, ast.unaryop, ast.cmpop, ast.Expression),
-)
+_OPERATORS: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.MatMult: operator.matmul,
+    ast.Mult: operator.mul,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
 
 
 def misfit(error: BaseException) -> str | None:
@@ -42,7 +37,7 @@ def misfit(error: BaseException) -> str | None:
         expression = ast.parse(f"({_source(last)})", mode="eval").body
     except (SyntaxError, ValueError, LookupError):
         return None
-    if not isinstance(expression, ast.BinOp) or not isinstance(expression.op, _OPERATORS):
+    if not isinstance(expression, ast.BinOp) or type(expression.op) not in _OPERATORS:
         return None
     shapes = [_shape(side, last) for side in (expression.left, expression.right)]
     if None in shapes or _combine(expression.op, *shapes):
@@ -70,22 +65,43 @@ def _source(traceback: TracebackType) -> str:
 
 def _shape(side: ast.expr, traceback: TracebackType) -> tuple[int, ...] | None:
     """The shape of an operand, computed again where that calls nothing."""
-    for node in ast.walk(side):
-        transposed = isinstance(node, ast.Attribute) and node.attr in ("T", "mT")
-        if not (transposed or isinstance(node, _PLAIN)):
-            return None
-    frame = traceback.tb_frame
     try:
-        code = compile(ast.Expression(side), "<operand>", "eval")
-        value: Any = eval(code, frame.f_globals, dict(frame.f_locals))
+        value = _value(side, traceback.tb_frame)
     except Exception:  # it cannot be computed alone
         return None
     return value.shape if isinstance(value, np.ndarray | np.generic) else None
 
 
-def _combine(operator: ast.operator, left: Any, right: Any) -> bool:
+def _value(expression: ast.expr | None, frame: FrameType) -> Any:
+    """What an expression of names, indices, transposes and sums has for a value.
+
+    Raises LookupError for any other.
+    """
+    match expression:
+        case None:
+            return None
+        case ast.Constant():
+            return expression.value
+        case ast.Name(id=name):
+            return frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name]
+        case ast.Attribute(value=of, attr="T" | "mT"):
+            return getattr(_value(of, frame), expression.attr)
+        case ast.Subscript(value=of, slice=index):
+            return _value(of, frame)[_value(index, frame)]
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return slice(_value(lower, frame), _value(upper, frame), _value(step, frame))
+        case ast.Tuple(elts=items):
+            return tuple(_value(each, frame) for each in items)
+        case ast.UnaryOp(op=ast.USub(), operand=of):
+            return -_value(of, frame)
+        case ast.BinOp(left=left, op=kind, right=right):
+            return _OPERATORS[type(kind)](_value(left, frame), _value(right, frame))
+    raise LookupError
+
+
+def _combine(kind: ast.operator, left: Any, right: Any) -> bool:
     """Return whether shapes fit, so that the exception is about something else."""
-    if isinstance(operator, ast.MatMult):
+    if isinstance(kind, ast.MatMult):
         if not left or not right or left[-1] != right[-2:][0]:
             return False
         left, right = left[:-2], right[:-2]
