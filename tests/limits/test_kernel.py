@@ -211,7 +211,7 @@ REFUSED = {
         lambda: recurrent("gru", 1)(4, 1),
         SEQUENCES,
         {"samples": 1},
-        "samples is 1; allowed: 2 or more",
+        "samples is 1; allowed: whole numbers from 2",
     ),
     "variance": (
         lambda: dense(6, 1),

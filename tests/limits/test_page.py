@@ -75,6 +75,8 @@ def test_the_page_of_a_recipe(tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["tex", "md", "pdf"])
 def test_every_format(format: str) -> None:
+    if format == "pdf":
+        pytest.importorskip("typst")
     layers = "[{type = 'flatten'}, {type = 'dense', features = 10}]"
     recipe = recipes.read("digits", [f"model.layers={layers}"])
     notes = limit_notes(recipe, examples=4, widths=(4, 8), networks=1)

@@ -16,13 +16,19 @@ from typing import Any, Final
 
 import numpy as np
 
-_OPERATORS: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+_OPERATORS: Final[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {
     ast.MatMult: operator.matmul,
     ast.Mult: operator.mul,
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
 
 
@@ -95,6 +101,8 @@ def _value(expression: ast.expr | None, frame: FrameType) -> Any:
         case ast.UnaryOp(op=ast.USub(), operand=of):
             return -_value(of, frame)
         case ast.BinOp(left=left, op=kind, right=right):
+            return _OPERATORS[type(kind)](_value(left, frame), _value(right, frame))
+        case ast.Compare(left=left, ops=[kind], comparators=[right]):
             return _OPERATORS[type(kind)](_value(left, frame), _value(right, frame))
     raise LookupError
 

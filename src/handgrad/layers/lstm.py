@@ -67,11 +67,17 @@ class LSTM(Recurrent):
         biases = BIAS_MODES[self.bias]
         if forget_bias is not None and not biases:
             raise self._refusal(f"forget_bias is {forget_bias!r}; allowed without bias: None")
-        if forget_bias is not None:
-            for name, array in self.parameters.items():
-                if name.startswith(biases):
-                    value = forget_bias if name.startswith(biases[0]) else 0.0
-                    array[hidden_size : 2 * hidden_size] = value
+        self.set_forget_bias()
+
+    def set_forget_bias(self) -> None:
+        """Set the forget gates' biases as `forget_bias` says; leave them where it is None."""
+        if self.forget_bias is None:
+            return
+        biases = BIAS_MODES[self.bias]
+        for name, array in self.parameters.items():
+            if name.startswith(biases):
+                value = self.forget_bias if name.startswith(biases[0]) else 0.0
+                array[self.hidden_size : 2 * self.hidden_size] = value
 
     @property
     def output_size(self) -> int:

@@ -16,6 +16,7 @@ processes (2019), its appendix on batch normalisation, for two batches.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -76,14 +77,16 @@ def _centred(sigma: Array) -> tuple[Array, Array]:
     return values[kept], vectors[:, kept]
 
 
-def _nodes(values: Array, *, root: bool) -> Array:
-    """s at equal distances in ln s, around where 2 s λ is 1."""
-    middle = -np.log(2.0 * np.mean(values))
-    below = _END * (2.0 if root else 1.0)
-    above = 2.0 * _END / len(values)
+def _nodes(values: Array, size: int, eps: float, *, root: bool) -> Array:
+    """s at equal distances in ln s, around where 2 s λ is 1, or s B ε where that comes first."""
+    middle = float(-np.log(2.0 * np.mean(values)))
+    end = _END + math.log(size)
+    start = min(middle, -math.log(size * eps)) if eps > 0.0 else middle
+    below = end * (2.0 if root else 1.0)
+    above = 2.0 * end / len(values)
     # Small eigenvalues count up to where 2 s λ is 1 for them too.
-    spread = np.log(np.max(values) / np.min(values))
-    return np.asarray(np.exp(np.arange(middle - below, middle + above + spread, _STEP)))
+    spread = float(np.log(np.max(values) / np.min(values)))
+    return np.asarray(np.exp(np.arange(start - below, middle + above + spread, _STEP)))
 
 
 def _within(sigma: Array, eps: float, transform: Any) -> Array:
@@ -92,7 +95,7 @@ def _within(sigma: Array, eps: float, transform: Any) -> Array:
     if not len(values):
         return np.zeros((size, size))
     total = np.zeros((size, size))
-    for s in _nodes(values, root=False):
+    for s in _nodes(values, size, eps, root=False):
         shrunk = 1.0 + 2.0 * s * values
         k = (vectors * (values / shrunk)) @ vectors.T
         diagonal = np.diag(k)
@@ -109,20 +112,23 @@ def _across(s11: Array, s12: Array, s22: Array, eps: float, transform: Any) -> A
     middle = left.T @ s12 @ right
     omega = np.block([[np.diag(one), middle], [middle.T, np.diag(other)]])
     split = len(one)
-    t = _nodes(other, root=True)
+    t = _nodes(other, sizes[1], eps, root=True)
     total = np.zeros(sizes)
-    for s in _nodes(one, root=True):
+    for s in _nodes(one, sizes[0], eps, root=True):
         roots = np.concatenate(
             [np.full((len(t), split), np.sqrt(s)), np.repeat(np.sqrt(t)[:, None], len(other), 1)],
             axis=1,
         )
-        scaled = roots[:, :, None] * omega
-        inner = np.eye(len(omega)) + 2.0 * scaled * roots[:, None, :]
-        pi = omega - 2.0 * np.swapaxes(scaled, 1, 2) @ np.linalg.solve(inner, scaled)
+        # By eigenvalues, since 1 is lost beside large s λ: M (1 + 2 M)⁻¹ of M = √D Ω √D.
+        scaled = roots[:, :, None] * omega * roots[:, None, :]
+        m, vectors = np.linalg.eigh(scaled)
+        m = np.maximum(m, 0.0)
+        turned = vectors / roots[:, :, None]
+        pi = (turned * (m / (1.0 + 2.0 * m))[:, None, :]) @ np.swapaxes(turned, 1, 2)
         k11 = np.einsum("ia,nab,ib->ni", left, pi[:, :split, :split], left)
         k22 = np.einsum("ia,nab,ib->ni", right, pi[:, split:, split:], right)
         k12 = left @ pi[:, :split, split:] @ right.T
-        logarithm = np.linalg.slogdet(inner)[1]
+        logarithm = np.sum(np.log1p(2.0 * m), axis=1)
         weight = np.sqrt(s * t) * np.exp(-(s * sizes[0] + t * sizes[1]) * eps - 0.5 * logarithm)
         total += np.einsum("n,nij->ij", weight, transform(k12, k11, k22))
     return np.asarray(np.sqrt(sizes[0] * sizes[1]) / np.pi * _STEP**2 * total)

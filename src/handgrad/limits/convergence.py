@@ -10,9 +10,10 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
-from handgrad.layers import Dropout
+from handgrad.layers import LSTM, Dropout, Embedding
 from handgrad.layers.base import Layer, walk
 from handgrad.limits.kernel import VarianceLike, kernel, variances
+from handgrad.limits.variances import Drawn
 
 
 class Convergence(NamedTuple):
@@ -75,11 +76,10 @@ def convergence(
     return Convergence(limit, tuple(widths), tuple(means), slope)
 
 
-def redrawn(model: Layer, drawn: dict[str, tuple[float, bool]], rng: np.random.Generator) -> Layer:
-    """A copy of the model in float64 with normal weights, without dropout.
+def redrawn(model: Layer, drawn: dict[str, Drawn], rng: np.random.Generator) -> Layer:
+    """A copy of the model in float64 with normal weights of these variances, without dropout.
 
-    `drawn` has for every parameter its variance, and whether that is of an entry or, of a matrix,
-    times the number of its columns.
+    What layers fix stays as they fix it: the bias of forget gates, the row of a padding token.
     """
     twin = copy.deepcopy(model)
     for _, layer in walk(twin):
@@ -91,7 +91,12 @@ def redrawn(model: Layer, drawn: dict[str, tuple[float, bool]], rng: np.random.G
                 setattr(layer, name, array.astype(np.float64))
     for name, array in twin.parameters.items():
         if name in drawn:
-            variance, of_entry = drawn[name]
-            columns = 1.0 if of_entry else float(np.prod(array.shape[1:]))
-            array[...] = rng.normal(0.0, np.sqrt(variance / columns), array.shape)
+            columns = 1.0 if drawn[name].of_entry else float(np.prod(array.shape[1:]))
+            deviation = np.sqrt(drawn[name].variance / columns)
+            array[...] = rng.normal(0.0, deviation, array.shape)
+    for _, layer in walk(twin):
+        if isinstance(layer, Embedding) and layer.padding_idx is not None:
+            layer.weight[layer.padding_idx] = 0.0
+        if isinstance(layer, LSTM):
+            layer.set_forget_bias()
     return twin

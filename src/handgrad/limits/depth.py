@@ -18,17 +18,23 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
+from handgrad.limits.variances import check_variance
 from handgrad.ops.activation import v_transform
 
-#: Layers after which a variance that still changes has no fixed point, and how close it has to be.
-_MOST_LAYERS: Final = 2000
-_CLOSE: Final = 1e-12
 #: Variances beyond these count as exploded or vanished.
 _LARGEST, _SMALLEST = 1e12, 1e-100
-#: Between which weight variances the critical one is looked for, and how often the interval is
+#: Variances that are looked at for a fixed point, below and above the first one of 1.
+_BELOW: Final = np.geomspace(1.0, _SMALLEST, 2001)
+_ABOVE: Final = np.geomspace(1.0, _LARGEST, 401)
+#: A variance that changes by less than this part of it stays, but for rounding.
+_STAYS: Final = 4e-16
+#: Between which weight variances the critical one is looked for, and how often an interval is
 #: halved.
 _RANGE: Final = (1e-3, 1e3)
 _HALVINGS: Final = 60
+#: How far from 1 χ may be at a critical variance, and how far beside it that is looked at.
+_NEAR: Final = 1e-2
+_BESIDE: Final = 1e-6
 
 
 class FixedPoint(NamedTuple):
@@ -48,42 +54,65 @@ class FixedPoint(NamedTuple):
 def fixed_point(
     activation: str, weight_variance: float, bias_variance: float = 0.0, **options: Any
 ) -> FixedPoint:
-    """The fixed point of variances from 1 on. Raises ArgumentError for an unknown activation."""
+    """Where the variances of layers go that start from 1: 0 where they vanish, ∞ if they explode.
+
+    Raises ArgumentError for an unknown activation.
+    """
     _check(weight_variance, bias_variance)
-    k = 1.0
-    for _ in range(_MOST_LAYERS):
-        after = weight_variance * float(v_transform(activation, k, k, k, **options)) + bias_variance
-        if not _SMALLEST < after < _LARGEST:
-            k = after
-            break
-        if abs(after - k) <= _CLOSE * k:
-            k = after
-            break
-        k = after
-    at = min(max(k, _SMALLEST), _LARGEST)
-    slope = float(v_transform(activation, at, at, at, derivative=True, **options))
+
+    def growth(k: Array) -> Array:
+        """By which part a variance changes in a layer; 0 where that is rounding."""
+        after = weight_variance * v_transform(activation, k, k, k, **options) + bias_variance
+        change = after / k - 1.0
+        return np.where(np.abs(change) <= _STAYS, 0.0, change)
+
+    first = float(growth(np.ones(1))[0])
+    way = _BELOW if first < 0.0 else _ABOVE
+    turned = np.flatnonzero(np.sign(growth(way)) != np.sign(first)) if first else [0]
+    if not len(turned):
+        k = 0.0 if first < 0.0 else math.inf
+    else:
+        at = int(turned[0])
+        one, other = float(way[max(at - 1, 0)]), float(way[at])
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(one * other)
+            if np.sign(growth(np.full(1, middle))[0]) == np.sign(first):
+                one = middle
+            else:
+                other = middle
+        k = other
+    near = min(max(k, _SMALLEST), _LARGEST)
+    slope = float(v_transform(activation, near, near, near, derivative=True, **options))
     return FixedPoint(k, weight_variance * slope)
 
 
 def critical_weight_variance(activation: str, bias_variance: float = 0.0, **options: Any) -> float:
     """The variance of a weight times its number of columns at which χ is 1.
 
-    Raises ArgumentError where none between 0.001 and 1000 has it.
+    Raises ArgumentError where none between 0.001 and 1000 has it: for GELU and SiLU χ jumps over 1,
+    from variances that vanish to such that explode.
     """
+
+    def chi(variance: float) -> float:
+        return fixed_point(activation, variance, bias_variance, **options).chi
+
     low, high = _RANGE
-    below, above = (fixed_point(activation, each, bias_variance, **options).chi for each in _RANGE)
-    if not below < 1.0 < above:
+    if not chi(low) < 1.0 < chi(high):
         raise ArgumentError(
-            f"limits: χ of {activation} goes from {below:.3g} to {above:.3g}; allowed: functions "
-            "and bias variances for which it passes 1"
+            f"limits: χ of {activation} goes from {chi(low):.3g} to {chi(high):.3g}; allowed: "
+            "functions and bias variances for which it passes 1"
         )
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
-        if fixed_point(activation, middle, bias_variance, **options).chi < 1.0:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(low * high)
+        low, high = (middle, high) if chi(middle) < 1.0 else (low, middle)
+    found = math.sqrt(low * high)
+    below, above = chi(found * (1.0 - _BESIDE)), chi(found * (1.0 + _BESIDE))
+    if max(abs(below - 1.0), abs(above - 1.0)) > _NEAR:
+        raise ArgumentError(
+            f"limits: χ of {activation} jumps from {below:.3g} to {above:.3g} at the weight "
+            f"variance {found:.4g}; allowed: functions for which it is 1 somewhere"
+        )
+    return found
 
 
 class Signals(NamedTuple):
@@ -108,9 +137,11 @@ def signals(
     vanishes or explodes is NaN.
     """
     _check(weight_variance, bias_variance)
-    if depth < 0:
-        raise ArgumentError(f"limits: depth is {depth}; allowed: 0 or more")
+    if not isinstance(depth, int) or depth < 0:
+        raise ArgumentError(f"limits: depth is {depth!r}; allowed: a whole number from 0")
     covariance = np.asarray(start, dtype=np.float64)
+    if not np.all(np.abs(covariance) <= 1.0):
+        raise ArgumentError("limits: start has a correlation beyond ±1; allowed: -1 to 1")
     variance = 1.0
     found = Signals(np.full(depth + 1, np.nan), np.full((depth + 1, *covariance.shape), np.nan))
     for layer in range(depth + 1):
@@ -126,7 +157,5 @@ def signals(
 
 
 def _check(weight_variance: float, bias_variance: float) -> None:
-    named = {"weight_variance": weight_variance, "bias_variance": bias_variance}
-    for name, value in named.items():
-        if not (math.isfinite(value) and value >= 0.0):
-            raise ArgumentError(f"limits: {name} is {value}; allowed: 0 or more, finite")
+    check_variance("weight_variance", weight_variance)
+    check_variance("bias_variance", bias_variance)

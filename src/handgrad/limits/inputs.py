@@ -31,6 +31,16 @@ class Side:
 
     def __init__(self, x: Array, lengths: Array | None = None) -> None:
         self.x = np.asarray(x)
+        if self.x.dtype.kind not in "iufb":
+            raise ArgumentError(
+                f"limits: x has the type {self.x.dtype}; allowed: real numbers, or tokens"
+            )
+        if self.x.ndim < 2:
+            raise ShapeError(f"limits: x has shape {self.x.shape}; allowed: (N, …)")
+        if lengths is not None:
+            # What stands after the end of a sequence has no influence.
+            steps = np.arange(self.x.shape[1]) < np.asarray(lengths)[:, None]
+            self.x = np.where(steps.reshape(*steps.shape, *[1] * (self.x.ndim - 2)), self.x, 0)
         if self.x.dtype.kind not in "iu":
             self.x = self.x.astype(np.float64, copy=False)
             if not np.isfinite(self.x).all():
@@ -73,11 +83,13 @@ def sides(
 
     Raises ShapeError for examples of different shapes, ArgumentError for lengths without x2.
     """
+    x = _array("x", x)
     left = Side(x, _checked("lengths", lengths, x))
     if x2 is None:
         if lengths2 is not None:
             raise ArgumentError("limits: lengths2 is given without x2; allowed: both")
         return left, None
+    x2 = _array("x2", x2)
     one, other = np.shape(x), np.shape(x2)
     if len(one) != len(other) or one[2:] != other[2:]:
         raise ShapeError(f"limits: x2 has shape {other}; allowed: (M, …) as x, of shape {one}")
@@ -93,6 +105,13 @@ def sides(
     )
 
 
+def _array(name: str, x: Any) -> Array:
+    try:
+        return np.asarray(x)
+    except ValueError:
+        raise ShapeError(f"limits: {name} is no array; allowed: examples of one shape") from None
+
+
 def _checked(name: str, lengths: Array | None, x: Array) -> Array | None:
     if lengths is None:
         return None
@@ -102,6 +121,8 @@ def _checked(name: str, lengths: Array | None, x: Array) -> Array | None:
             f"limits: {name} has shape {lengths.shape} and type {lengths.dtype}; "
             f"allowed: integers ({len(x)},)"
         )
+    if np.ndim(x) < 2:
+        raise ShapeError(f"limits: x has shape {np.shape(x)}; allowed: (N, T, …) with {name}")
     longest = np.shape(x)[1]
     if len(lengths) and not (lengths.min() >= 1 and lengths.max() <= longest):
         raise ArgumentError(

@@ -11,8 +11,10 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.dispatch import get_threads
-from handgrad.errors import ArgumentError
-from handgrad.layers.base import Layer
+from handgrad.errors import ArgumentError, ShapeError
+from handgrad.layers import MultiHeadAttention
+from handgrad.layers.base import Layer, walk
+from handgrad.layers.recurrent import Recurrent
 from handgrad.limits import recurrent, transformer  # noqa: F401  their rules
 from handgrad.limits.inputs import Side, joined, sides
 from handgrad.limits.moments import Moments, SamplesNeededError
@@ -20,7 +22,7 @@ from handgrad.limits.program import Build, Raw, Signal
 from handgrad.limits.rules import lower
 from handgrad.limits.samples import Samples
 from handgrad.limits.variables import Variable, behind
-from handgrad.limits.variances import Variances
+from handgrad.limits.variances import Drawn, Variances
 from handgrad.ops.arguments import check_choice
 
 KINDS: Final = ("nngp", "ntk")
@@ -65,9 +67,8 @@ def variances(
     lengths: Array | None = None,
     weight_variance: VarianceLike = None,
     bias_variance: VarianceLike = None,
-) -> dict[str, tuple[float, bool]]:
-    """The variance of every parameter that `kernel` counts as drawn, by name, and whether it is
-    that of an entry or, of a matrix, times the number of columns; arguments and errors as there."""
+) -> dict[str, Drawn]:
+    """How every parameter that `kernel` counts as drawn is drawn, by name; arguments as there."""
     side, _ = sides(x, None, lengths, None)
     found = Variances(weight_variance, bias_variance)
     _program(model, (side,), found)
@@ -75,12 +76,22 @@ def variances(
 
 
 def _program(model: Layer, compared: tuple[Side, ...], variances: Variances) -> Program:
+    if not isinstance(model, Layer):
+        raise ArgumentError(f"limits: the model is a {type(model).__name__}; allowed: a layer")
+    takes_lengths = any(
+        isinstance(layer, Recurrent | MultiHeadAttention) for _, layer in walk(model)
+    )
+    if any(side.is_ragged for side in compared) and not takes_lengths:
+        raise ArgumentError(
+            "limits: lengths for a model without recurrent layers or attention, which would not "
+            "see them; allowed: None"
+        )
     x = compared[0].x
-    if x.ndim < 2:
-        raise ArgumentError(f"limits: x has shape {x.shape}; allowed: (N, …), with an example axis")
     model.output_shape(x.shape[1:])
     raw = Raw(x.shape[1:], x.dtype.kind in "iu")
-    found = lower(model, raw, Build(variances, compared))
+    build = Build(variances, compared)
+    made = lower(model, raw, build)
+    found = made if isinstance(made, Signal) else build.read(made, "last")
     variances.check_used()
     return Program(found)
 
@@ -125,19 +136,78 @@ def kernel(
     al., Bayesian deep convolutional networks with many channels are Gaussian processes (2019).
     """
     check_choice("limits.kernel", "kind", kind, KINDS)
+    _check_fits(model, x2)
     left, right = sides(x, x2, lengths, lengths2)
     compared = (left,) if right is None else (left, right)
     outputs = _program(model, compared, Variances(weight_variance, bias_variance)).outputs
     try:
         return _in_blocks(outputs, left, right, kind)
     except SamplesNeededError:
-        both = _sampled(left if right is None else joined(left, right), samples, seed)
-    found = _table(outputs, both, kind)
+        pass
+    found = _of_draws(outputs, left, right, kind, samples, seed)
     if right is None:
         return found
     positions = (slice(None),) * outputs.variables.ndim
     half: tuple[Any, ...] = (slice(0, left.count), *positions, slice(left.count, None))
     return found[half]
+
+
+def _of_draws(
+    outputs: Signal, left: Side, right: Side | None, kind: str, samples: int, seed: int
+) -> Array:
+    """The kernel of all examples of both sides with all, by one set of draws."""
+    whole = left if right is None else joined(left, right)
+    return _finite(_table(outputs, _sampled(whole, samples, seed), kind))
+
+
+def _check_fits(model: Layer, x2: Array | None) -> None:
+    """Raise ShapeError for other examples that the model does not take as they are."""
+    if x2 is not None and isinstance(model, Layer):
+        try:
+            model.output_shape(np.shape(x2)[1:])
+        except ShapeError as error:
+            raise ShapeError(f"limits: x2 has shape {np.shape(x2)}: {error}") from None
+
+
+def _finite(table: Array) -> Array:
+    if not np.isfinite(table).all():
+        raise ArgumentError(
+            "limits: a kernel beyond the largest number; allowed: smaller inputs or variances"
+        )
+    return table
+
+
+def blocks_of(
+    model: Layer,
+    x: Array,
+    x2: Array,
+    kind: str = "nngp",
+    *,
+    lengths: Array | None = None,
+    lengths2: Array | None = None,
+    weight_variance: VarianceLike = None,
+    bias_variance: VarianceLike = None,
+    samples: int = 65536,
+    seed: int = 0,
+) -> tuple[Array | None, Array, Array]:
+    """The kernel of x with itself, of x with x2, and the diagonal of x2, that belong together.
+
+    The first is None where there are closed forms, by which any call of `kernel` gives the same;
+    where there are none all three are from one set of draws, so that the whole is a covariance.
+    """
+    _check_fits(model, x2)
+    left, right = sides(x, x2, lengths, lengths2)
+    assert right is not None
+    variances = Variances(weight_variance, bias_variance)
+    outputs = _program(model, (left, right), variances).outputs
+    given: dict[str, Any] = {"weight_variance": weight_variance, "bias_variance": bias_variance}
+    try:
+        cross = _in_blocks(outputs, left, right, kind)
+    except SamplesNeededError:
+        whole = _of_draws(outputs, left, right, kind, samples, seed)
+        n = left.count
+        return whole[:n, :n], whole[:n, n:], np.diag(whole)[n:]
+    return None, cross, diagonal(model, x2, kind, lengths=lengths2, **given)
 
 
 def diagonal(
@@ -173,8 +243,9 @@ def diagonal(
 
 def _sampled(side: Side, samples: int, seed: int) -> Moments:
     """All examples with all others, with draws where there is no closed form."""
-    if samples < 2:
-        raise ArgumentError(f"limits: samples is {samples}; allowed: 2 or more")
+    for name, value, least in (("samples", samples, 2), ("seed", seed, 0)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise ArgumentError(f"limits: {name} is {value!r}; allowed: whole numbers from {least}")
     drawn = Samples(samples, np.random.default_rng(seed))
     alone = Moments(side, samples=drawn)
     drawn.moments = Moments(side, side, alone=(alone, alone), samples=drawn)
@@ -202,7 +273,7 @@ def _in_blocks(outputs: Signal, left: Side, right: Side | None, kind: str) -> Ar
         found = dict(zip(pairs, (task.result() for task in tasks), strict=True))
     axes = outputs.variables.ndim
     turned = (*range(1 + axes, 2 + 2 * axes), *range(1 + axes))
-    return np.concatenate(
+    whole = np.concatenate(
         [
             np.concatenate(
                 [
@@ -215,6 +286,7 @@ def _in_blocks(outputs: Signal, left: Side, right: Side | None, kind: str) -> Ar
         ],
         axis=0,
     )
+    return _finite(whole)
 
 
 def _blocks(count: int) -> Iterator[slice]:

@@ -173,7 +173,25 @@ class Moments:
         if isinstance(u, Nonlin) and isinstance(v, Nonlin) and self._closed(u, v):
             covariances = yield from self._covariances(u, v)
             return v_transform(u.activation, *covariances, **u.options)
+        for gaussian, other, side in ((u, v, 1), (v, u, 0)):
+            drawn = isinstance(gaussian, (MatMul, Bias))
+            if drawn and isinstance(other, Nonlin) and is_gaussian(other.operand):
+                return (yield from self._linear(gaussian, other, side))
         return self._sampled().second(self, u, v)
+
+    def _linear(self, g: Variable, h: Nonlin, side: int) -> Rule:
+        """E[g f(g′)] = E[g g′] E[f′(g′)], where h = f(g′) is of the given side.
+
+        Source: Stein, Estimation of the mean of a multivariate normal distribution (1981), lemma 1.
+        """
+        pair = (h.operand, g) if side == 0 else (g, h.operand)
+        covariance = yield Ask(self, "second", *pair)
+        if isinstance(covariance, float) and covariance == 0.0:
+            return 0.0
+        k = yield Ask(self.alone[side], "second", h.operand, h.operand)
+        # Two independent values have the mean slope squared, which is above 0 for every function.
+        squared = v_transform(h.activation, 0.0, k, k, derivative=True, **h.options)
+        return covariance * self._along(np.sqrt(squared), side)
 
     def _closed(self, u: Nonlin, v: Nonlin) -> bool:
         same = u.activation == v.activation and u.options == v.options

@@ -29,6 +29,7 @@ from handgrad.limits.equations import Equations
 from handgrad.limits.figures import Series, lines, shades
 from handgrad.limits.kernel import program, variances
 from handgrad.limits.variables import Nonlin
+from handgrad.limits.variances import Drawn
 from handgrad.recipes import Recipe, build_model, completed, load_task
 
 #: Examples in the picture of the kernel, and networks of each width beside it.
@@ -72,8 +73,10 @@ def limit_notes(
     drawn = variances(model, x, **given)
     # Every width has the variances of the recipe's own one, else they would have no common limit.
     given |= {
-        "weight_variance": {name: variance for name, (variance, _) in drawn.items()},
-        "bias_variance": {name: variance for name, (variance, _) in drawn.items()},
+        f"{kind}_variance": {
+            name: each.variance for name, each in drawn.items() if each.kind == kind
+        }
+        for kind in ("weight", "bias")
     }
     made = convergence(
         lambda width: build_model(_of_width(full, width)),
@@ -138,7 +141,7 @@ def _numbered(letter: str, number: int) -> Formula:
     return Script(Symbol(letter), sup=Fenced(Number(str(number))))
 
 
-def _weights(equations: Equations, drawn: Mapping[str, tuple[float, bool]]) -> Iterator[Block]:
+def _weights(equations: Equations, drawn: Mapping[str, Drawn]) -> Iterator[Block]:
     yield Heading("Weights", anchor="weights")
     yield Paragraph(
         "The variance of a matrix is that of an entry times the number of its columns, at the "
@@ -147,7 +150,7 @@ def _weights(equations: Equations, drawn: Mapping[str, tuple[float, bool]]) -> I
     rows = []
     for letter, numbers in (("W", equations.weights), ("b", equations.biases)):
         for name, number in numbers.items():
-            variance, _ = drawn[name.partition("[")[0]]
+            variance = drawn[name.partition("[")[0]].variance
             rows.append((_numbered(letter, number), Mono(name), f"{variance:.4g}"))
     yield Table(("symbol", "parameter", "variance"), tuple(rows), align="llr")
 
@@ -216,8 +219,12 @@ def _depth(variables: Sequence[Any]) -> Iterator[Block]:
     if not names:
         return
     activation = max(set(names), key=names.count)
-    critical = critical_weight_variance(activation)
     yield Heading("Depth", anchor="depth")
+    try:
+        critical = critical_weight_variance(activation)
+    except ArgumentError as error:
+        yield Paragraph(f"No weight variance lets signals through at any depth: {error}.")
+        return
     scale = fixed_point(activation, 0.8 * critical)
     text: list[Span] = [
         "How alike two examples become in a deep stack of dense layers with ",

@@ -10,7 +10,9 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer
-from handgrad.limits.kernel import VarianceLike, diagonal, kernel
+from handgrad.limits.kernel import KINDS, VarianceLike, blocks_of, kernel
+from handgrad.limits.variances import check_variance
+from handgrad.ops.arguments import check_choice
 
 #: What is added to the diagonal where the kernel matrix is not positive definite by rounding:
 #: fractions of its mean, tried one after the other.
@@ -25,7 +27,9 @@ class GaussianProcess:
     the targets. The other settings are those of `limits.kernel`. For classes, fit one column for
     each, such as 1 − 1/K for an example's own and −1/K for others, and take the largest mean.
 
-    `jitter_` is what had to be added to the diagonal beside alpha, 0 as a rule.
+    `jitter_` is what had to be added to the diagonal beside alpha, 0 as a rule. Where the kernel is
+    a mean over draws, every prediction draws anew for the examples and x together; where the model
+    has BatchNorm, x is a batch of its own, on which predictions then depend.
 
     Source: Rasmussen, Williams, Gaussian processes for machine learning (2006), algorithm 2.1;
     Lee et al., Deep neural networks as Gaussian processes (2018), for classes as targets.
@@ -42,8 +46,7 @@ class GaussianProcess:
         samples: int = 65536,
         seed: int = 0,
     ) -> None:
-        if not (math.isfinite(alpha) and alpha >= 0.0):
-            raise ArgumentError(f"GaussianProcess: alpha is {alpha}; allowed: 0 or more, finite")
+        _check_settings(kind, alpha)
         self.model = model
         self.kind = kind
         self.alpha = alpha
@@ -58,7 +61,10 @@ class GaussianProcess:
         return {name: getattr(self, name) for name in names}
 
     def set_params(self, **settings: Any) -> Self:
-        """Change settings; what was fitted stays as it is. Raises ArgumentError for others."""
+        """Change settings, for the next `fit`: what was fitted keeps its own.
+
+        Raises ArgumentError for settings that there are not, or values as the constructor does.
+        """
         allowed = self.get_params()
         for name, value in settings.items():
             if name not in allowed:
@@ -66,15 +72,19 @@ class GaussianProcess:
                     f"GaussianProcess: {name!r} is no setting; allowed: {', '.join(allowed)}"
                 )
             setattr(self, name, value)
+        _check_settings(self.kind, self.alpha)
         return self
 
     def fit(self, x: Array, y: Array, *, lengths: Array | None = None) -> Self:
         """Condition on targets y (N,) or (N, K) of examples x.
 
-        Raises ShapeError for other targets, ArgumentError where the kernel matrix is not positive
-        definite even with jitter, as for two equal examples without noise.
+        x and y are copied. Raises ShapeError for other targets, ArgumentError where the kernel
+        matrix is not positive definite even with jitter.
         """
-        targets = np.asarray(y, dtype=np.float64)
+        try:
+            targets = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ArgumentError("GaussianProcess: y is no array of numbers") from None
         if targets.ndim not in (1, 2) or len(targets) != len(x):
             raise ShapeError(
                 f"GaussianProcess: y has shape {targets.shape}; allowed: ({len(x)},) or "
@@ -82,24 +92,31 @@ class GaussianProcess:
             )
         if not np.isfinite(targets).all():
             raise ArgumentError("GaussianProcess: y has NaN or infinity; allowed: finite values")
-        self._x, self._lengths = np.asarray(x), lengths
+        self._x = np.array(x)
+        self._lengths = None if lengths is None else np.array(lengths)
         self._targets = targets
+        self._fitted = self.get_params()
         matrix = kernel(self.model, x, lengths=lengths, **self._settings())
         if matrix.ndim != 2:
             raise ShapeError(
                 "GaussianProcess: the model has a vector for every position; allowed: one output"
             )
-        self._factor, self.jitter_ = self._cholesky(matrix)
-        half = np.linalg.solve(self._factor, targets)
-        self._weights = np.linalg.solve(self._factor.T, half)
+        half = self._condition(matrix)
         count = targets[0].size if len(targets) else 1
         self.log_marginal_likelihood_ = -0.5 * float(np.sum(half * half)) - count * float(
             np.sum(np.log(np.diag(self._factor))) + 0.5 * len(x) * math.log(2.0 * math.pi)
         )
         return self
 
+    def _condition(self, matrix: Array) -> Array:
+        """Take this kernel matrix of the examples; returns L⁻¹ y."""
+        self._factor, self.jitter_ = self._cholesky(matrix)
+        half = np.linalg.solve(self._factor, self._targets)
+        self._weights = np.linalg.solve(self._factor.T, half)
+        return half
+
     def _settings(self) -> dict[str, Any]:
-        kept = self.get_params()
+        kept = self._fitted
         return {name: kept[name] for name in kept if name not in ("model", "alpha")}
 
     def _cholesky(self, matrix: Array) -> tuple[Array, float]:
@@ -108,7 +125,7 @@ class GaussianProcess:
         for fraction in _JITTERS:
             jitter = fraction * level
             try:
-                noisy = matrix + (self.alpha + jitter) * np.eye(len(matrix))
+                noisy = matrix + (self._fitted["alpha"] + jitter) * np.eye(len(matrix))
                 return np.linalg.cholesky(noisy), jitter
             except np.linalg.LinAlgError:
                 continue
@@ -127,22 +144,31 @@ class GaussianProcess:
         """
         if not hasattr(self, "_weights"):
             raise ArgumentError("GaussianProcess: predict before fit; allowed: after it")
-        if return_std and self.kind != "nngp":
+        if return_std and self._fitted["kind"] != "nngp":
             raise ArgumentError(
-                f"GaussianProcess: return_std with kind {self.kind!r}; allowed: 'nngp'"
+                f"GaussianProcess: return_std with kind {self._fitted['kind']!r}; allowed: 'nngp'"
             )
-        given = {"lengths": lengths, **self._settings()}
-        cross = kernel(self.model, x, self._x, lengths2=self._lengths, **given)
-        mean = cross @ self._weights
+        given = {"lengths": self._lengths, "lengths2": lengths, **self._settings()}
+        own, cross, prior = blocks_of(self._fitted["model"], self._x, x, **given)
+        if own is not None:
+            # Kernels of draws belong together only within one set of them.
+            self._condition(own)
+        mean = cross.T @ self._weights
         if not return_std:
             return mean
-        explained = np.linalg.solve(self._factor, cross.T)
-        variance = diagonal(self.model, x, **given) - np.sum(explained * explained, axis=0)
+        explained = np.linalg.solve(self._factor, cross)
+        variance = prior - np.sum(explained * explained, axis=0)
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
     def score(self, x: Array, y: Array) -> float:
         """The coefficient of determination R² of the mean, over all columns together."""
-        y = np.asarray(y, dtype=np.float64)
-        mean = self.predict(x)
+        y, mean = np.asarray(y, dtype=np.float64), np.asarray(self.predict(x))
+        if y.shape != mean.shape:
+            raise ShapeError(f"GaussianProcess: y has shape {y.shape}; allowed: {mean.shape}")
         spread = np.sum((y - y.mean(axis=0)) ** 2)
         return float(1.0 - np.sum((y - mean) ** 2) / spread)
+
+
+def _check_settings(kind: str, alpha: float) -> None:
+    check_choice("GaussianProcess", "kind", kind, KINDS)
+    check_variance("alpha of GaussianProcess", alpha)

@@ -42,9 +42,13 @@ class Raw(NamedTuple):
 
 
 class Signal(NamedTuple):
-    """A vector for every position of an example: an array of variables, () of a single vector."""
+    """A vector for every position of an example: an array of variables, () of a single vector.
+
+    `features` says on which side of the positions a layer finds the entries: "first" or "last".
+    """
 
     variables: np.ndarray
+    features: str = "last"
 
     @property
     def positions(self) -> list[tuple[int, ...]]:
@@ -52,15 +56,20 @@ class Signal(NamedTuple):
 
     def each(self, change: Callable[[tuple[int, ...], Variable], Variable]) -> Signal:
         """The signal with every vector replaced, from its position and itself."""
-        return signal(self.variables.shape, lambda place: change(place, self.variables[place]))
+        shape = self.variables.shape
+        return signal(shape, lambda at: change(at, self.variables[at]), self.features)
 
 
-def signal(shape: tuple[int, ...], variable_at: Callable[[tuple[int, ...]], Variable]) -> Signal:
+def signal(
+    shape: tuple[int, ...],
+    variable_at: Callable[[tuple[int, ...]], Variable],
+    features: str = "last",
+) -> Signal:
     """A signal from a function of the position."""
     variables = np.empty(shape, dtype=object)
     for place in np.ndindex(shape):
         variables[place] = variable_at(place)
-    return Signal(variables)
+    return Signal(variables, features)
 
 
 class Factor:
@@ -94,6 +103,9 @@ class Build:
         self._scope: list[str] = []
         self._weights: dict[tuple[Layer, str], Weight] = {}
         self._parts: dict[tuple[Weight, int], Weight] = {}
+        #: The shares of the parts that a matrix is applied to.
+        self._split: dict[Weight, tuple[float, ...]] = {}
+        self.sides = sides
 
     @contextmanager
     def child(self, name: str) -> Iterator[None]:
@@ -144,20 +156,38 @@ class Build:
         return self._weights[layer, name]
 
     def read(self, x: Raw | Signal, features: str) -> Signal:
-        """The vectors of the input, whose features are "first" or "last"; a signal as it is."""
+        """The vectors of the input, whose features are "first" or "last"; a signal as it is.
+
+        Raises ArgumentError where a signal has them on the other side: the layer would act along
+        what goes to infinity as if it were positions.
+        """
         if isinstance(x, Signal):
+            if x.variables.ndim and x.features != features:
+                raise ArgumentError(
+                    f"limits: layer {'.'.join(self._scope)} takes features on the {features} axis "
+                    f"and gets them on the {x.features}; allowed: the same, or Flatten between"
+                )
             return x
         if x.is_tokens:
-            raise ArgumentError("limits: x is tokens; allowed before an Embedding only")
+            raise ArgumentError(
+                "limits: x is integers, which are tokens; allowed: floats, or an Embedding first"
+            )
         positions = x.shape[1:] if features == "first" else x.shape[:-1]
-        return signal(
-            positions,
-            lambda place: Input("x", Place(features, place), index=place),  # type: ignore[arg-type]
-        )
+
+        def at(place: tuple[int, ...]) -> Variable:
+            return Input("x", Place(features, place), index=place)  # type: ignore[arg-type]
+
+        return signal(positions, at, features)
 
     def product(self, weight: Weight, operand: Variable) -> Variable:
         """W h; of parts one after another the sum over them, each with columns of its own."""
         parts = parts_of(operand)
+        shares = tuple(share for share, _ in parts)
+        if self._split.setdefault(weight, shares) != shares:
+            raise ArgumentError(
+                f"limits: {weight.name} is applied to vectors that are put together in different "
+                "ways; allowed: in the same way, wherever its layer stands"
+            )
         if len(parts) == 1:
             return MatMul(weight.name, weight, operand, index=operand.index)
         terms = (

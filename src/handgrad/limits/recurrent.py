@@ -44,6 +44,9 @@ class States(NamedTuple):
 @lower.register
 def _recurrent(layer: Recurrent, x: Raw | Signal, build: Build) -> Signal:
     y = states(layer, x, build).y
+    if build.is_ragged:
+        name = build.name("y")
+        y = [mixed((_is_longer(t), h), name=name, index=(t,)) for t, h in enumerate(y)]
     return signal((len(y),), lambda place: y[place[0]])
 
 
@@ -123,6 +126,15 @@ def _reversed(variables: list[Variable], build: Build, name: str) -> list[Variab
         terms = ((_is_length(t + s + 1), variables[t]) for t in range(steps - s))
         found.append(mixed(*terms, name=name, index=(s,)))
     return found
+
+
+def _is_longer(steps: int) -> Factor:
+    """1 for examples of more steps, 0 for others: y is 0 after the end."""
+
+    def chosen(alone: Moments) -> Array:
+        return (alone.sides[0].lengths > steps).astype(np.float64)
+
+    return Factor(chosen, "chosen")
 
 
 def _is_length(length: int) -> Factor:

@@ -51,7 +51,6 @@ from handgrad.limits.variables import (
     Input,
     MatMul,
     Variable,
-    Weight,
     parts_of,
 )
 from handgrad.ops.windows import output_size, per_axis
@@ -85,6 +84,8 @@ def _dropout(layer: Dropout, x: Raw | Signal, build: Build) -> Any:
 @lower.register
 def _flatten(layer: Flatten, x: Raw | Signal, build: Build) -> Any:
     if isinstance(x, Raw):
+        if x.is_tokens:
+            build.read(x, "last")
         return signal((), lambda place: Input("x", Place("flat", ())))
     parts = [part for place in x.positions for part in parts_of(x.variables[place])]
     shares = tuple((share / len(x.positions), part) for share, part in parts)
@@ -127,7 +128,7 @@ def _convolution(layer: Conv1d | Conv2d, x: Raw | Signal, build: Build) -> Signa
         g = total(*terms, *([] if bias is None else [bias]))
         return activated(layer.activation, g)
 
-    return signal(size, applied)
+    return signal(size, applied, "first")
 
 
 def _behind_offset(layer: Any, place: tuple[int, ...], offset: tuple[int, ...]) -> tuple[int, ...]:
@@ -174,7 +175,7 @@ def _avg_pool(layer: AvgPool1d | AvgPool2d, x: Raw | Signal, build: Build) -> Si
         )
         for place, inside, size in _windows(x, kernel, stride, layer.padding, 1)
     }
-    return signal(tuple(np.max(list(means), axis=0) + 1), means.__getitem__)
+    return signal(tuple(np.max(list(means), axis=0) + 1), means.__getitem__, "first")
 
 
 @lower.register(MaxPool1d)
@@ -197,7 +198,7 @@ def _max_pool(layer: MaxPool1d | MaxPool2d, x: Raw | Signal, build: Build) -> Si
             x, layer.kernel_size, layer.stride, layer.padding, layer.dilation
         )
     }
-    return signal(tuple(np.max(list(maxima), axis=0) + 1), maxima.__getitem__)
+    return signal(tuple(np.max(list(maxima), axis=0) + 1), maxima.__getitem__, "first")
 
 
 @lower.register
@@ -207,7 +208,7 @@ def _activation(layer: Activation, x: Raw | Signal, build: Build) -> Signal:
             "limits: Activation is 'softmax', which divides by a sum over the width; allowed: "
             "functions of single values"
         )
-    x = build.read(x, "last")
+    x = build.read(x, "last") if isinstance(x, Raw) else x
     return x.each(lambda place, h: activated(layer.name, h, **layer.options))
 
 
@@ -292,9 +293,15 @@ def sums(x: Signal, branch: Signal, name: str) -> Signal:
 
 
 def _features(layer: Layer) -> str:
-    """Where a layer expects the features of its input."""
-    if isinstance(layer, Sequential) and layer.layers:
-        return _features(next(iter(layer.layers.values())))
+    """Where a layer, or the first of its layers that says so, expects the features of its input."""
+    return _own_features(layer) or "last"
+
+
+def _own_features(layer: Layer) -> str:
+    if isinstance(layer, Dropout | Activation):
+        return ""
+    if isinstance(layer, Sequential | Residual):
+        return next(filter(None, map(_own_features, layer.layers.values())), "")
     channels = Conv1d, Conv2d, BatchNorm, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
     return "first" if isinstance(layer, channels) else "last"
 
@@ -304,6 +311,12 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
     if not (isinstance(x, Raw) and x.is_tokens):
         raise ArgumentError("limits: Embedding is given features; allowed: tokens, as the input")
     weight = build.weight(layer, "weight", layer.initializer, layer.weight.shape, 1)
+    for side in build.sides:
+        if side.x.size and not 0 <= side.x.min() <= side.x.max() < len(layer.weight):
+            raise ArgumentError(
+                f"limits: tokens go from {side.x.min()} to {side.x.max()}; allowed: 0 to "
+                f"{len(layer.weight) - 1}"
+            )
 
     def row(place: tuple[int, ...]) -> Variable:
         token = Place("none", place)
@@ -321,11 +334,10 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
 
 @lower.register
 def _learned_positions(layer: LearnedPositions, x: Raw | Signal, build: Build) -> Signal:
-    table = build.bias(layer, "weight", layer.initializer, layer.weight.shape)
+    table = build.weight(layer, "weight", layer.initializer, layer.weight.shape, 1)
 
     def added(place: tuple[int, ...], h: Variable) -> Variable:
-        row = Weight(f"{table.name}[{place[0]}]", table.variance)
-        return total(h, bias_of(row), name=build.name("positions"))
+        return total(h, bias_of(build.rows(table, place[0])), name=build.name("positions"))
 
     return build.read(x, "last").each(added)
 

@@ -33,8 +33,8 @@ from handgrad.ops.activation import activate, activation_gradient
 if TYPE_CHECKING:
     from handgrad.limits.moments import Moments
 
-#: Added to a covariance, as a fraction of its mean variance, so that equal examples do not make it
-#: singular: their draws differ by 1e-5 of a deviation.
+#: Added to correlations of 1, so that equal examples do not make a covariance singular: their draws
+#: differ by 1e-5 of a deviation.
 _JITTER: Final = 1e-10
 
 
@@ -53,8 +53,11 @@ class _Group:
     def draw(self, own: Array, cross: Array, noise: Array) -> Array:
         """Values with covariance `own` (N, N), and `cross` (n, N) with the n values before."""
         rows = cross.T @ self.inverse.T
-        level = _JITTER * float(np.mean(np.diag(own)))
-        root = np.linalg.cholesky(own - rows @ rows.T + level * np.eye(len(own)))
+        size = np.sqrt(np.diag(own))
+        size = np.where(size > 0.0, size, 1.0)
+        # As correlations, so that a small example is not drowned in the rounding of a large one.
+        rest = (own - rows @ rows.T) / np.outer(size, size) + _JITTER * np.eye(len(own))
+        root = size[:, None] * np.linalg.cholesky(rest)
         values = noise @ root.T
         if self.noise:
             values += np.concatenate(self.noise, axis=1) @ rows.T
@@ -73,7 +76,7 @@ class Samples:
     """Draws for all examples of one side, at `count` entries of every vector."""
 
     def __init__(self, count: int, rng: np.random.Generator) -> None:
-        self.count = count
+        self.count = count + count % 2
         self.rng = rng
         self.moments: Moments
         self._values: dict[Variable, Array] = {}

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-
-import numpy as np
+from numbers import Real
+from typing import Any, NamedTuple
 
 from handgrad import initializers
 from handgrad.errors import ArgumentError
 from handgrad.initializers import Initializer
 from handgrad.limits.variables import Weight
+
+
+class Drawn(NamedTuple):
+    """How a parameter is drawn: `kind` is "weight" or "bias".
+
+    The variance is that of an entry where `of_entry`, else times the number of columns.
+    """
+
+    kind: str
+    variance: float
+    of_entry: bool
 
 
 class Variances:
@@ -25,15 +37,12 @@ class Variances:
         bias: float | Mapping[str, float] | None,
     ) -> None:
         self._given = {"weight": weight, "bias": bias}
-        #: What was asked for: the variance by the parameter's name, and whether it is of an entry.
-        self.used: dict[str, tuple[float, bool]] = {}
+        #: What was asked for, by the parameter's name.
+        self.used: dict[str, Drawn] = {}
         for kind, given in self._given.items():
-            numbers = given.values() if isinstance(given, Mapping) else [given or 0.0]
-            for number in numbers:
-                if not (np.isfinite(number) and number >= 0.0):
-                    raise ArgumentError(
-                        f"limits: {kind}_variance is {number}; allowed: 0 or more, finite"
-                    )
+            for number in given.values() if isinstance(given, Mapping) else (given,):
+                if number is not None or isinstance(given, Mapping):
+                    check_variance(f"{kind}_variance", number)
 
     def of(
         self, kind: str, name: str, initializer: Initializer, shape: tuple[int, ...], scale: float
@@ -44,16 +53,24 @@ class Variances:
             given = given.get(name)
         if given is None:
             given = scale * initializers.variance(initializer, shape)
-        self.used[name] = float(given), scale == 1.0
+        self.used[name] = Drawn(kind, float(given), scale == 1.0)
         return Weight(name, float(given))
 
     def check_used(self) -> None:
-        """Raise ArgumentError for a name that no parameter has."""
+        """Raise ArgumentError for a name that no parameter of its kind has."""
         for kind, given in self._given.items():
+            allowed = sorted(name for name, drawn in self.used.items() if drawn.kind == kind)
             names = given if isinstance(given, Mapping) else ()
-            unknown = [name for name in names if name not in self.used]
+            unknown = [name for name in names if name not in allowed]
             if unknown:
                 raise ArgumentError(
                     f"limits: {kind}_variance has {unknown[0]!r}; "
-                    f"allowed: {', '.join(sorted(self.used))}"
+                    f"allowed: {', '.join(allowed) or 'none'}"
                 )
+
+
+def check_variance(name: str, value: Any) -> None:
+    """Raise ArgumentError for what is no number from 0."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (is_number and math.isfinite(value) and value >= 0.0):
+        raise ArgumentError(f"limits: {name} is {value!r}; allowed: 0 or more, finite")
