@@ -13,6 +13,9 @@ import pytest
 
 from tests.tolerances import TOLERANCES
 
+#: Every example is a process of its own.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "picture")

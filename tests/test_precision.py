@@ -344,6 +344,7 @@ def info(**environment: str) -> Any:
 
 
 @needs_unit
+@pytest.mark.slow
 def test_the_environment_chooses() -> None:
     found = info(HANDGRAD_PRECISION="bf16")
     assert found.returncode == 0, found.stderr

@@ -351,6 +351,7 @@ def test_an_interrupt_is_130(handgrad, scaled):
     assert result.stderr.splitlines()[-1] == "handgrad: interrupted"
 
 
+@pytest.mark.slow
 def test_as_a_program(here):
     """The command finds a module in the current directory, which Python itself does not search."""
     (here / "my_norm.py").write_text(WRONG)

@@ -8,6 +8,9 @@ import pytest
 
 from handgrad import kernels
 
+#: Every test here starts other processes.
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

@@ -16,6 +16,9 @@ from handgrad.training import Interrupted
 from tests.cli.test_train import SMALL
 from tests.training.test_resume import assert_same_run
 
+#: Every test here starts other processes.
+pytestmark = pytest.mark.slow
+
 HERE = [sys.executable, "-m", "handgrad"]
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and names of POSIX")
 
@@ -27,7 +30,6 @@ def start(*arguments: str | bytes, **settings) -> subprocess.Popen:
     )
 
 
-@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 def test_a_signal_saves_and_says_how_to_resume(handgrad, tmp_path, name, code):
@@ -112,7 +114,6 @@ def test_closed_streams_are_no_tracebacks(tmp_path):
     assert found.returncode in (0, 1, 2)
 
 
-@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8", "latin-1"])
 def test_a_folder_whose_name_is_not_utf8(tmp_path, encoding):

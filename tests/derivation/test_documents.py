@@ -288,6 +288,7 @@ def test_tex_escapes() -> None:
     assert escape("😀") == r"\texttt{U+1F600}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
 def test_tex_compiles(engine: str, document: Document, tmp_path: Path) -> None:
     if shutil.which(engine) is None:

@@ -14,6 +14,8 @@ import handgrad
 from handgrad import kernels
 
 PACKAGE = Path(handgrad.__file__).parent
+#: Every test here starts other processes.
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
