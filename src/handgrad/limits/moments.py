@@ -95,7 +95,7 @@ class Moments:
     def _answer(self, ask: Ask) -> Any:
         """An answer by its rule, and those it needs first; not by recursion, for long sequences."""
         stack: list[tuple[Ask, Rule]] = [(ask, ask.moments._rule(ask))]
-        value: Any = ask.moments._known.get(ask)
+        value: Any = ask.moments._recall(ask)
         if value is not None:
             return value
         while stack:
@@ -107,10 +107,20 @@ class Moments:
                 current.moments._known[current] = value
                 stack.pop()
                 continue
-            value = needed.moments._known.get(needed)
+            value = needed.moments._recall(needed)
             if value is None:
                 stack.append((needed, needed.moments._rule(needed)))
         return value
+
+    def _recall(self, ask: Ask) -> Any:
+        """An answer that is known, or that of the vectors in the other order, turned; else None."""
+        found = self._known.get(ask)
+        if found is not None or self.sides[0] is not self.sides[1]:
+            return found
+        found = self._known.get(Ask(self, ask.kind, ask.v, ask.u))
+        if found is None or self.is_diagonal or np.ndim(found) < 2:
+            return found
+        return np.swapaxes(found, 0, 1)
 
     def _rule(self, ask: Ask) -> Rule:
         _, kind, u, v = ask
