@@ -67,3 +67,13 @@ def test_a_float32_backward_that_loses_half_its_digits_is_named():
     fault = only_kind((square, coarse), normal(4, 5))
     assert (fault.kind, fault.situation) == ("inaccurate", "float32")
     assert "beyond what rounding explains" in fault.message
+
+
+def test_settings_that_are_arrays_count_as_rounded() -> None:
+    """In float32 α = 0.999 is off by 6e-8, and 1 − α by 5e-5 of it: no fault of the gradient."""
+    rng = np.random.default_rng(0)
+    alpha = 1.0 - rng.uniform(1e-4, 1e-3, 6)
+    x, weight = rng.standard_normal((3, 4, 5)), rng.standard_normal((6, 5))
+    with hg.engine("auto"):
+        report = hg.check("leaky_rnn", x, weight, None, None, alpha=alpha)
+    assert report.ok, report.faults

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from handgrad import interop
+from handgrad.checking.rounding.bounded import Bounded
 from handgrad.checking.trial import leaves
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
@@ -250,12 +251,20 @@ def _meant_as(functions: ForwardBackward, op: ModuleType) -> ForwardBackward:
 def _with_options(forward: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
     """Forward with its settings bound, those that are arrays in the type of the inputs.
 
-    Every call draws from the same state of a generator.
+    Where rounding is counted they are rounded too, as a computation in that type has them. Every
+    call draws from the same state of a generator.
     """
 
     def run(*arrays: Any) -> Any:
+        counted = next((each for each in arrays if isinstance(each, Bounded)), None)
         dtype = next((each.dtype for each in arrays if _is_floats(each)), np.dtype(np.float64))
-        return forward(*arrays, **{name: _fresh(value, dtype) for name, value in options.items()})
+        fresh = {name: _fresh(value, dtype) for name, value in options.items()}
+        if counted is not None:
+            fresh = {
+                name: counted.arithmetic.rounded(value) if _is_floats(value) else value
+                for name, value in fresh.items()
+            }
+        return forward(*arrays, **fresh)
 
     return run if options else forward
 
