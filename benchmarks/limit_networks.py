@@ -243,6 +243,6 @@ def redrawn(model: Any, seed: int) -> Any:
 
 
 def output(model: Any, case: Case) -> np.ndarray:
-    """What the model makes of the case's examples; batch statistics are those of training."""
+    """The model's output on the case's examples, with the batch statistics of training."""
     y, _ = model.forward(case.x, training=True, **case.settings)
     return np.asarray(y)

@@ -1,4 +1,4 @@
-"""How random networks come to their limit: the slope of the deviation over the width, by layer.
+"""The deviation of random networks from their limit: its slope over the width, by layer.
 
     python -m benchmarks.limits [--only lstm,…] [--depths 1,2,3,4] [--widths 64,256,1024,4096]
                                 [--networks 20] [--digits]

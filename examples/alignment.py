@@ -1,4 +1,4 @@
-"""Where a decoder looks: the weights of attention over a recurrent network of both directions.
+"""The places a decoder looks at: its attention over a recurrent network of both directions.
 
 The network learns to write words backwards. Before every letter the decoder compares its state with
 the states of all letters that were read, and takes their mean, weighted by how well they match. No

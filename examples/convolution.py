@@ -54,7 +54,7 @@ for i, c, m, n in np.ndindex(kernel.shape):
         dkernel_written[i, c, m, n] += gradient[i, j, k] * v[c, j * STRIDE + m, k * STRIDE + n]
         dv_written[c, j * STRIDE + m, k * STRIDE + n] += kernel[i, c, m, n] * gradient[i, j, k]
 
-# What a single 1 reaches: of Z in V, of the kernel in V, and of V in Z.
+# The positions that a single 1 reaches: of Z in V, of the kernel in V, and of V in Z.
 _, of_ones = convolved(np.ones_like(kernel))
 under_z = backward(one(z.shape, 0, 1, 1), of_ones)[0][0] > 0
 _, of_one = convolved(one(kernel.shape, 0, 0, 1, 2))

@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs/systems.md").read_text("utf-8")
 COLUMNS = "| source | in handgrad | witness |"
 
 COMMANDS = {each.name for each in app.registered_commands}
-#: What a command may be about; other commands take what is not known here.
+#: The subjects of a command; those of other commands are not known here.
 SUBJECTS = {
     "train": {*recipes.names()},
     "check": {*OPS},
@@ -51,7 +51,7 @@ def rows(page: str) -> Iterator[Row]:
 
 
 def spans(text: str) -> list[str]:
-    """What stands as code."""
+    """The spans that are marked as code."""
     return re.findall(r"`([^`]+)`", text)
 
 

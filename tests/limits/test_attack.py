@@ -1,4 +1,4 @@
-"""What a stranger broke: kernels that were wrong without a word, and what is refused now."""
+"""Kernels that a stranger found wrong without a word, and models that are refused now."""
 
 from __future__ import annotations
 

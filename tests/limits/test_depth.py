@@ -1,4 +1,4 @@
-"""Where signals vanish and explode in deep stacks of dense layers."""
+"""Signals vanish and explode in deep stacks of dense layers."""
 
 from __future__ import annotations
 

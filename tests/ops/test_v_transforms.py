@@ -257,7 +257,7 @@ def test_relu_near_a_correlation_of_one() -> None:
 
 @pytest.mark.parametrize("variance", [1e4, 1e8])
 def test_large_variances(variance: float) -> None:
-    """What saturates becomes a sign, what does not becomes ReLU; both have corrections of
+    """A function that saturates becomes a sign, any other ReLU; both have corrections of
     1/√variance and less."""
     k12 = np.array([-0.5, 0.0, 0.7, 1.0]) * variance
     sign = 2.0 / np.pi * np.arcsin(k12 / variance)

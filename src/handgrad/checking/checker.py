@@ -283,11 +283,11 @@ class Checker:
     def allowed_rounding(
         self, functions: ForwardBackward, done: Run, name: str, right: Any
     ) -> np.ndarray:
-        """How far each element may be from the right one.
+        """The distance that each element may have from the right one.
 
-        What was counted; but a count can grow without need, as through an exponential, so no more
-        of it than the gradient's own size allows, or what changes of the inputs and of the cache
-        by one rounding make of it.
+        It is the rounding that was counted. A count can grow without need, as through an
+        exponential, so it is bounded by what the gradient's own size allows, or by what changes of
+        the inputs and of the cache by one rounding make of the gradient, whichever is more.
         """
         counted = self.counted_rounding(functions, done).get(name)
         if counted is None:

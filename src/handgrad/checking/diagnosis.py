@@ -30,8 +30,8 @@ _KINDS: Final = EDITS | INSERTIONS
 _NEAR: Final = 1e-6
 #: Insertions tried of one gradient; the contrived ones come last.
 _MOST: Final = 2000
-#: What an explanation costs more that would spoil a gradient that is right: as much as lies between
-#: the usual ones and the contrived.
+#: An explanation that would spoil a gradient that is right costs so much more: as much as lies
+#: between the usual ones and the contrived.
 _SPOILS: Final = 1.0
 
 
@@ -300,7 +300,7 @@ class Side:
 
     @cached_property
     def _behind_rights(self) -> set[Node]:
-        """What the gradients that are right are made of."""
+        """The nodes that the gradients that are right are made of."""
         assert self.run is not None
         results = self.run.program.results
         places = [self.position(name) for name in self.rights]

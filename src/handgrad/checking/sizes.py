@@ -79,7 +79,7 @@ def _shape(side: ast.expr, traceback: TracebackType) -> tuple[int, ...] | None:
 
 
 def _value(expression: ast.expr | None, frame: FrameType) -> Any:
-    """What an expression of names, indices, transposes and sums has for a value.
+    """The value of an expression of names, indices, transposes and sums.
 
     Raises LookupError for any other.
     """

@@ -57,11 +57,12 @@ def _pairs(side: Side, name: str, draw: Draw) -> Iterator[Explanation]:
     usual = [i for i, each in enumerate(side.edits) if each.kind not in _CONTRIVED]
     numbers = sorted(usual, key=lambda i: side.by_edits(name, i).cost)
     room = _WORK // max(len(side.run.program.nodes), 1)
+    own = side.own(name)
     concerned = []
     for number in numbers[: min(_LOOKED_AT, room)]:
         single = side.by_edits(name, number)
         value = _predicted(single, draw)
-        if value is None or not np.array_equal(value, side.own(name)):
+        if value is None or not np.array_equal(value, own):
             concerned.append(number)
         if value is not None:
             yield from _with_factor(single, value, side, name, draw)

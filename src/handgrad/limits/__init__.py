@@ -8,7 +8,7 @@ from handgrad.limits.depth import (
     fixed_point,
     signals,
 )
-from handgrad.limits.kernel import diagonal, kernel, program, variances
+from handgrad.limits.kernel import diagonal, kernel, program
 from handgrad.limits.process import GaussianProcess
 
 __all__ = [
@@ -23,5 +23,4 @@ __all__ = [
     "kernel",
     "program",
     "signals",
-    "variances",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.layers import LSTM, Dropout, Embedding
 from handgrad.layers.base import Layer, walk
-from handgrad.limits.kernel import VarianceLike, kernel, variances
+from handgrad.limits.kernel import VarianceLike, kernel, program
 from handgrad.limits.variances import Drawn
 
 
@@ -61,7 +61,7 @@ def convergence(
     limit = kernel(first, x, samples=samples, seed=seed, **given)
     if limit.ndim != 2:
         raise ArgumentError("limits.convergence: the model has several outputs; allowed: one")
-    drawn = variances(first, x, **given)
+    drawn = program(first, x, **given).drawn
     settings = {} if lengths is None else {"lengths": lengths}
     means = []
     for width in widths:
@@ -76,7 +76,7 @@ def convergence(
     return Convergence(limit, tuple(widths), tuple(means), slope)
 
 
-def redrawn(model: Layer, drawn: dict[str, Drawn], rng: np.random.Generator) -> Layer:
+def redrawn(model: Layer, drawn: Mapping[str, Drawn], rng: np.random.Generator) -> Layer:
     """A copy of the model in float64 with normal weights of these variances, without dropout.
 
     What layers fix stays as they fix it: the bias of forget gates, the row of a padding token.

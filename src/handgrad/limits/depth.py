@@ -1,4 +1,4 @@
-"""How the correlation of two examples changes from layer to layer, and which variances keep it.
+"""The correlation of two examples from layer to layer, and the variances that keep it.
 
 In a deep network of dense layers the covariances go towards a fixed point. χ, the slope of the
 correlation there, is also what a gradient is multiplied by at each layer: below 1 all examples
@@ -32,7 +32,7 @@ _STAYS: Final = 4e-16
 #: halved.
 _RANGE: Final = (1e-3, 1e3)
 _HALVINGS: Final = 60
-#: How far from 1 χ may be at a critical variance, and how far beside it that is looked at.
+#: The distance from 1 that χ may have at a critical variance, and beside it, at this part of it.
 _NEAR: Final = 1e-2
 _BESIDE: Final = 1e-6
 
@@ -54,7 +54,7 @@ class FixedPoint(NamedTuple):
 def fixed_point(
     activation: str, weight_variance: float, bias_variance: float = 0.0, **options: Any
 ) -> FixedPoint:
-    """Where the variances of layers go that start from 1: 0 where they vanish, ∞ if they explode.
+    """The variance that layers come to from 1 on: 0 where it vanishes, ∞ if it explodes.
 
     Raises ArgumentError for an unknown activation.
     """
@@ -116,7 +116,7 @@ def critical_weight_variance(activation: str, bias_variance: float = 0.0, **opti
 
 
 class Signals(NamedTuple):
-    """What becomes of two examples at every layer: their variance and their correlation."""
+    """The variance of two examples at every layer, and their correlation."""
 
     variance: Array
     correlation: Array

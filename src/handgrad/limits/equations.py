@@ -98,7 +98,7 @@ class Equations:
         return found
 
     def _key(self, variable: Variable) -> Any:
-        """What vectors of one family have in common: how they are made, but not where."""
+        """The way in which vectors of one family are made, without their positions."""
         match variable:
             case MatMul() | Bias():
                 return _parameter(variable.weight)
@@ -133,7 +133,7 @@ class Equations:
         return _indexed(marked, variable, at)
 
     def _operand(self, variable: Variable, at: Variable) -> Formula:
-        """What a matrix is applied to, or a function: a name where it has a line, else itself."""
+        """The operand of a matrix or a function: a name where it has a line, else itself."""
         if isinstance(variable, (MatMul, Bias)):
             return self._term(variable, at)
         if isinstance(variable, Concat):

@@ -44,13 +44,7 @@ def shades(values: Array, caption: Content, description: str) -> Figure:
                 rf"\fill[{name}, opacity={share:.3f}] ({j * side:.2f},{i * side:.2f}) "
                 rf"rectangle ++({side:.2f},{side:.2f});"
             )
-    label = escape(description)
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIDE:g} {_SIDE:g}" '
-        f'width="{_SIDE:g}" height="{_SIDE:g}" role="img" aria-label="{label}">'
-        + "".join(cells)
-        + "</svg>"
-    )
+    svg = _svg(cells, _SIDE, _SIDE, description)
     return Figure(svg, _picture(tikz), caption, description)
 
 
@@ -131,14 +125,18 @@ def lines(
             rf"\draw[{style}] " + " -- ".join(f"({x:.1f},{y:.1f})" for x, y in placed) + ";"
         )
         text(placed[-1][0] + 6, placed[-1][1] + 4, each.name, "start", colour)
-    words = escape(f"{description} {y_label} over {x_label}.")
-    drawing = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" '
-        f'width="{_WIDTH:g}" height="{_HEIGHT:g}" role="img" aria-label="{words}">'
-        + "".join(svg)
+    drawing = _svg(svg, _WIDTH, _HEIGHT, f"{description} {y_label} over {x_label}.")
+    return Figure(drawing, _picture(tikz), caption, description)
+
+
+def _svg(parts: Sequence[str], width: float, height: float, words: str) -> str:
+    """A drawing of parts, with `words` for who cannot see it."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" role="img" aria-label="{escape(words)}">'
+        + "".join(parts)
         + "</svg>"
     )
-    return Figure(drawing, _picture(tikz), caption, description)
 
 
 class _Scale:

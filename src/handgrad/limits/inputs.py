@@ -11,7 +11,7 @@ from handgrad.errors import ArgumentError, ShapeError
 
 
 class Place(NamedTuple):
-    """Which entries of an example one vector has: those at a position, along the features' axis.
+    """The entries of an example that one vector has: those at a position, along the features' axis.
 
     `features` says where that axis is: before the positions, as the channels of an image, behind
     them, as in a sequence, or nowhere: tokens, which are numbers; "flat" is all of them.
@@ -38,7 +38,7 @@ class Side:
         if self.x.ndim < 2:
             raise ShapeError(f"limits: x has shape {self.x.shape}; allowed: (N, …)")
         if lengths is not None:
-            # What stands after the end of a sequence has no influence.
+            # Padding must not count, whatever it holds.
             steps = np.arange(self.x.shape[1]) < np.asarray(lengths)[:, None]
             self.x = np.where(steps.reshape(*steps.shape, *[1] * (self.x.ndim - 2)), self.x, 0)
         if self.x.dtype.kind not in "iu":

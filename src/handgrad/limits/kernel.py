@@ -34,9 +34,13 @@ VarianceLike = float | Mapping[str, float] | None
 
 
 class Program(NamedTuple):
-    """The vectors at the end of a model, one per position of its output."""
+    """The vectors at the end of a model, one per position of its output.
+
+    `drawn` says how each parameter that counts as drawn is drawn, by name.
+    """
 
     outputs: Signal
+    drawn: Mapping[str, Drawn]
 
     @property
     def variables(self) -> list[Variable]:
@@ -55,45 +59,44 @@ def program(
     bias_variance: VarianceLike = None,
 ) -> Program:
     """The NETSOR program of a model on inputs like x; arguments and errors as `kernel`."""
-    left, right = sides(x, x2, lengths, lengths2)
-    compared = (left,) if right is None else (left, right)
-    return _program(model, compared, Variances(weight_variance, bias_variance))
+    return _compared(model, x, x2, lengths, lengths2, weight_variance, bias_variance)[2]
 
 
-def variances(
+def _compared(
     model: Layer,
     x: Array,
-    *,
-    lengths: Array | None = None,
-    weight_variance: VarianceLike = None,
-    bias_variance: VarianceLike = None,
-) -> dict[str, Drawn]:
-    """How every parameter that `kernel` counts as drawn is drawn, by name; arguments as there."""
-    side, _ = sides(x, None, lengths, None)
-    found = Variances(weight_variance, bias_variance)
-    _program(model, (side,), found)
-    return found.used
-
-
-def _program(model: Layer, compared: tuple[Side, ...], variances: Variances) -> Program:
+    x2: Array | None,
+    lengths: Array | None,
+    lengths2: Array | None,
+    weight_variance: VarianceLike,
+    bias_variance: VarianceLike,
+) -> tuple[Side, Side | None, Program]:
+    """Both sides, and the program that the model is on them."""
     if not isinstance(model, Layer):
         raise ArgumentError(f"limits: the model is a {type(model).__name__}; allowed: a layer")
+    if x2 is not None:
+        try:
+            model.output_shape(np.shape(x2)[1:])
+        except ShapeError as error:
+            raise ShapeError(f"limits: x2 has shape {np.shape(x2)}: {error}") from None
+    left, right = sides(x, x2, lengths, lengths2)
+    both = (left,) if right is None else (left, right)
     takes_lengths = any(
         isinstance(layer, Recurrent | MultiHeadAttention) for _, layer in walk(model)
     )
-    if any(side.is_ragged for side in compared) and not takes_lengths:
+    if any(side.is_ragged for side in both) and not takes_lengths:
         raise ArgumentError(
             "limits: lengths for a model without recurrent layers or attention, which would not "
             "see them; allowed: None"
         )
-    x = compared[0].x
-    model.output_shape(x.shape[1:])
-    raw = Raw(x.shape[1:], x.dtype.kind in "iu")
-    build = Build(variances, compared)
-    made = lower(model, raw, build)
-    found = made if isinstance(made, Signal) else build.read(made, "last")
+    shape = left.x.shape[1:]
+    model.output_shape(shape)
+    variances = Variances(weight_variance, bias_variance)
+    build = Build(variances, both)
+    made = lower(model, Raw(shape, left.x.dtype.kind in "iu"), build)
+    outputs = made if isinstance(made, Signal) else build.read(made, "last")
     variances.check_used()
-    return Program(found)
+    return left, right, Program(outputs, variances.used)
 
 
 def kernel(
@@ -136,15 +139,13 @@ def kernel(
     al., Bayesian deep convolutional networks with many channels are Gaussian processes (2019).
     """
     check_choice("limits.kernel", "kind", kind, KINDS)
-    _check_fits(model, x2)
-    left, right = sides(x, x2, lengths, lengths2)
-    compared = (left,) if right is None else (left, right)
-    outputs = _program(model, compared, Variances(weight_variance, bias_variance)).outputs
+    left, right, (outputs, _) = _compared(
+        model, x, x2, lengths, lengths2, weight_variance, bias_variance
+    )
     try:
         return _in_blocks(outputs, left, right, kind)
     except SamplesNeededError:
-        pass
-    found = _of_draws(outputs, left, right, kind, samples, seed)
+        found = _of_draws(outputs, left, right, kind, samples, seed)
     if right is None:
         return found
     positions = (slice(None),) * outputs.variables.ndim
@@ -158,15 +159,6 @@ def _of_draws(
     """The kernel of all examples of both sides with all, by one set of draws."""
     whole = left if right is None else joined(left, right)
     return _finite(_table(outputs, _sampled(whole, samples, seed), kind))
-
-
-def _check_fits(model: Layer, x2: Array | None) -> None:
-    """Raise ShapeError for other examples that the model does not take as they are."""
-    if x2 is not None and isinstance(model, Layer):
-        try:
-            model.output_shape(np.shape(x2)[1:])
-        except ShapeError as error:
-            raise ShapeError(f"limits: x2 has shape {np.shape(x2)}: {error}") from None
 
 
 def _finite(table: Array) -> Array:
@@ -195,19 +187,20 @@ def blocks_of(
     The first is None where there are closed forms, by which any call of `kernel` gives the same;
     where there are none all three are from one set of draws, so that the whole is a covariance.
     """
-    _check_fits(model, x2)
-    left, right = sides(x, x2, lengths, lengths2)
+    left, right, (outputs, _) = _compared(
+        model, x, x2, lengths, lengths2, weight_variance, bias_variance
+    )
     assert right is not None
-    variances = Variances(weight_variance, bias_variance)
-    outputs = _program(model, (left, right), variances).outputs
-    given: dict[str, Any] = {"weight_variance": weight_variance, "bias_variance": bias_variance}
     try:
-        cross = _in_blocks(outputs, left, right, kind)
+        return (
+            None,
+            _in_blocks(outputs, left, right, kind),
+            _diagonal(outputs, Moments(right), kind),
+        )
     except SamplesNeededError:
         whole = _of_draws(outputs, left, right, kind, samples, seed)
         n = left.count
         return whole[:n, :n], whole[:n, n:], np.diag(whole)[n:]
-    return None, cross, diagonal(model, x2, kind, lengths=lengths2, **given)
 
 
 def diagonal(
@@ -223,22 +216,22 @@ def diagonal(
 ) -> Array:
     """The diagonal of `kernel`, (N,) or (N, *P); arguments and errors as there."""
     check_choice("limits.diagonal", "kind", kind, KINDS)
-    side, _ = sides(x, None, lengths, None)
-    outputs = _program(model, (side,), Variances(weight_variance, bias_variance)).outputs
-    found = np.empty((side.count, *outputs.variables.shape))
-
-    def fill(moments: Moments) -> Array:
-        answer = moments.second if kind == "nngp" else moments.tangent
-        for place in outputs.positions:
-            variable = outputs.variables[place]
-            entry: tuple[Any, ...] = (slice(None), *place)
-            found[entry] = answer(variable, variable)
-        return found
-
+    side, _, (outputs, _) = _compared(model, x, None, lengths, None, weight_variance, bias_variance)
     try:
-        return fill(Moments(side))
+        return _diagonal(outputs, Moments(side), kind)
     except SamplesNeededError:
-        return fill(_sampled(side, samples, seed).alone[0])
+        return _diagonal(outputs, _sampled(side, samples, seed).alone[0], kind)
+
+
+def _diagonal(outputs: Signal, alone: Moments, kind: str) -> Array:
+    """The kernel of each output with itself."""
+    answer = alone.second if kind == "nngp" else alone.tangent
+    found = np.empty((alone.sides[0].count, *outputs.variables.shape))
+    for place in outputs.positions:
+        variable = outputs.variables[place]
+        entry: tuple[Any, ...] = (slice(None), *place)
+        found[entry] = answer(variable, variable)
+    return _finite(found)
 
 
 def _sampled(side: Side, samples: int, seed: int) -> Moments:

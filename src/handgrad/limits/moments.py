@@ -94,10 +94,10 @@ class Moments:
 
     def _answer(self, ask: Ask) -> Any:
         """An answer by its rule, and those it needs first; not by recursion, for long sequences."""
-        stack: list[tuple[Ask, Rule]] = [(ask, ask.moments._rule(ask))]
-        value: Any = ask.moments._recall(ask)
+        value: Any = self._recall(ask)
         if value is not None:
             return value
+        stack: list[tuple[Ask, Rule]] = [(ask, self._rule(ask))]
         while stack:
             current, rule = stack[-1]
             try:
@@ -152,9 +152,8 @@ class Moments:
                 continue
             pair = (each, other) if side == 0 else (other, each)
             value = yield Ask(self, kind, *pair)
-            if isinstance(value, float) and value == 0.0:
-                continue
-            found = found + self._placed(factor, side) * value
+            if not _is_nothing(value):
+                found = found + self._placed(factor, side) * value
         return found
 
     def _placed(self, factor: Coefficient, side: int) -> Any:
@@ -196,7 +195,7 @@ class Moments:
         """
         pair = (h.operand, g) if side == 0 else (g, h.operand)
         covariance = yield Ask(self, "second", *pair)
-        if isinstance(covariance, float) and covariance == 0.0:
+        if _is_nothing(covariance):
             return 0.0
         k = yield Ask(self.alone[side], "second", h.operand, h.operand)
         # Two independent values have the mean slope squared, which is above 0 for every function.
@@ -247,7 +246,7 @@ class Moments:
             return u.weight.variance * (own + below)
         if isinstance(u, Nonlin) and isinstance(v, Nonlin) and self._closed(u, v):
             below = yield Ask(self, "tangent", u.operand, v.operand)
-            if isinstance(below, float) and below == 0.0:
+            if _is_nothing(below):
                 return 0.0
             covariances = yield from self._covariances(u, v)
             slope = v_transform(u.activation, *covariances, derivative=True, **u.options)
@@ -257,7 +256,7 @@ class Moments:
         for one, slope in samples.slopes(u).items():
             for other, another in samples.slopes(v).items():
                 below = yield Ask(self, "tangent", one, other)
-                if not (isinstance(below, float) and below == 0.0):
+                if not _is_nothing(below):
                     found = found + samples.product(self, slope, another) * below
         return found
 
@@ -265,6 +264,11 @@ class Moments:
         if self.samples is None:
             raise SamplesNeededError
         return self.samples
+
+
+def _is_nothing(value: Any) -> bool:
+    """True for the number 0, which rules give where vectors have nothing in common."""
+    return isinstance(value, float) and value == 0.0
 
 
 def _are_independent(u: Variable, v: Variable) -> bool:

@@ -27,7 +27,7 @@ from handgrad.limits.convergence import Convergence, convergence
 from handgrad.limits.depth import critical_weight_variance, fixed_point, signals
 from handgrad.limits.equations import Equations
 from handgrad.limits.figures import Series, lines, shades
-from handgrad.limits.kernel import program, variances
+from handgrad.limits.kernel import program
 from handgrad.limits.variables import Nonlin
 from handgrad.limits.variances import Drawn
 from handgrad.recipes import Recipe, build_model, completed, load_task
@@ -70,7 +70,7 @@ def limit_notes(
     x, lengths = _examples(task.data, examples)
     given: dict[str, Any] = {"lengths": lengths}
     found = program(model, x, **given)
-    drawn = variances(model, x, **given)
+    drawn = found.drawn
     # Every width has the variances of the recipe's own one, else they would have no common limit.
     given |= {
         f"{kind}_variance": {

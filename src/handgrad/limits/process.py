@@ -14,7 +14,7 @@ from handgrad.limits.kernel import KINDS, VarianceLike, blocks_of, kernel
 from handgrad.limits.variances import check_variance
 from handgrad.ops.arguments import check_choice
 
-#: What is added to the diagonal where the kernel matrix is not positive definite by rounding:
+#: Added to the diagonal where the kernel matrix is not positive definite by rounding:
 #: fractions of its mean, tried one after the other.
 _JITTERS: Final = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
 

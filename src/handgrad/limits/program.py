@@ -35,7 +35,7 @@ from handgrad.limits.variances import Variances
 
 
 class Raw(NamedTuple):
-    """What a model is given, before a layer has said where its features are; without the batch."""
+    """The input of a model, before a layer has said where its features are; without the batch."""
 
     shape: tuple[int, ...]
     is_tokens: bool
@@ -92,7 +92,7 @@ class Factor:
 
 
 class Build:
-    """What the rules of the layers share: names, weights and the sides that are compared."""
+    """The state that the rules of the layers share: names, weights and the sides compared."""
 
     def __init__(self, variances: Variances, sides: tuple[Side, ...]) -> None:
         self.variances = variances

@@ -1,7 +1,8 @@
-"""How recurrent layers go on with the vectors of a program, step by step in running order."""
+"""The rules of recurrent layers, which go on step by step in running order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +14,6 @@ from handgrad.errors import ArgumentError
 from handgrad.layers import GRU, LSTM, RNN, LeakyRNN
 from handgrad.layers.recurrent import Recurrent
 from handgrad.limits.inputs import Place
-from handgrad.limits.moments import Moments
 from handgrad.limits.program import (
     Build,
     Factor,
@@ -35,7 +35,7 @@ ZERO = mixed()
 
 
 class States(NamedTuple):
-    """What a layer makes of sequences: y at every step, and the last layer's final states."""
+    """The results of a layer on sequences: y at every step, and the last layer's final states."""
 
     y: list[Variable]
     final: list[Variable]
@@ -128,22 +128,19 @@ def _reversed(variables: list[Variable], build: Build, name: str) -> list[Variab
     return found
 
 
+def _where(holds: Callable[[Array], Array]) -> Factor:
+    """1 for examples whose lengths meet a condition, 0 for others."""
+    return Factor(lambda alone: holds(alone.sides[0].lengths).astype(np.float64), "chosen")
+
+
 def _is_longer(steps: int) -> Factor:
-    """1 for examples of more steps, 0 for others: y is 0 after the end."""
-
-    def chosen(alone: Moments) -> Array:
-        return (alone.sides[0].lengths > steps).astype(np.float64)
-
-    return Factor(chosen, "chosen")
+    """1 for examples of more steps: y is 0 after the end."""
+    return _where(lambda lengths: lengths > steps)
 
 
 def _is_length(length: int) -> Factor:
-    """1 for examples of this length, 0 for others."""
-
-    def chosen(alone: Moments) -> Array:
-        return (alone.sides[0].lengths == length).astype(np.float64)
-
-    return Factor(chosen, "chosen")
+    """1 for examples of this length."""
+    return _where(lambda lengths: lengths == length)
 
 
 class _Cell:
@@ -225,10 +222,13 @@ class _Cell:
         return Function("h", (r, z, a, u, h), _gru_value, _gru_slopes, text, index=(t,))
 
     def _lstm(self, t: int, x: Variable, h: Variable, c: Variable) -> tuple[Variable, Variable]:
-        i, f, g, o = (self.preactivation(gate, x, h) for gate in range(4))
-        bias = getattr(self.layer, "forget_bias", None)
-        if bias is not None:
-            f = mixed((1.0, self.sum_of(1, ("weight_ih", x), ("weight_hh", h))), (bias, ONE))
+        assert isinstance(self.layer, LSTM)
+        i, g, o = (self.preactivation(gate, x, h) for gate in (0, 2, 3))
+        if self.layer.forget_bias is None:
+            f = self.preactivation(1, x, h)
+        else:
+            drawn = self.sum_of(1, ("weight_ih", x), ("weight_hh", h))
+            f = mixed((1.0, drawn), (self.layer.forget_bias, ONE))
         cell = "σ({1}) ⊙ {3} + σ({0}) ⊙ tanh({2})"
         c = Function("c", (i, f, g, c), _cell_value, _cell_slopes, cell, index=(t,))
         output = "σ({0}) ⊙ tanh({1})"

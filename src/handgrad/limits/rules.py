@@ -1,7 +1,8 @@
-"""How each layer goes on with the vectors of a program: one function per kind of layer."""
+"""The rules of the layers, one function per kind: each goes on with the vectors of a program."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -30,7 +31,7 @@ from handgrad.layers import (
     Sequential,
     Standardize,
 )
-from handgrad.layers.base import Layer
+from handgrad.layers.base import Layer, Shape
 from handgrad.limits.inputs import Place
 from handgrad.limits.program import (
     Build,
@@ -53,7 +54,7 @@ from handgrad.limits.variables import (
     Variable,
     parts_of,
 )
-from handgrad.ops.windows import output_size, per_axis
+from handgrad.ops.windows import Setting, output_size, per_axis
 
 
 @singledispatch
@@ -120,45 +121,42 @@ def _convolution(layer: Conv1d | Conv2d, x: Raw | Signal, build: Build) -> Signa
     )
 
     def applied(place: tuple[int, ...]) -> Variable:
-        terms: list[Variable] = []
-        for w, offset in zip(of_offset, offsets, strict=True):
-            at = _behind_offset(layer, place, offset)
-            if all(0 <= a < n for a, n in zip(at, x.variables.shape, strict=True)):
-                terms.append(MatMul(weight.name, w, x.variables[at], index=place))
+        read = _read(x, place, layer.kernel_size, layer.stride, layer.padding, layer.dilation)
+        terms = (MatMul(weight.name, of_offset[i], h, index=place) for i, h in read)
         g = total(*terms, *([] if bias is None else [bias]))
         return activated(layer.activation, g)
 
     return signal(size, applied, "first")
 
 
-def _behind_offset(layer: Any, place: tuple[int, ...], offset: tuple[int, ...]) -> tuple[int, ...]:
-    """The position that an entry of the kernel reads for an output position."""
-    settings = zip(place, offset, layer.stride, layer.padding, layer.dilation, strict=True)
-    return tuple(
-        p * stride - padding + o * dilation for p, o, stride, padding, dilation in settings
-    )
-
-
-def _windows(
-    x: Signal, kernel: Any, stride: Any, padding: Any, dilation: Any
-) -> list[tuple[tuple[int, ...], list[Variable], int]]:
-    """The vectors of each window that lie within the image, and the window's whole size."""
-    axes = x.variables.ndim
-    kernel, stride, padding, dilation = (
-        per_axis(value, axes) for value in (kernel, stride, padding, dilation)
-    )
+def _read(
+    x: Signal, place: tuple[int, ...], kernel: Shape, stride: Shape, padding: Shape, dilation: Shape
+) -> list[tuple[int, Variable]]:
+    """What an output position reads of the image: numbers of the kernel's entries, and vectors."""
     found = []
-    for place in np.ndindex(output_size(x.variables.shape, kernel, stride, padding, dilation)):
-        inside = []
-        for offset in np.ndindex(kernel):
-            at = tuple(
-                p * s - pad + o * d
-                for p, o, s, pad, d in zip(place, offset, stride, padding, dilation, strict=True)
-            )
-            if all(0 <= a < n for a, n in zip(at, x.variables.shape, strict=True)):
-                inside.append(x.variables[at])
-        found.append((place, inside, int(np.prod(kernel))))
+    for number, offset in enumerate(np.ndindex(kernel)):
+        settings = zip(place, offset, stride, padding, dilation, strict=True)
+        at = tuple(p * s - pad + o * d for p, o, s, pad, d in settings)
+        if all(0 <= a < n for a, n in zip(at, x.variables.shape, strict=True)):
+            found.append((number, x.variables[at]))
     return found
+
+
+def _pooled(
+    x: Signal,
+    settings: tuple[Setting, Setting, Setting, Setting],
+    pool: Callable[[tuple[int, ...], list[Variable]], Variable],
+) -> Signal:
+    """`pool` of the position and the vectors of each window that lie within the image.
+
+    The settings are kernel, stride, padding and dilation.
+    """
+    kernel, *others = (per_axis(value, x.variables.ndim) for value in settings)
+
+    def at(place: tuple[int, ...]) -> Variable:
+        return pool(place, [h for _, h in _read(x, place, kernel, *others)])
+
+    return signal(output_size(x.variables.shape, kernel, *others), at, "first")
 
 
 @lower.register(AvgPool1d)
@@ -167,15 +165,13 @@ def _avg_pool(layer: AvgPool1d | AvgPool2d, x: Raw | Signal, build: Build) -> Si
     x = build.read(x, "first")
     kernel = x.variables.shape if isinstance(layer.kernel_size, str) else layer.kernel_size
     stride = kernel if layer.stride is None else layer.stride
-    means = {
-        place: mixed(
-            *((1.0 / (size if layer.count_include_pad else len(inside)), v) for v in inside),
-            name=build.name("mean"),
-            index=place,
-        )
-        for place, inside, size in _windows(x, kernel, stride, layer.padding, 1)
-    }
-    return signal(tuple(np.max(list(means), axis=0) + 1), means.__getitem__, "first")
+    size = int(np.prod(per_axis(kernel, x.variables.ndim)))
+
+    def mean(place: tuple[int, ...], inside: list[Variable]) -> Variable:
+        share = 1.0 / (size if layer.count_include_pad else max(len(inside), 1))
+        return mixed(*((share, h) for h in inside), name=build.name("mean"), index=place)
+
+    return _pooled(x, (kernel, stride, layer.padding, 1), mean)
 
 
 @lower.register(MaxPool1d)
@@ -191,14 +187,11 @@ def _max_pool(layer: MaxPool1d | MaxPool2d, x: Raw | Signal, build: Build) -> Si
         first = np.argmax(stacked, axis=0)
         return tuple((first == i).astype(np.float64) for i in range(len(values)))
 
-    text = "max({})"
-    maxima = {
-        place: Function("max", tuple(inside), largest, of_the_largest, text, index=place)
-        for place, inside, _ in _windows(
-            x, layer.kernel_size, layer.stride, layer.padding, layer.dilation
-        )
-    }
-    return signal(tuple(np.max(list(maxima), axis=0) + 1), maxima.__getitem__, "first")
+    def maximum(place: tuple[int, ...], inside: list[Variable]) -> Variable:
+        return Function("max", tuple(inside), largest, of_the_largest, "max({})", index=place)
+
+    settings = layer.kernel_size, layer.stride, layer.padding, layer.dilation
+    return _pooled(x, settings, maximum)
 
 
 @lower.register
@@ -247,16 +240,12 @@ def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Signal:
     text = "({0} − {1})/√({2} − {1}² + ε)"
 
     def at(place: tuple[int, ...], h: Variable) -> Variable:
-        y = Function("h", (h, m, p), normalised, _none, text, index=place)
+        parts = "h", (h, m, p), normalised, _none, text
         if len(every) == 1:
             batches = tuple(build.batches)
-            operands = (h, m, p)
-            y = Batched(
-                *("h", operands, normalised, _none, text),
-                eps=layer.eps,
-                batches=batches,
-                index=place,
-            )
+            y: Function = Batched(*parts, eps=layer.eps, batches=batches, index=place)
+        else:
+            y = Function(*parts, index=place)
         return activated(layer.activation, y)
 
     return x.each(at)
@@ -293,7 +282,7 @@ def sums(x: Signal, branch: Signal, name: str) -> Signal:
 
 
 def _features(layer: Layer) -> str:
-    """Where a layer, or the first of its layers that says so, expects the features of its input."""
+    """The side on which a layer, or the first in it that says so, expects the features of x."""
     return _own_features(layer) or "last"
 
 

@@ -1,4 +1,4 @@
-"""How attention and what stands around it go on with the vectors of a program."""
+"""The rules of attention and of the layers that stand around it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Input(Variable):
-    """What goes into the network: vectors of a fixed size, `values` (N, D) of every example."""
+    """A vector of the network's input, of a fixed size; `key` says where an example has it."""
 
     key: Any
 

@@ -14,7 +14,7 @@ from handgrad.limits.variables import Weight
 
 
 class Drawn(NamedTuple):
-    """How a parameter is drawn: `kind` is "weight" or "bias".
+    """The distribution of a parameter: `kind` is "weight" or "bias".
 
     The variance is that of an entry where `of_entry`, else times the number of columns.
     """
@@ -37,7 +37,7 @@ class Variances:
         bias: float | Mapping[str, float] | None,
     ) -> None:
         self._given = {"weight": weight, "bias": bias}
-        #: What was asked for, by the parameter's name.
+        #: The variances that were asked for, by the parameter's name.
         self.used: dict[str, Drawn] = {}
         for kind, given in self._given.items():
             for number in given.values() if isinstance(given, Mapping) else (given,):

@@ -284,8 +284,8 @@ class Composer:
     def _starts(
         self, node: Node, derivation: Derivation, names: dict[Formula, Formula]
     ) -> Iterator[Equation]:
-        """What the states of a loop are before its first step; from here on each has the symbol
-        that the steps have for it, h_{3.2,0}."""
+        """The states of a loop before its first step; from here on each has the symbol that the
+        steps have for it, h_{3.2,0}."""
         for name, value in node.kwargs.items():
             symbol = derivation.glossary.symbol(name)
             if isinstance(value, Node) and is_first_state(symbol, names, derivation.counter):
