@@ -4,9 +4,10 @@
                          [--peers torch,torch-compile,torch-bf16,jax,sklearn]
                          [--threads N] [--rounds N] [--quick] [--save]
     python -m benchmarks --only neighbour,scaling_gpt,scaling_attention,scaling_convolution,…
+    python -m benchmarks --only headlines
 
-The sections of the second line are measured only when they are asked for. One contender runs at a
-time, in turns; see docs/benchmarks.md.
+The sections of the last two lines are measured only when they are asked for. One contender runs at
+a time, in turns; see docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks import (
     accuracy,
     calls,
     footprint,
+    headlines,
     machine,
     matmul,
     memory,
@@ -38,7 +40,7 @@ from benchmarks.tables import tables
 
 #: Measurements made without `--only`; the others take long, or make noise on purpose.
 DEFAULT: Final = (*workloads.NAMES, "matmul", "calls", "memory", "footprint", "accuracy")
-SECTIONS: Final = (*DEFAULT, "neighbour", *scaling.SECTIONS)
+SECTIONS: Final = (*DEFAULT, "headlines", "neighbour", *scaling.SECTIONS)
 
 
 def _listed(text: str, allowed: tuple[str, ...], option: str) -> list[str]:
@@ -116,6 +118,10 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
         elif name == "neighbour":
             for workload in neighbour.WORKLOADS[-1 if given.quick else 0 :]:
                 keep("neighbour", workload, neighbour.measure(workload, peers, **timing))
+        elif name == "headlines":
+            for recipe in headlines.HEADLINES:
+                measured = headlines.measure(recipe, threads=given.threads, quick=given.quick)
+                keep("headlines", recipe, measured)
         elif name in scaling.SECTIONS:
             points = scaling.measure(name, peers, **timing, quick=given.quick)
             for label, measured in points.items():

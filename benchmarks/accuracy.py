@@ -24,7 +24,7 @@ def measure(recipe: str, *, threads: int, quick: bool) -> dict[str, Any]:
     if recipe != "digits" and not os.environ.get("HANDGRAD_DATA"):
         return {"missing": f"{recipe} is left out: HANDGRAD_DATA does not say where MNIST is"}
     seeds = 1 if quick else SEEDS[recipe]
-    found = [_train(recipe, seed, threads, ["--epochs", "1"] * quick) for seed in range(seeds)]
+    found = [train(recipe, seed, threads, ["--epochs", "1"] * quick) for seed in range(seeds)]
     return {
         "threads": threads,
         "accuracy": [summary["test_accuracy"] for summary in found],
@@ -32,7 +32,8 @@ def measure(recipe: str, *, threads: int, quick: bool) -> dict[str, Any]:
     }
 
 
-def _train(recipe: str, seed: int, threads: int, extra: list[str]) -> dict[str, Any]:
+def train(recipe: str, seed: int, threads: int, extra: list[str]) -> dict[str, Any]:
+    """The summary of a run of `handgrad train`."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         command = [sys.executable, "-m", "handgrad", "train", recipe, "--seed", str(seed)]

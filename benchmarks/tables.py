@@ -53,6 +53,7 @@ def tables(result: Result) -> list[Table]:
         "memory": (_memory,),
         "footprint": (_footprint,),
         "accuracy": (_accuracy,),
+        "headlines": (_headlines,),
     }
     found = (
         make(sections[name]) for name, some in makers.items() if sections.get(name) for make in some
@@ -344,3 +345,21 @@ def _accuracy(measured: dict[str, Any]) -> Table:
     header = ("recipe", "runs", "test accuracy, mean", "lowest", "training, s (mean)")
     threads = _threads(measured)
     return Table(f"`handgrad train`, {threads}", header, rows)
+
+
+def _headlines(measured: dict[str, Any]) -> Table:
+    rows = [
+        (
+            f"{one['source']}: {one['network']}",
+            one["reported"],
+            library,
+            found["figure"],
+            _number(found["seconds"]),
+            f"`{recipe}`",
+        )
+        for recipe, one in measured.items()
+        for library, found in one["found"].items()
+    ]
+    header = ("source", "reported there", "library", "found", "training, s", "recipe")
+    title = f"What the source documents report, with their own settings, {_threads(measured)}"
+    return Table(title, header, rows)

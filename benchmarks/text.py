@@ -15,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -197,6 +198,35 @@ def _gpt(recipe: Any, first: dict[str, Any]) -> Any:
     return GPT()
 
 
+def measure(data: str, seed: int, steps: int, threads: int) -> dict[str, dict[str, Any]]:
+    """Validation loss, its milliseconds per step, and the seconds of all steps, by library."""
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                Contender(
+                    name,
+                    "benchmarks.text",
+                    {"data": data, "seed": seed},
+                    threads=threads,
+                    warm=False,
+                )
+            )
+            for name in _LIBRARIES
+        ]
+        times: dict[str, list[float]] = {name: [] for name in _LIBRARIES}
+        for turn in range(steps // BURST):
+            for contender in running if turn % 2 else running[::-1]:
+                times[contender.name].append(contender.seconds(BURST))
+        return {
+            contender.name: {
+                "loss": contender.judged(),
+                "ms": asdict(Spread.of([1000 * each for each in times[contender.name]])),
+                "seconds": BURST * sum(times[contender.name]),
+            }
+            for contender in running
+        }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.text", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -210,31 +240,13 @@ def main() -> int:
         sys.exit("\n".join(missing))
     print(f"{given.steps} steps, {given.threads} threads; ms: median of bursts (quartiles)")
     for seed in range(given.seeds):
-        with ExitStack() as stack:
-            running = [
-                stack.enter_context(
-                    Contender(
-                        name,
-                        "benchmarks.text",
-                        {"data": given.data, "seed": seed},
-                        threads=given.threads,
-                        warm=False,
-                    )
-                )
-                for name in _LIBRARIES
-            ]
-            times: dict[str, list[float]] = {name: [] for name in _LIBRARIES}
-            for turn in range(given.steps // BURST):
-                for contender in running if turn % 2 else running[::-1]:
-                    times[contender.name].append(1000 * contender.seconds(BURST))
-            for contender in running:
-                spread = Spread.of(times[contender.name])
-                print(
-                    f"seed {seed}  {TITLES[contender.name]:<8}  "
-                    f"validation loss {contender.judged():.4f}  "
-                    f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f})",
-                    flush=True,
-                )
+        for name, found in measure(given.data, seed, given.steps, given.threads).items():
+            ms = found["ms"]
+            print(
+                f"seed {seed}  {TITLES[name]:<8}  validation loss {found['loss']:.4f}  "
+                f"{ms['median']:.2f} ({ms['low']:.2f}–{ms['high']:.2f})",
+                flush=True,
+            )
     return 0
 
 
