@@ -39,8 +39,9 @@ def section(result: dict[str, Any], folder: str = "") -> str:
 
 
 def figures(found: list[dict[str, Any]]) -> str:
-    """README.md's part: the latest result."""
-    return section(found[0], "benchmarks/results/") if found else NONE_YET
+    """README.md's part: the latest result that measured the workloads."""
+    measured = [result for result in found if picture.drawn(result)]
+    return section(measured[0], "benchmarks/results/") if measured else NONE_YET
 
 
 def page(found: list[dict[str, Any]]) -> str:
