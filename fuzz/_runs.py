@@ -118,7 +118,7 @@ class Sample:
 
 def weights(folder: Path) -> dict[str, bytes]:
     """The weights of a finished run, all of whose files have been found undamaged."""
-    return {name: array.tobytes() for name, array in Run(folder).load_model().items()}
+    return {name: array.tobytes() for name, array in Run(folder).load_model()[0].items()}
 
 
 _samples: dict[str, Sample] = {}

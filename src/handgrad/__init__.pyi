@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from handgrad.dispatch import set_precision as set_precision
     from handgrad.dispatch import set_threads as set_threads
     from handgrad.dispatch import threads as threads
+    from handgrad.inference.files import load as load
+    from handgrad.inference.trained import TrainedModel as TrainedModel
     from handgrad.layers import GEGLU as GEGLU
     from handgrad.layers import GRU as GRU
     from handgrad.layers import LSTM as LSTM

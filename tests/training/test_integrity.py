@@ -99,8 +99,8 @@ def test_a_run_without_its_summary_is_not_finished(copy: Path, finished: Path) -
     with pytest.raises(RunError, match=r"is not finished; expected .*summary\.json"):
         Run(copy).load_model()
     resume(copy)
-    for name, array in Run(finished).load_model().items():
-        np.testing.assert_array_equal(Run(copy).load_model()[name], array)
+    for name, array in Run(finished).load_model()[0].items():
+        np.testing.assert_array_equal(Run(copy).load_model()[0][name], array)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -328,7 +328,11 @@ _OBJECTS: Final = {"{": 240, "[": 88, '"': 40, ",": 48}
 
 def read_json(path: Path, what: str) -> tuple[Any, str]:
     """The value of a JSON file, and its text. Raises DataError where it is not JSON."""
-    text = read_utf8(path, what)
+    return parse_json(path, read_utf8(path, what), what)
+
+
+def parse_json(path: Path, text: str, what: str) -> tuple[Any, str]:
+    """The same of a text that was read from `path`."""
     needed = sum(text.count(mark) * size for mark, size in _OBJECTS.items())
     Bound(path, len(text)).check(needed)
     try:

@@ -96,5 +96,8 @@ class Subwords:
     def decode(self, tokens: Iterable[int]) -> str:
         return str(self._tokenizer.decode([int(token) for token in tokens]))
 
+    def to_json(self) -> str:
+        return str(self._tokenizer.to_str(pretty=False))
+
     def save(self, path: Path) -> None:
-        path.write_text(self._tokenizer.to_str(pretty=False), encoding="utf-8")
+        path.write_text(self.to_json(), encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import read_json
+from handgrad.data.files import parse_json, read_json
 from handgrad.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: The first tokens of a vocabulary with beginnings and ends, and their numbers.
 MARKS: Final = ("<pad>", "<s>", "</s>", "<unk>")
 PAD, START, END, UNKNOWN = range(4)
+
+_TOKENIZER: Final = "a tokenizer saved by handgrad or by the tokenizers package"
 
 
 class Tokenizer(Protocol):
@@ -37,6 +39,9 @@ class Tokenizer(Protocol):
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of these tokens; marks have none."""
+
+    def to_json(self) -> str:
+        """The text that `load_tokenizer` reads from a file."""
 
     def save(self, path: Path) -> None:
         """Write what `load_tokenizer` reads."""
@@ -96,10 +101,14 @@ class Symbols:
         parts = (self.symbols[token] for token in tokens if token >= first)
         return (" " if self.words else "").join(parts)
 
+    def to_json(self) -> str:
+        """The text that `load_tokenizer` reads from a file."""
+        content = {"tokens": "words" if self.words else "characters", "symbols": self.symbols}
+        return json.dumps(content, ensure_ascii=False)
+
     def save(self, path: Path) -> None:
         """Write what `load_tokenizer` reads."""
-        content = {"tokens": "words" if self.words else "characters", "symbols": self.symbols}
-        path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        path.write_text(self.to_json(), encoding="utf-8")
 
 
 class Bytes:
@@ -115,15 +124,26 @@ class Bytes:
         """The text; bytes that are no UTF-8, as half a character is, become U+FFFD."""
         return bytes(int(token) for token in tokens).decode("utf-8", errors="replace")
 
+    def to_json(self) -> str:
+        """The text that `load_tokenizer` reads from a file."""
+        return json.dumps({"tokens": "bytes"})
+
     def save(self, path: Path) -> None:
         """Write what `load_tokenizer` reads."""
-        path.write_text(json.dumps({"tokens": "bytes"}), encoding="utf-8")
+        path.write_text(self.to_json(), encoding="utf-8")
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer that was saved in `path`. Raises DataError where it holds something else."""
-    what = "a tokenizer saved by handgrad or by the tokenizers package"
-    content, text = read_json(path, what)
+    return _tokenizer(path, *read_json(path, _TOKENIZER))
+
+
+def parse_tokenizer(path: Path, text: str) -> Tokenizer:
+    """The same of a text that was read from `path`."""
+    return _tokenizer(path, *parse_json(path, text, _TOKENIZER))
+
+
+def _tokenizer(path: Path, content: Any, text: str) -> Tokenizer:
     match content:
         case {"tokens": "characters" | "words" as kind, "symbols": [*symbols]}:
             _check_symbols(path, symbols, words=kind == "words")
@@ -134,7 +154,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
             from handgrad.data.subwords import Subwords
 
             return Subwords.parse(path, text)
-    raise DataError(f"{path} is JSON of another kind; expected {what}")
+    raise DataError(f"{path} is JSON of another kind; expected {_TOKENIZER}")
 
 
 def _check_symbols(path: Path, symbols: list[Any], *, words: bool) -> None:

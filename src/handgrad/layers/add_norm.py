@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
+from handgrad.layers.construction import InputSize
 from handgrad.layers.normalization import LayerNorm
 from handgrad.ops.arguments import check_choice
 
@@ -36,7 +37,7 @@ class AddNorm(Layer):
     def __init__(
         self,
         inner: Layer,
-        features: int,
+        features: InputSize,
         *,
         norm: str = "pre",
         eps: float = 1e-5,

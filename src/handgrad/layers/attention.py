@@ -11,6 +11,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.dense import Dense
 from handgrad.ops import attention, dropout, rotary
 
@@ -87,10 +88,10 @@ class MultiHeadAttention(Layer):
 
     def __init__(
         self,
-        q_size: int,
+        q_size: InputSize,
         heads: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         k_size: int | None = None,
         v_size: int | None = None,
         q_proj_size: int | None = None,

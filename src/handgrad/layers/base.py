@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
+from handgrad.errors import ArgumentError, HandgradError
 from handgrad.kernels.sums import add
+from handgrad.layers.construction import Construction, recorded
+from handgrad.layers.construction import Shape as Shape
 from handgrad.layers.flat import FlatArrays, written_into
 from handgrad.ops.activation import own_options
-
-Shape = tuple[int, ...]
 
 
 class Row(NamedTuple):
@@ -37,8 +39,14 @@ _PROMISES: Final = (
 )
 
 
+class NotBuiltError(ArgumentError, AttributeError):
+    """A layer is used before the sizes and generators it was made without are known."""
+
+
 class Layer:
     """Parameters, forward and backward.
+
+    Calling a layer, y = layer(x), is its forward without training and without the cache.
 
     A subclass keeps its parameters, buffers and generators in attributes and names them in
     `parameter_names`, `buffer_names` and `generator_names` (an attribute that is None is absent);
@@ -78,10 +86,24 @@ class Layer:
     adds_residual_forward: bool = False
     adds_residual_backward: bool = False
 
+    _construction: Construction
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name in _PROMISES:
             setattr(cls, name, vars(cls).get(name, getattr(Layer, name)))
+        if "__init__" in vars(cls):
+            cls.__init__ = recorded(cls.__init__)  # type: ignore[method-assign]
+
+    if not TYPE_CHECKING:  # for type checkers a layer has the attributes that it declares
+
+        def __getattr__(self, name: str) -> Any:
+            self._check_built()
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __call__(self, *inputs: Array, **settings: Any) -> Any:
+        """y for these inputs, as `forward` gives it without training."""
+        return self.forward(*inputs, training=False, **settings)[0]
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         """y and what backward needs.
@@ -134,6 +156,95 @@ class Layer:
         return twin
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments that the constructor was given, by name and in its order.
+
+        Those that are at their default, and generators, are left out; lists are tuples. Of a
+        constructor that takes any number of layers, they stand as a tuple under "*layers", and
+        further ones under their own names.
+        """
+        record = vars(self).get("_construction")
+        return {} if record is None else record.settings()
+
+    @property
+    def is_built(self) -> bool:
+        """Return whether no size and no generator is left open, here and in the children."""
+        return not any(layer._lacks() for _, layer in walk(self))
+
+    def build(self, input_shape: Shape | None = None, *, seed: int = 0) -> Self:
+        """Give sizes that are None, and generators that were left out, to all layers; in place.
+
+        input_shape: of one example, without the batch axis. Layers without a generator draw their
+        first weights, in the order in which they stand, from the one that `seed` makes; those of a
+        `Sequential` with a seed of its own from that. Layers that lack nothing stay as they are.
+        Raises ArgumentError where a size is None and there is no shape, and what constructors
+        raise.
+        """
+        self._build(input_shape, np.random.default_rng(seed), "")
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights, buffers and the model's description to a .safetensors file.
+
+        `hg.load` makes the same model of it. Of a model with layers that are not handgrad's only
+        the arrays are kept, because no file names code that would run.
+        Raises RunError where the file cannot be written.
+        """
+        from handgrad.inference.files import save_model
+
+        save_model(self, path)
+
+    def load_weights(self, path: str | os.PathLike[str]) -> None:
+        """Put the weights and buffers of a file that `save` or a run wrote into this model.
+
+        Raises RunError or DataError for a file that is missing, damaged or of another model; then
+        nothing has been changed.
+        """
+        from handgrad.inference.files import load_weights
+
+        load_weights(self, path)
+
+    def _lacks(self) -> tuple[str, ...]:
+        """The arguments of its own constructor that are left open."""
+        record = vars(self).get("_construction")
+        return () if record is None else record.missing
+
+    def _check_built(self) -> None:
+        missing = self._lacks()
+        if missing:
+            raise NotBuiltError(
+                f"{type(self).__name__} has no weights yet, because {' and '.join(missing)} "
+                f"{'was' if len(missing) == 1 else 'were'} left open; allowed: build(input_shape) "
+                "first, or Trainer.fit"
+            )
+
+    def _build(self, shape: Shape | None, rng: np.random.Generator, name: str) -> None:
+        if self._lacks():
+            self._construct(shape, rng, name)
+        self._build_children(shape, rng, name)
+
+    def _construct(self, shape: Shape | None, rng: np.random.Generator, name: str) -> None:
+        """Run the constructor that was put off."""
+        record, kind = self._construction, type(self)
+        what = f"build: {kind.__name__}{f' (layer {name})' if name else ''}"
+        if record.sizes and not shape:
+            raise ArgumentError(
+                f"{what} has {record.sizes[0]} None; allowed: with build(input_shape)"
+            )
+        # A layer that draws while it trains has a generator of its own.
+        own = rng.spawn(1)[0] if "rng" in kind.generator_names else rng
+        bound = record.filled(shape, own)
+        try:
+            kind.__init__(self, *bound.args, **bound.kwargs)
+        except HandgradError as error:
+            raise type(error)(f"{what}: {error}") from None
+
+    def _build_children(self, shape: Shape | None, rng: np.random.Generator, name: str) -> None:
+        """Build the children, which take what the layer takes unless it overrides this."""
+        for child_name, child in self.layers.items():
+            child._build(shape, rng, f"{name}.{child_name}" if name else child_name)
+
+    @property
     def parameters(self) -> dict[str, Array]:
         """Every parameter by name: the arrays themselves, not copies."""
         return self._collect("parameter_names")
@@ -155,6 +266,7 @@ class Layer:
 
     def _collect(self, kind: str) -> dict[str, Any]:
         """The attributes that the class variable `kind` names, here and in the children."""
+        self._check_built()
         own = {name: getattr(self, name) for name in getattr(self, kind)}
         found = {name: value for name, value in own.items() if value is not None}
         for child_name, child in self.layers.items():

@@ -12,6 +12,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.ops import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from handgrad.ops.activation import check_activation
 from handgrad.ops.windows import Setting, check_setting, output_size, per_axis, unpadded_size
@@ -47,11 +48,11 @@ class _Convolution(OpLayer):
 
     def __init__(
         self,
-        in_channels: int,
+        in_channels: InputSize,
         out_channels: int,
         kernel_size: Setting,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         stride: Setting = 1,
         padding: Setting = 0,
         dilation: Setting = 1,
@@ -65,7 +66,7 @@ class _Convolution(OpLayer):
         _check_groups(name, in_channels, out_channels, groups)
         check_activation(name, activation)
         self.initializer = initializer or initializers.for_activation(activation)
-        self.in_channels = in_channels
+        self.in_channels: int = in_channels
         self.out_channels = out_channels
         self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
         self.stride = _setting(name, "stride", stride, self.axes, least=1)
@@ -139,11 +140,11 @@ class _TransposedConvolution(OpLayer):
 
     def __init__(
         self,
-        in_channels: int,
+        in_channels: InputSize,
         out_channels: int,
         kernel_size: Setting,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         stride: Setting = 1,
         padding: Setting = 0,
         output_padding: Setting = 0,
@@ -155,7 +156,7 @@ class _TransposedConvolution(OpLayer):
     ) -> None:
         name = type(self).__name__
         _check_groups(name, in_channels, out_channels, groups)
-        self.in_channels = in_channels
+        self.in_channels: int = in_channels
         self.out_channels = out_channels
         self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
         self.stride = _setting(name, "stride", stride, self.axes, least=1)

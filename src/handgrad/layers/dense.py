@@ -12,6 +12,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape, activation_options
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.ops import dense
 from handgrad.ops.activation import check_activation
 
@@ -32,10 +33,10 @@ class Dense(OpLayer):
 
     def __init__(
         self,
-        in_features: int,
+        in_features: InputSize,
         out_features: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         bias: bool = True,
         activation: str = "identity",
         negative_slope: float = 0.01,
@@ -45,7 +46,7 @@ class Dense(OpLayer):
     ) -> None:
         check_activation("Dense", activation, approximate)
         self.initializer = initializer or initializers.for_activation(activation)
-        self.in_features = in_features
+        self.in_features: int = in_features
         self.out_features = out_features
         self.options = activation_options(activation, negative_slope, approximate)
         self.weight = self.initializer((out_features, in_features), rng, dtype=dtype)

@@ -9,6 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.layers.base import OpLayer, Shape
+from handgrad.layers.construction import FROM_SEED
 from handgrad.ops import dropout
 
 
@@ -22,7 +23,7 @@ class Dropout(OpLayer):
     op = dropout
     adds_residual_forward = True
 
-    def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
+    def __init__(self, p: float = 0.5, *, rng: np.random.Generator = FROM_SEED) -> None:
         if not 0 <= p <= 1:
             raise ArgumentError(f"Dropout: p is {p}; allowed: 0 to 1")
         self.p = p

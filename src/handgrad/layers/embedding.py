@@ -13,6 +13,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch import KernelCache
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
+from handgrad.layers.construction import FROM_SEED
 from handgrad.ops import embedding
 
 
@@ -31,7 +32,7 @@ class Embedding(Layer):
         tokens: int,
         features: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         padding_idx: int | None = None,
         initializer: Initializer = initializers.normal,
         dtype: Any = np.float32,

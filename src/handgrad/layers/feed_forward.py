@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.layers.base import Layer
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.dense import Dense
 from handgrad.layers.dropout import Dropout
 from handgrad.layers.gated import GEGLU, SwiGLU
@@ -27,10 +28,10 @@ class FeedForward(Sequential):
 
     def __init__(
         self,
-        features: int,
+        features: InputSize,
         hidden: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         activation: str = "relu",
         approximate: str = "none",
         dropout: float = 0.0,
@@ -49,4 +50,4 @@ class FeedForward(Sequential):
         if dropout > 0:
             layers["dropout1"] = Dropout(dropout, rng=rng)
             layers |= {"linear2": linear2, "dropout2": Dropout(dropout, rng=rng)}
-        super().__init__(**(layers | {"linear2": linear2}))
+        super().__init__(seed=None, **(layers | {"linear2": linear2}))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.layers.base import Shape
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops import lstm
 
@@ -33,11 +34,11 @@ class LSTM(Recurrent):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: InputSize,
         hidden_size: int,
         num_layers: int = 1,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         bidirectional: bool = False,
         proj_size: int = 0,
         dropout: float = 0.0,

@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
+from handgrad.layers.construction import InputSize
 from handgrad.ops import batch_norm, group_norm, layer_norm, rms_norm
 from handgrad.ops.activation import check_activation
 
@@ -19,7 +20,7 @@ class _RowNorm(OpLayer):
 
     flops_per_value: int
 
-    def __init__(self, features: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+    def __init__(self, features: InputSize, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
         self.features = features
         self.eps = eps
         self.gamma = np.ones(features, dtype=dtype)
@@ -49,7 +50,7 @@ class LayerNorm(_RowNorm):
     adds_residual_backward = True
 
     def __init__(
-        self, features: int, *, eps: float = 1e-5, bias: bool = True, dtype: Any = np.float32
+        self, features: InputSize, *, eps: float = 1e-5, bias: bool = True, dtype: Any = np.float32
     ) -> None:
         super().__init__(features, eps=eps, dtype=dtype)
         self.beta = np.zeros(features, dtype=dtype) if bias else None
@@ -87,7 +88,7 @@ class BatchNorm(OpLayer):
 
     def __init__(
         self,
-        channels: int,
+        channels: InputSize,
         *,
         momentum: float = 0.1,
         eps: float = 1e-5,
@@ -143,7 +144,7 @@ class GroupNorm(OpLayer):
     capturable = True
 
     def __init__(
-        self, num_groups: int, channels: int, *, eps: float = 1e-5, dtype: Any = np.float32
+        self, num_groups: int, channels: InputSize, *, eps: float = 1e-5, dtype: Any = np.float32
     ) -> None:
         if num_groups < 1 or channels % num_groups != 0:
             raise ArgumentError(
@@ -180,5 +181,5 @@ class InstanceNorm(GroupNorm):
 
     capturable = True
 
-    def __init__(self, channels: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+    def __init__(self, channels: InputSize, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
         super().__init__(channels, channels, eps=eps, dtype=dtype)

@@ -15,6 +15,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, OpLayer, Shape
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.ops import embedding, positional_encoding
 
 #: GPT-2's choice for learned positions.
@@ -53,9 +54,9 @@ class LearnedPositions(Layer):
     def __init__(
         self,
         length: int,
-        features: int,
+        features: InputSize,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         initializer: Initializer = _INITIALIZER,
         dtype: Any = np.float32,
     ) -> None:

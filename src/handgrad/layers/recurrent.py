@@ -17,6 +17,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.concatenate import concatenate, slice_features
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.ops import dropout as dropout_op
 
 #: One array, of LSTM the pair (h, c); of shape (layers · directions, N, size).
@@ -88,11 +89,11 @@ class Recurrent(Layer):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: InputSize,
         hidden_size: int,
         num_layers: int = 1,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         bidirectional: bool = False,
         dropout: float = 0.0,
         bias: bool | str = True,

@@ -9,6 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.layers.base import Shape
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops import leaky_rnn, rnn
 from handgrad.ops.arguments import check_choice
@@ -22,11 +23,11 @@ class RNN(Recurrent):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: InputSize,
         hidden_size: int,
         num_layers: int = 1,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         nonlinearity: str = "tanh",
         bidirectional: bool = False,
         dropout: float = 0.0,
@@ -68,11 +69,11 @@ class LeakyRNN(Recurrent):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: InputSize,
         hidden_size: int,
         num_layers: int = 1,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         alpha: float | Array,
         bidirectional: bool = False,
         dropout: float = 0.0,

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from handgrad.arrays import Array
 from handgrad.kernels.sums import add
-from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
+from handgrad.layers.base import (
+    Layer,
+    Row,
+    Shape,
+    backward_residual,
+    forward_residual,
+    merge,
+    part,
+    walk,
+)
 
 
 class Sequential(Layer):
@@ -17,19 +28,45 @@ class Sequential(Layer):
     tuple of the children's caches. What one layer returns goes into the next as its only input; a
     layer that can take more, such as attention, is called with that alone, and of a recurrent layer
     only y goes on.
+
+    Layers may be given without `rng`, and with None for the size of their input. With a `seed` they
+    draw their first weights, in order, from the generator that it makes: at once where no size is
+    None, else in `build`. Without it `build` or the trainer has the seed.
     """
 
     capturable = True
     adds_residual_forward = True
     adds_residual_backward = True
 
-    def __init__(self, *layers: Layer, **named: Layer) -> None:
+    def __init__(self, *layers: Layer, seed: int | None = None, **named: Layer) -> None:
         self.layers = {**{str(i): layer for i, layer in enumerate(layers)}, **named}
+        self.seed = seed
         self._names = tuple(self.layers)
         self._children = tuple(self.layers.values())
-        trained = [i for i, layer in enumerate(self._children) if layer.parameters]
         #: Below the first layer with parameters only dx is left to compute.
-        self._first_trained = trained[0] if trained else len(self._children)
+        self._first_trained = 0
+        if seed is not None and not any(map(_lacks_size, self._children)):
+            self.build()
+        elif self.is_built:
+            self._first_trained = self._find_first_trained()
+
+    def _find_first_trained(self) -> int:
+        trained = [i for i, layer in enumerate(self._children) if layer.parameters]
+        return trained[0] if trained else len(self._children)
+
+    def _build(self, shape: Shape | None, rng: np.random.Generator, name: str) -> None:
+        if self._lacks():
+            self._construct(shape, rng, name)
+        own = rng if self.seed is None else np.random.default_rng(self.seed)
+        self._build_children(shape, own, name)
+        self._first_trained = self._find_first_trained()
+
+    def _build_children(self, shape: Shape | None, rng: np.random.Generator, name: str) -> None:
+        """Give each child the shape that comes out of the one before, while one needs it."""
+        for i, (child_name, child) in enumerate(self.layers.items()):
+            child._build(shape, rng, f"{name}.{child_name}" if name else child_name)
+            if shape is not None and any(map(_lacks_size, self._children[i + 1 :])):
+                shape = child.output_shape(shape)
 
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
@@ -88,3 +125,8 @@ class Sequential(Layer):
             rows += layer.summary(input_shape, full_name)
             input_shape = layer.output_shape(input_shape)
         return rows
+
+
+def _lacks_size(layer: Layer) -> bool:
+    """Return whether a size of it, or of a layer in it, is None."""
+    return any(each._construction.sizes for _, each in walk(layer) if each._lacks())

@@ -12,6 +12,7 @@ from handgrad.errors import ArgumentError
 from handgrad.kernels.sums import add
 from handgrad.layers.attention import KeysValues
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.normalization import LayerNorm
 from handgrad.layers.transformer_block import TransformerBlock
 
@@ -36,11 +37,11 @@ class _Stack(Layer):
     def __init__(
         self,
         blocks: int,
-        d_model: int,
+        d_model: InputSize,
         heads: int,
         hidden: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         norm: str = "pre",
         final_norm: bool | None = None,
         eps: float = 1e-5,
@@ -199,11 +200,11 @@ class TransformerDecoder(_Stack):
     def __init__(
         self,
         blocks: int,
-        d_model: int,
+        d_model: InputSize,
         heads: int,
         hidden: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         **settings: Any,
     ) -> None:
         settings = {"causal": True, **settings, "cross": True}

@@ -12,6 +12,7 @@ from handgrad.errors import ArgumentError
 from handgrad.layers.add_norm import AddNorm
 from handgrad.layers.attention import KeysValues, MultiHeadAttention
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.feed_forward import FeedForward
 
 
@@ -38,11 +39,11 @@ class TransformerBlock(Layer):
 
     def __init__(
         self,
-        d_model: int,
+        d_model: InputSize,
         heads: int,
         hidden: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         norm: str = "pre",
         activation: str = "relu",
         approximate: str = "none",

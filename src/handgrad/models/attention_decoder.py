@@ -19,6 +19,7 @@ from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, INTEGERS, NO
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Shape
+from handgrad.layers.construction import FROM_SEED
 from handgrad.models import decoder_loop
 from handgrad.models.decoder_cells import make_cell
 from handgrad.models.decoder_scores import make_score
@@ -93,7 +94,7 @@ class AttentionDecoder(Layer):
         memory: int,
         hidden: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         score: str = "additive",
         cell: str = "gru",
         dtype: Any = np.float32,

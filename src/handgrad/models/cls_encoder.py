@@ -18,6 +18,7 @@ from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.ops import matmul, softmax
 from handgrad.ops import standardize as standardize_op
 
@@ -113,12 +114,12 @@ class ClsEncoder(Layer):
 
     def __init__(
         self,
-        features: int,
+        features: InputSize,
         d1: int,
         d2: int,
         classes: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         standardize: str | None = "example",
         eps: float = 1e-5,
         initializer: Initializer = fan_in_normal,
@@ -137,7 +138,7 @@ class ClsEncoder(Layer):
         def first(inputs: int, outputs: int) -> Array:
             return np.ascontiguousarray(initializer((outputs, inputs), rng, dtype=dtype).T)
 
-        self.features = features
+        self.features: int = features
         self.d1 = d1
         self.d2 = d2
         self.classes = classes

@@ -20,6 +20,7 @@ from handgrad.layers import (
     MaxPool2d,
     Sequential,
 )
+from handgrad.layers.construction import FROM_SEED
 
 
 class CNN(Sequential):
@@ -49,7 +50,7 @@ class CNN(Sequential):
         channels: Sequence[int],
         classes: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         hidden: int = 128,
         activation: str = "relu",
         batch_norm: bool = False,
@@ -92,4 +93,4 @@ class CNN(Sequential):
         if dropout != 0:
             layers["dropout"] = Dropout(dropout, rng=rng)
         layers["linear2"] = Dense(hidden, classes, rng=rng, dtype=dtype)
-        super().__init__(**layers)
+        super().__init__(seed=None, **layers)

@@ -14,6 +14,7 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Row, Shape, merge, part, walk
+from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
@@ -75,7 +76,7 @@ class GPT(Layer):
         width: int,
         heads: int,
         blocks: int,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         hidden: int | None = None,
         dropout: float = 0.0,
         bias: bool = True,

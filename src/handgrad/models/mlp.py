@@ -9,6 +9,7 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.layers import Dense, Dropout, Layer, Sequential
+from handgrad.layers.construction import FROM_SEED
 
 
 class MLP(Sequential):
@@ -35,7 +36,7 @@ class MLP(Sequential):
         self,
         sizes: Sequence[int],
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         activation: str = "relu",
         dropout: float = 0.0,
         dtype: Any = np.float32,
@@ -49,4 +50,4 @@ class MLP(Sequential):
             layers[f"linear{i}"] = Dense(sizes[i - 1], sizes[i], rng=rng, activation=f, dtype=dtype)
             if dropout != 0 and i < last:
                 layers[f"dropout{i}"] = Dropout(dropout, rng=rng)
-        super().__init__(**layers)
+        super().__init__(seed=None, **layers)

@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.gru import GRU
@@ -101,7 +102,7 @@ class Seq2Seq(Layer):
         *,
         embedding: int,
         hidden: int,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         decoder_hidden: int | None = None,
         score: str = "additive",
         encoder: str = "gru",

@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.layers import Dense, Dropout
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.models.sequence_tagger import recurrent_layer
 from handgrad.ops.arguments import check_choice
 
@@ -57,11 +58,11 @@ class SequenceClassifier(Layer):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: InputSize,
         hidden_size: int,
         classes: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         cell: str = "lstm",
         num_layers: int = 1,
         bidirectional: bool = False,

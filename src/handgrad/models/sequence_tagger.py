@@ -11,6 +11,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import GRU, LSTM, RNN, Dense, Embedding, LeakyRNN
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.recurrent import Recurrent, State
 from handgrad.ops.arguments import check_choice
 from handgrad.ops.recurrence import active_steps, in_time_order
@@ -84,11 +85,11 @@ class SequenceTagger(Layer):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: InputSize,
         hidden_size: int,
         classes: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         cell: str = "lstm",
         num_layers: int = 1,
         bidirectional: bool = False,

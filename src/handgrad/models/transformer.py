@@ -15,6 +15,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.attention import MultiHeadAttention
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
@@ -86,7 +87,7 @@ class Transformer(Layer):
         source_vocabulary: int,
         target_vocabulary: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         d_model: int = 512,
         heads: int = 8,
         hidden: int = 2048,

@@ -18,6 +18,7 @@ from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
+from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.ops import dense, relu, softmax
 from handgrad.ops import standardize as standardize_op
 
@@ -63,11 +64,11 @@ class TwoLayerNet(Layer):
     def __init__(
         self,
         steps: int,
-        features: int,
+        features: InputSize,
         hidden: int,
         classes: int,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator = FROM_SEED,
         standardize: str | None = "example",
         eps: float = 1e-5,
         initializer: Initializer | None = None,
@@ -83,7 +84,7 @@ class TwoLayerNet(Layer):
                 f"TwoLayerNet: standardize is {standardize!r}; allowed: 'example' or None"
             )
         self.steps = steps
-        self.features = features
+        self.features: int = features
         self.hidden = hidden
         self.classes = classes
         self.standardize = standardize

@@ -51,7 +51,7 @@ def load_model(folder: Path, recipe: Recipe) -> Layer:
     where the weights are another model's.
     """
     run = Run(folder)
-    arrays = run.load_model()
+    arrays, _ = run.load_model()
     model = build_model(recipe)
     try:
         load_model_arrays(model, arrays)

@@ -298,13 +298,15 @@ class Run:
                     )
                 self._kept.append(kept)
 
-    def save_model(self, arrays: Mapping[str, Array]) -> None:
-        """Write model.safetensors, atomically."""
+    def save_model(self, arrays: Mapping[str, Array], description: str) -> None:
+        """Write model.safetensors, atomically; description: see `inference.files`."""
         with self.reporting(self.model):
-            save_arrays(self.model, arrays, {"format": "np", "run": self.id})
+            save_arrays(
+                self.model, arrays, {"format": "np", "run": self.id, "handgrad": description}
+            )
 
-    def load_model(self) -> dict[str, Array]:
-        """The content that `save_model` wrote, once every file of the run is found undamaged.
+    def load_model(self) -> tuple[dict[str, Array], dict[str, str]]:
+        """The arrays and metadata that `save_model` wrote, once no file is found damaged.
 
         Raises RunError where the run is not finished, or where one is missing or damaged.
         """
@@ -316,7 +318,7 @@ class Run:
         self.read_summary()
         arrays, metadata = load_arrays(self.model)
         check_run(self.model, metadata, self.id)
-        return arrays
+        return arrays, metadata
 
     def save_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """Write summary.json, atomically, and return it; the run is finished then."""

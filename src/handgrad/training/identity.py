@@ -158,7 +158,7 @@ class _Describer:
             shared = isinstance(value, np.ndarray) and any(
                 np.may_share_memory(value, array) for array in arrays
             )
-            if name != "layers":
+            if name not in ("layers", "_construction"):
                 settings[name] = _shape(value) if shared else self(value)
         return settings
 

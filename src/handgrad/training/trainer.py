@@ -17,6 +17,7 @@ from handgrad import dispatch, kernels
 from handgrad.arrays import Array
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, RunError
+from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer, clipping_factor, global_norm
@@ -146,6 +147,8 @@ class Trainer:
         self.norms_every = norms_every
         self.progress = progress
 
+        #: Entries of `trained` beside the model.
+        self.about: dict[str, Any] = {}
         self.parameters = model.bind()
         self.history = History()
         self.step = 0
@@ -321,7 +324,9 @@ class Trainer:
         for callback in self.callbacks:
             callback.on_end(self)
         if run is not None:
-            run.save_model(self.model_arrays())
+            from handgrad.inference.files import description
+
+            run.save_model(self.model_arrays(), description(self.trained))
 
     def _run_epoch(
         self,
@@ -459,6 +464,11 @@ class Trainer:
             )
 
     # -- saving, resuming, stopping ---------------------------------------------------------------
+
+    @property
+    def trained(self) -> TrainedModel:
+        """The model with what belongs to its use; `hg.load` of the run's folder gives the same."""
+        return TrainedModel(self.model, **self.about)
 
     def model_arrays(self) -> dict[str, Array]:
         """Parameters and buffers together, as model.safetensors keeps them."""

@@ -1,0 +1,105 @@
+"""Arrays as people have them: NumPy's, lists, and frames of pandas or its like.
+
+A table has `to_numpy`; a list of arrays of different lengths is a set of sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels
+from handgrad.data.ragged import Ragged, Sequences
+from handgrad.dispatch.values import shown
+from handgrad.errors import DataError, ShapeError
+
+
+def as_examples(x: Any, what: str = "x") -> Array | Pixels | Sequences:
+    """The examples of x, one a row: an array (N, ...) of numbers, `Pixels` or `Sequences`.
+
+    Raises DataError for what holds no numbers, ShapeError for an array that has no rows.
+    """
+    if isinstance(x, Pixels | Sequences):
+        return x
+    if isinstance(x, Ragged):
+        return Sequences.of([row[:length] for row, length in zip(*x, strict=True)])
+    if _is_ragged(x):
+        return Sequences.of([as_array(each, f"{what}[{i}]") for i, each in enumerate(x)])
+    columns = getattr(x, "columns", None)
+    array = as_array(x, what, () if columns is None else list(columns))
+    if array.ndim < 2 and array.dtype.kind != "O":
+        raise ShapeError(
+            f"{what} has shape {array.shape}; allowed: (N, ...), one example a row, such as "
+            f"{what}.reshape(-1, 1) for one feature"
+        )
+    return array
+
+
+def as_array(value: Any, what: str, columns: Sequence[Any] = ()) -> Array:
+    """An array of numbers. Raises DataError for anything else, naming the column of a table."""
+    given = value.to_numpy() if hasattr(value, "to_numpy") else value
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError):
+        array = np.empty(0, object)
+    if array.dtype.kind == "O" and array.size:
+        array = _without_objects(array)
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{what}{_culprit(array, columns)}; expected numbers")
+    return array
+
+
+def as_targets(y: Any, what: str = "y") -> tuple[Array, tuple[str, ...] | None]:
+    """Targets as an array, (N,) for one each, and the names of the classes where y holds names.
+
+    Names are numbered in their order; floats stay, other numbers become int64.
+    Raises DataError for targets that are neither numbers nor names.
+    """
+    given = y.to_numpy() if hasattr(y, "to_numpy") else y
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} is {shown(y)}; expected an array of targets") from None
+    if array.dtype.kind == "O" and array.size:
+        texts = all(isinstance(each, str) for each in array.ravel())
+        array = array.astype(str) if texts else _without_objects(array)
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "f":
+        array = array[:, 0]
+    if array.dtype.kind in "US":
+        names, numbers = np.unique(array, return_inverse=True)
+        return numbers.reshape(array.shape).astype(np.int64), tuple(map(str, names.tolist()))
+    if array.dtype.kind in "iub":
+        return array.astype(np.int64), None
+    if array.dtype.kind != "f" or array.ndim == 0:
+        raise DataError(f"{what} has values of {array.dtype}; expected numbers or names of classes")
+    return array, None
+
+
+def _is_ragged(x: Any) -> bool:
+    """Return whether x is a list of sequences that differ in length."""
+    if not isinstance(x, list | tuple) or not x:
+        return False
+    if not all(isinstance(each, np.ndarray | list) for each in x):
+        return False
+    return len({len(each) for each in x}) > 1
+
+
+def _without_objects(array: Array) -> Array:
+    """Numbers that stood in an array of objects as an array of floats; else as it was."""
+    if all(isinstance(each, int | float | np.number) for each in array.ravel()):
+        return array.astype(np.float64)
+    return array
+
+
+def _culprit(array: Array, columns: Sequence[Any]) -> str:
+    """The column, or the value, that holds no number."""
+    if array.dtype.kind == "O" and array.ndim == 2:
+        for column, values in enumerate(array.T):
+            for row, each in enumerate(values):
+                if not isinstance(each, int | float | np.number):
+                    name = repr(columns[column]) if len(columns) else column
+                    return f": column {name} has {shown(each)} in row {row}"
+    return f" has values of {array.dtype}" if array.size else " holds no numbers"

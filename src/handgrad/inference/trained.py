@@ -1,0 +1,292 @@
+"""A trained model with what belongs to its use: preprocessing, names of classes, tokenizers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels
+from handgrad.data.given import as_examples, as_targets
+from handgrad.data.ragged import Sequences
+from handgrad.data.tokens import Tokenizer
+from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.inference.preprocessing import Preprocessing
+from handgrad.layers.base import Layer
+from handgrad.ops import sigmoid, softmax
+
+#: The kinds of outputs: scores of classes for an example or for each step, logits of yes and no,
+#: numbers, what comes next in a text, one text from another.
+TASKS: Final = ("classification", "tagging", "binary", "regression", "text", "pairs")
+
+#: Examples that go through the model together.
+BATCH: Final = 256
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model that answers: data go in as they come, names or numbers come out.
+
+    `hg.load` reads one, `hg.Trainer` has one as `trainer.trained`. `model` is the layer; `task` is
+    what its outputs are, one of `TASKS`, or None where nobody said it; `classes` are the names of
+    the classes by index, or None; `input_shape` is that of an example for the model, if known;
+    `preprocessing` are the steps between data and model, the same as in training.
+    """
+
+    model: Layer
+    task: str | None = None
+    classes: tuple[str, ...] | None = None
+    input_shape: tuple[int, ...] | None = None
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+    tokenizers: Mapping[str, Tokenizer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.task not in (None, *TASKS):
+            raise ArgumentError(
+                f"TrainedModel: task is {self.task!r}; allowed: {', '.join(TASKS)}, or None"
+            )
+
+    def predict(self, x: Any) -> Any:
+        """The answer for each example of x: an array, or of sequences a list of arrays.
+
+        The most probable class, by name where there are names, else by index; of a tagger one for
+        each step; numbers (N,) or (N, K) of a regression; 0 or 1 for each logit of yes and no.
+        x: an array (N, ...), a list, a frame, `Pixels`, or sequences of different lengths, all
+        before preprocessing. Raises DataError and ShapeError for data that do not fit.
+        """
+        if self._task("predict") == "regression":
+            outputs = np.concatenate(list(self._outputs(x)))
+            return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
+        found = [self._named(each) for each in self._decided(x)]
+        return found if self._is_ragged(x) else np.array(found)
+
+    def predict_proba(self, x: Any) -> Any:
+        """The probability of each class: (N, K), of sequences a list of (T, K).
+
+        Of one logit of yes and no, (N, 2): no and yes; of several, that of yes for each, (N, K).
+        Raises ArgumentError for a model of another task.
+        """
+        task = self._task("predict_proba")
+        if task == "regression":
+            raise ArgumentError("predict_proba: a regression has no classes; allowed: predict")
+        found = [row for outputs in self._outputs(x) for row in self._probabilities(outputs)]
+        return found if self._is_ragged(x) else np.array(found)
+
+    def evaluate(self, x: Any, y: Any) -> dict[str, float]:
+        """How well the answers for x fit the targets y, by the names of the metrics.
+
+        Of classes "accuracy" and "cross_entropy", the mean of −log p of the right one; of numbers
+        "mean_squared_error", "mean_absolute_error" and "r2". Beside them stands "examples".
+        y: names or indices of classes, of sequences a list of arrays, or numbers.
+        Raises DataError for a class that the model does not know, ShapeError for other lengths.
+        """
+        if self._task("evaluate") == "regression":
+            return self._regression(self.predict(x), y)
+        probabilities = self.predict_proba(x)
+        if self._is_ragged(x):
+            y, probabilities = (
+                np.concatenate([np.asarray(each) for each in y]),
+                np.concatenate(probabilities),
+            )
+        targets = self._numbers(y)
+        if targets.shape != probabilities.shape[: targets.ndim] or len(targets) == 0:
+            raise ShapeError(
+                f"evaluate: y has shape {targets.shape}; allowed: {probabilities.shape[:-1]}, one "
+                "for each prediction"
+            )
+        if targets.shape == probabilities.shape:  # yes or no for each of several questions
+            right = (probabilities > 0.5) == (targets > 0)
+            p = np.where(targets > 0, probabilities, 1 - probabilities)
+        else:
+            right = probabilities.argmax(axis=-1) == targets
+            p = np.take_along_axis(probabilities, targets[..., None], -1)
+        least = np.finfo(p.dtype).tiny
+        return {
+            "accuracy": float(right.mean()),
+            "cross_entropy": float(-np.log(np.maximum(p, least)).mean()),
+            "examples": len(targets),
+        }
+
+    def generate(
+        self,
+        prompt: str = "\n",
+        *,
+        length: int = 500,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+    ) -> str:
+        """The prompt and `length` tokens that the model writes after it; see `models.sample`.
+
+        Raises ArgumentError for a model that continues no text.
+        """
+        (tokens,) = self._tokenizers("generate", "text", "tokens")
+        if not prompt:
+            raise ArgumentError("generate: prompt is empty; allowed: one character or more")
+        model: Any = self.model
+        written = model.generate(
+            tokens.encode(prompt)[None],
+            length=length,
+            rng=np.random.default_rng(seed),
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+        )
+        return tokens.decode(written[0].tolist())
+
+    def translate(
+        self, texts: Any, *, longest: int = 200, beam: int = 1, length_penalty: float = 0.0
+    ) -> Any:
+        """The model's text for each of `texts`, a list; for one text, a str, that of this one.
+
+        Raises ArgumentError for a model that makes no text from another.
+        """
+        from handgrad.models import translate
+
+        source, target = self._tokenizers("translate", "pairs", "source", "target")
+        several = [texts] if isinstance(texts, str) else list(texts)
+        made = translate(
+            self.model,
+            source,
+            target,
+            several,
+            longest=longest,
+            width=beam,
+            length_penalty=length_penalty,
+        )
+        return made[0] if isinstance(texts, str) else made
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it to one .safetensors file, which `hg.load` reads."""
+        from handgrad.inference.files import save_trained
+
+        save_trained(self, path)
+
+    # -- inputs and outputs -----------------------------------------------------------------------
+
+    def _task(self, method: str) -> str:
+        if self.task is None:
+            raise ArgumentError(
+                f"{method}: nothing says what the outputs of this model are; allowed: "
+                f"hg.TrainedModel(model, task=...) with {', '.join(TASKS[:4])}, or trained.model(x)"
+            )
+        if self.task in ("text", "pairs"):
+            instead = "generate" if self.task == "text" else "translate"
+            raise ArgumentError(f"{method}: the model makes text; allowed: {instead}")
+        return self.task
+
+    def _tokenizers(self, method: str, task: str, *names: str) -> list[Tokenizer]:
+        if self.task != task or any(name not in self.tokenizers for name in names):
+            instead = {"text": "generate", "pairs": "translate"}.get(self.task or "", "predict")
+            found = self.task or "an unknown task"
+            raise ArgumentError(f"{method}: the model is one of {found}; allowed: {instead}")
+        return [self.tokenizers[name] for name in names]
+
+    def _is_ragged(self, x: Any) -> bool:
+        return isinstance(as_examples(x), Sequences) and self.task == "tagging"
+
+    def _outputs(self, x: Any) -> Iterator[Array]:
+        """The outputs of the model, batch by batch; of a tagger those of the real steps alone."""
+        examples = as_examples(x)
+        self._check_shape(examples)
+        dtype = next((a.dtype for a in self.model.parameters.values()), np.dtype(np.float32))
+        for first in range(0, len(examples), BATCH):
+            batch: Any = examples[first : first + BATCH]
+            if isinstance(examples, Sequences):
+                values = self._prepared(batch.x, dtype)
+                outputs = self.model(values, batch.lengths)
+            elif isinstance(examples, Pixels):
+                outputs = self.model(batch.astype(dtype, copy=False))
+            else:
+                outputs = self.model(self._prepared(batch, dtype))
+            if isinstance(examples, Sequences) and self.task == "tagging":
+                yield from (row[None, :n] for row, n in zip(outputs, batch.lengths, strict=True))
+            else:
+                yield np.array(outputs)
+
+    def _prepared(self, x: Array, dtype: np.dtype[Any]) -> Array:
+        values = self.preprocessing(np.asarray(x))
+        if self.model.takes_tokens:
+            return values
+        return np.ascontiguousarray(values, dtype)
+
+    def _check_shape(self, examples: Any) -> None:
+        if len(examples) == 0:
+            raise DataError("x has no examples; expected one or more")
+        if not isinstance(examples, Sequences | Pixels):
+            bad = np.flatnonzero(
+                ~np.isfinite(np.asarray(examples)).reshape(len(examples), -1).all(1)
+            )
+            if len(bad):
+                raise DataError(f"x has NaN or infinity in row {bad[0]}; expected finite numbers")
+            if self.input_shape is not None and not self.preprocessing.steps:
+                found = tuple(examples.shape[1:])
+                if found != self.input_shape and not self._takes_any_length(found):
+                    hint = (
+                        " in (N, ...) with N = 1: x[None]"
+                        if examples.shape == self.input_shape
+                        else ""
+                    )
+                    raise ShapeError(
+                        f"x has examples of shape {found}; allowed: {self.input_shape}{hint}"
+                    )
+
+    def _takes_any_length(self, shape: tuple[int, ...]) -> bool:
+        """Sequences (T, D) may have any T."""
+        known = self.input_shape or ()
+        return len(shape) == len(known) == 2 and shape[1:] == known[1:]
+
+    def _probabilities(self, outputs: Array) -> Array:
+        if self.task != "binary":
+            return softmax.forward(outputs)[0]
+        yes = sigmoid.forward(outputs)[0]
+        if yes.ndim == 1 or yes.shape[1] == 1:
+            yes = yes.reshape(len(yes), 1)
+            return np.concatenate([1 - yes, yes], axis=1)
+        return yes
+
+    def _decided(self, x: Any) -> Iterator[Array]:
+        """The index of the best class for each example; 0 or 1 for each of several logits."""
+        for outputs in self._outputs(x):
+            probabilities = self._probabilities(outputs)
+            if self.task == "binary" and outputs.ndim == 2 and outputs.shape[1] > 1:
+                yield from (probabilities > 0.5).astype(np.int64)
+            else:
+                yield from probabilities.argmax(axis=-1)
+
+    def _named(self, indices: Array) -> Any:
+        return indices if self.classes is None else np.array(self.classes)[indices]
+
+    def _numbers(self, y: Any) -> Array:
+        """Targets as indices of classes. Raises DataError for one that is unknown."""
+        targets, names = as_targets(y)
+        if names is None:
+            return targets.astype(np.int64)
+        known = {name: i for i, name in enumerate(self.classes or ())}
+        for name in names:
+            if name not in known:
+                raise DataError(
+                    f"evaluate: y has the class {name!r}; expected "
+                    f"{', '.join(known) or 'indices, because the model has no names of classes'}"
+                )
+        return np.array([known[name] for name in names])[targets]
+
+    def _regression(self, predicted: Array, y: Any) -> dict[str, float]:
+        targets = as_targets(y)[0].astype(np.float64)
+        if targets.shape != predicted.shape:
+            targets = targets.reshape(-1) if targets.size == predicted.size else targets
+        if targets.shape != predicted.shape:
+            raise ShapeError(f"evaluate: y has shape {targets.shape}; allowed: {predicted.shape}")
+        errors = predicted - targets
+        spread = float(((targets - targets.mean(axis=0)) ** 2).sum())
+        return {
+            "mean_squared_error": float((errors**2).mean()),
+            "mean_absolute_error": float(np.abs(errors).mean()),
+            "r2": 1 - float((errors**2).sum()) / spread if spread else float("nan"),
+            "examples": len(targets),
+        }

@@ -1,0 +1,135 @@
+"""Calls of layers' constructors: kept as settings, and put off while something is left open.
+
+A size that the input decides may be None, and a generator may be left out. Then the constructor
+runs later, in `Layer.build` or at the first fit, once the shape of an example and a seed are known.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+Shape = tuple[int, ...]
+
+#: An integer, or None for the size that the input of the layer has.
+InputSize: TypeAlias = Any
+
+
+class _FromSeed:
+    """The generator of a layer that was given none: the model's seed makes it."""
+
+    def __repr__(self) -> str:
+        return "FROM_SEED"
+
+    def __reduce__(self) -> str:
+        return "FROM_SEED"
+
+
+#: The default of `rng`: the generator comes from the seed that the model is built with.
+FROM_SEED: Final[Any] = _FromSeed()
+
+#: Arguments that may be None because an example of this shape decides them.
+FROM_SHAPE: Final[Mapping[str, Callable[[Shape], Any]]] = {
+    **dict.fromkeys(
+        ("in_features", "input_size", "features", "d_model", "q_size"), lambda shape: shape[-1]
+    ),
+    **dict.fromkeys(("in_channels", "channels"), lambda shape: shape[0]),
+}
+
+
+@functools.cache
+def signature_of(kind: type) -> inspect.Signature:
+    """The signature of a class's constructor, without self."""
+    given = inspect.signature(kind.__init__)  # type: ignore[misc]
+    return given.replace(parameters=list(given.parameters.values())[1:])
+
+
+@dataclass
+class Construction:
+    """The arguments that a constructor was called with, by parameter, and those left open."""
+
+    kind: type
+    arguments: dict[str, Any]
+    missing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Construction:
+        """The call of this class's constructor. Raises TypeError where it cannot take them."""
+        given = signature_of(kind).bind(*args, **kwargs).arguments
+        parameters = signature_of(kind).parameters
+        missing = tuple(
+            name
+            for name, parameter in parameters.items()
+            if (name not in given and parameter.default is FROM_SEED)
+            or (name in FROM_SHAPE and given.get(name, ...) is None and _is_required(parameter))
+        )
+        return cls(kind, {name: _kept(value) for name, value in given.items()}, missing)
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The sizes that are left open."""
+        return tuple(name for name in self.missing if name in FROM_SHAPE)
+
+    def filled(self, shape: Shape | None, rng: np.random.Generator) -> inspect.BoundArguments:
+        """The call with what was left open, for an example of this shape."""
+        for name in self.missing:
+            self.arguments[name] = rng if name not in FROM_SHAPE else FROM_SHAPE[name](shape or ())
+        self.missing = ()
+        signature = signature_of(self.kind)
+        ordered = {n: self.arguments[n] for n in signature.parameters if n in self.arguments}
+        return inspect.BoundArguments(signature, ordered)
+
+    def settings(self) -> dict[str, Any]:
+        """See `Layer.settings`."""
+        return dict(self._settings())
+
+    def _settings(self) -> Iterator[tuple[str, Any]]:
+        for name, parameter in signature_of(self.kind).parameters.items():
+            if name not in self.arguments:
+                continue
+            value = self.arguments[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                yield f"*{name}", value
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                yield from value.items()
+            elif not isinstance(value, np.random.Generator) and not _is(value, parameter.default):
+                yield name, value
+
+
+def recorded(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of a layer, which notes its arguments and waits while one is missing."""
+
+    @functools.wraps(init)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        if "_construction" not in vars(self):  # else a derived class's constructor is at work
+            try:
+                self._construction = Construction.of(type(self), args, kwargs)
+            except TypeError:
+                return init(self, *args, **kwargs)
+            if self._construction.missing:
+                return None
+        return init(self, *args, **kwargs)
+
+    return construct
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is parameter.empty
+
+
+def _is(value: Any, default: Any) -> bool:
+    return value is default or (not isinstance(value, np.ndarray) and bool(value == default))
+
+
+def _kept(value: Any) -> Any:
+    """The argument as it is now, whatever its owner does with it later."""
+    if isinstance(value, list | tuple):
+        return tuple(_kept(each) for each in value)
+    if isinstance(value, dict):
+        return {key: _kept(each) for key, each in value.items()}
+    return value.copy() if isinstance(value, np.ndarray) else value
