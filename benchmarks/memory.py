@@ -61,7 +61,8 @@ def _handgrad(examples: int) -> None:
     loss = hg.losses.CrossEntropy()
     optimizer = hg.optimizers.AdamW(lr=LEARNING_RATE)
     trainer = hg.Trainer(model, loss, optimizer, batch_size=BATCH, progress="off")
-    trainer.fit((hg.data.Pixels(images), labels), (hg.data.Pixels(others), other_labels), epochs=1)
+    judged_on = (hg.data.Pixels(others), other_labels)
+    trainer.fit(hg.data.Pixels(images), labels, validation_data=judged_on, epochs=1)
 
 
 def _torch(examples: int) -> None:

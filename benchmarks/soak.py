@@ -96,7 +96,7 @@ def _trainer(folder: Path) -> Iterator[Step]:
             progress="off",
             out=folder / str(number),
         )
-        trainer.fit((digits.x_train[:256], digits.y_train[:256]), epochs=1)
+        trainer.fit(digits.x_train[:256], digits.y_train[:256], epochs=1)
 
     while True:
         number += 1

@@ -372,7 +372,7 @@ def test_training_ends_where_float32_does(tmp_path: Path) -> None:
             out=tmp_path / name,
             progress="off",
         )
-        history = trainer.fit((x[:600], y[:600]), (x[600:], y[600:]), epochs=4)
+        history = trainer.fit(x[:600], y[:600], validation_data=(x[600:], y[600:]), epochs=4)
         losses[name] = history["validation_loss"]
         assert trainer.parameters.buffer.dtype == np.float32
         summary = json.loads((tmp_path / name / "summary.json").read_text("utf-8"))

@@ -101,22 +101,21 @@ def test_sequences_of_one_length_become_an_array() -> None:
 def test_the_training_part_says_how_to_standardize(which: str, count: int) -> None:
     x = series([4, 6, 2])
     recipe = small("series-encoder").changed("data", standardize=which)
-    mean, std = classification._statistics(recipe, x)
-    assert mean.shape == std.shape == (count,)
-    scaled = classification.standardized(x, mean, std)
+    step = classification.statistics(recipe, x)
+    assert len(step.mean) == len(step.std) == count
+    scaled = classification.standardized(x, step)
     axes = None if which == "all" else 0
     assert_close(scaled.values.mean(axis=axes), np.zeros(count if axes == 0 else ()), "float32")
     np.testing.assert_array_equal(scaled.lengths, x.lengths)
-    kept = recipe.changed("data", mean=mean.tolist(), std=std.tolist())
-    other = classification._statistics(kept, series([9]))
-    np.testing.assert_array_equal(other, (mean, std))
+    kept = recipe.changed("data", mean=list(step.mean), std=list(step.std))
+    assert classification.statistics(kept, series([9])) == step
 
 
 def test_a_channel_without_variance_is_left_at_zero() -> None:
     x = Sequences.of([np.full((3, 1), 7, np.float32)])
     recipe = small("series-encoder").changed("data", standardize="channels")
-    mean, std = classification._statistics(recipe, x)
-    assert not classification.standardized(x, mean, std).values.any()
+    step = classification.statistics(recipe, x)
+    assert not classification.standardized(x, step).values.any()
 
 
 @pytest.mark.parametrize(

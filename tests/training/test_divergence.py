@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from handgrad import layers
+from handgrad.data.sources import as_source
 from handgrad.errors import ArgumentError, DataError, RunError
 from handgrad.losses import CrossEntropy, SquaredError
 from handgrad.optimizers import SGD, Adam
@@ -50,7 +51,7 @@ def test_a_learning_rate_that_is_too_large_names_the_layer_and_the_step() -> Non
     )
     targets = np.random.default_rng(2).normal(size=(24, 3)).astype(np.float32)
     with pytest.raises(RunError) as stopped, np.errstate(all="ignore"):
-        trainer.fit((x, targets), epochs=3)
+        trainer.fit(x, targets, epochs=3)
     message = str(stopped.value)
     assert message.startswith("training: the ")
     assert " of the layer " in message or "the loss of them is not" in message
@@ -70,7 +71,7 @@ def test_weights_that_became_nan_name_their_layer(accumulate: int) -> None:
         progress="off",
     )
     with pytest.raises(RunError, match=r"loss is nan at step 3 .*weights of the layer second"):
-        trainer.fit(small_data(), epochs=1)
+        trainer.fit(*small_data(), epochs=1)
 
 
 def test_a_last_step_that_diverges_is_no_success(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_last_step_that_diverges_is_no_success(tmp_path: Path) -> None:
         with pytest.raises(
             RunError, match=r"weights of the layer first are not finite after step 2"
         ):
-            trainer.fit(data, epochs=1)
+            trainer.fit(*data, epochs=1)
     assert not (tmp_path / "run" / "summary.json").exists()
     arrays, _ = load_arrays(tmp_path / "run" / "checkpoint" / "latest.safetensors")
     assert all(np.isfinite(array).all() for array in arrays.values())
@@ -104,7 +105,7 @@ def test_gradients_that_are_not_finite_never_reach_the_weights(clip_norm: float 
     )
     message = "gradient of the layer second is not finite at step 1" if clip_norm else "second"
     with pytest.raises(RunError, match=message), np.errstate(all="ignore"):
-        trainer.fit((x, targets), epochs=1)
+        trainer.fit(x, targets, epochs=1)
     assert clip_norm is None or np.isfinite(trainer.parameters.buffer).all()
 
 
@@ -135,12 +136,12 @@ def test_a_diverged_run_continues_from_before(tmp_path: Path) -> None:
 
     data = small_data()
     with pytest.raises(RunError) as stopped:
-        trainer(0.5, Poison(2, "second.weight")).fit(data, epochs=2)
+        trainer(0.5, Poison(2, "second.weight")).fit(*data, epochs=2)
     assert "the same program with another learning rate, such as lr=0.05" in str(stopped.value)
     assert "fit(..., resume=True, change=True)" in str(stopped.value)
     with pytest.raises(RunError, match=r"optimizer\.lr is 0\.05; allowed: 0\.5.*change=True"):
-        trainer(0.05, Poison(-1, "")).fit(data, epochs=2, resume=True)
-    history = trainer(0.05, Poison(-1, "")).fit(data, epochs=2, resume=True, change=True)
+        trainer(0.05, Poison(-1, "")).fit(*data, epochs=2, resume=True)
+    history = trainer(0.05, Poison(-1, "")).fit(*data, epochs=2, resume=True, change=True)
     assert history.summary is not None
     assert history.summary["steps"] == 6
     records = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
@@ -154,7 +155,9 @@ def test_data_that_are_not_finite_are_told_as_such() -> None:
     trainer = Trainer(small_model(), CrossEntropy(), Adam(lr=1e-3), batch_size=24, progress="off")
     x[8, 2] = np.nan
     with pytest.raises(DataError, match="the data of this batch are not finite; allowed"):
-        trainer.fit((x, y), epochs=1)
+        trainer.fit(as_source((x, y), "train"), epochs=1)
+    with pytest.raises(DataError, match="x has inf in row 7, column 2; expected finite numbers"):
+        trainer.fit(x, y, epochs=1)
 
 
 @pytest.mark.parametrize("rate", [float("nan"), float("inf"), "0.1", None])
@@ -163,7 +166,7 @@ def test_a_schedule_that_gives_no_rate_is_one_sentence(rate: Any) -> None:
         small_model(), CrossEntropy(), Adam(), schedule=lambda step: rate, progress="off"
     )
     with pytest.raises(ArgumentError, match=r"schedule\(0\) is .*; allowed: a finite number"):
-        trainer.fit(small_data(), epochs=1)
+        trainer.fit(*small_data(), epochs=1)
 
 
 def test_early_stopping_takes_no_nan_for_an_improvement() -> None:
@@ -187,8 +190,8 @@ def test_early_stopping_takes_no_nan_for_an_improvement() -> None:
 
 def test_metrics_and_summary_have_null_for_what_is_not_finite(tmp_path: Path) -> None:
     parts = problem.parts(epochs=1, early_stopping=None)
-    parts["data"].x_validation[0] = np.nan
-    parts["data"].x_test[1] = np.inf
+    parts["data"].x_validation[0] = np.finfo(np.float32).max
+    parts["data"].x_test[1] = np.finfo(np.float32).max
     with np.errstate(all="ignore"):
         summary = train(**parts, out=tmp_path / "run")
     assert summary["test_loss"] is None
@@ -208,3 +211,16 @@ def test_json_has_no_nan() -> None:
         to_json("a state", {"a": math.nan})
     with pytest.raises(RunError, match="a state"):
         to_json("a state", {"a": {1, 2}})
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_layer_whose_gradient_exploded_is_named_without_warnings() -> None:
+    rng = np.random.default_rng(0)
+    model = layers.Sequential(
+        calm=layers.Dense(5, 7, rng=rng, activation="tanh"), wild=layers.Dense(7, 3, rng=rng)
+    )
+    trainer = Trainer(model, SquaredError(), SGD(lr=1e6), batch_size=8, progress="off")
+    x, _ = small_data()
+    message = "; the gradient of the layer wild exploded, and has taken its weights to"
+    with pytest.raises(RunError, match=message):
+        trainer.fit(x, x[:, :3], epochs=200)

@@ -81,7 +81,7 @@ def test_a_regression_of_tables_has_a_report_too(tmp_path: Path) -> None:
     x = rng.normal(size=(20, 4))
     model = layers.Sequential(layers.Dense(4, 1, rng=rng, dtype=np.float64))
     trainer = Trainer(model, SquaredError(), SGD(lr=0.1), out=tmp_path / "run", progress="off")
-    history = trainer.fit((x, x[:, :1]), validation=(x, x[:, :1]), epochs=1)
+    history = trainer.fit(x, x[:, :1], validation_data=(x, x[:, :1]), epochs=1)
     assert history.summary is not None
     assert history.summary["test_accuracy"] is None
     page = (tmp_path / "run" / "report.html").read_text("utf-8")

@@ -149,7 +149,7 @@ def test_ctrl_c_without_a_folder_is_the_usual_one() -> None:
         progress="off",
     )
     with pytest.raises(KeyboardInterrupt) as stopped:
-        trainer.fit((x, y), epochs=2)
+        trainer.fit(x, y, epochs=2)
     assert not isinstance(stopped.value, Interrupted)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from handgrad.data.examples import read_examples
-from handgrad.ops import softmax
-from handgrad.recipes.runs import check_task, load_model, read_recipe
-from handgrad.recipes.tasks.classification import RAGGED, standardized
+from handgrad.errors import RunError
+from handgrad.inference.files import load
+from handgrad.inference.preprocessing import Scale
 
 
 def command(
@@ -28,26 +27,23 @@ def command(
     ] = False,
 ) -> None:
     """Print the class of each example and its probability."""
-    recipe = read_recipe(folder)
-    check_task(folder, recipe, "classification", "allowed: handgrad generate or translate")
-    model = load_model(folder, recipe)
-    classes = recipe.data["classes"]
-    for file in files:
-        examples = read_examples(
-            file,
-            tuple(recipe.data["shape"]),
-            recipe.data.get("maximum"),
-            any_length=recipe.model.type in RAGGED,
+    trained = load(folder)
+    known = trained.input_shape
+    if trained.task not in ("classification", "binary") or known is None:
+        instead = {"text": "handgrad generate", "pairs": "handgrad translate"}
+        raise RunError(
+            f"{folder} is a run on {trained.task}; expected one on classes; allowed: "
+            f"{instead.get(trained.task or '', 'hg.load(folder).predict(x) in Python')}"
         )
+    steps = trained.preprocessing.steps
+    scale = next((step.maximum for step in steps if isinstance(step, Scale)), None)
+    for file in files:
+        examples = read_examples(file, known, scale, any_length=trained.takes_any_length)
         if invert:
             examples = 1 - examples
-        if "mean" in recipe.data:
-            mean, std = np.array(recipe.data["mean"]), np.array(recipe.data["std"])
-            examples = standardized(examples, mean, std)
-        scores, _ = model.forward(examples, training=False)
-        probabilities, _ = softmax.forward(scores)
+        probabilities = trained.predict_proba(examples)
         for i, row in enumerate(probabilities):
             name = str(file) if len(examples) == 1 else f"{file}[{i}]"
             best = row.argsort()[::-1][:top]
-            found = "  ".join(f"{classes[c]} {100 * row[c]:.1f} %" for c in best)
+            found = "  ".join(f"{trained.name_of(c)} {100 * row[c]:.1f} %" for c in best)
             typer.echo(f"{name}  {found}")

@@ -126,6 +126,17 @@ def stratified_split(
     return np.flatnonzero(~taken), np.flatnonzero(taken)
 
 
+def split_indices(
+    targets: Any, fraction: float, seed: int
+) -> tuple[Int[Array, "A"], Int[Array, "B"]]:
+    """The same for targets of any kind: stratified where they are classes (N,), else by chance."""
+    if isinstance(targets, np.ndarray) and targets.ndim == 1 and targets.dtype.kind in "iu":
+        return stratified_split(targets, fraction, seed)
+    order = np.random.default_rng(seed).permutation(len(targets))
+    held = round(fraction * len(targets))
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
 def split_dataset(
     name: str, x: Array | Pixels, y: Int[Array, "N"], classes: Sequence[str], seed: int
 ) -> Dataset:

@@ -6,7 +6,7 @@ A table has `to_numpy`; a list of arrays of different lengths is a set of sequen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from handgrad.data.dataset import Pixels
 from handgrad.data.ragged import Ragged, Sequences
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, ShapeError
+
+#: Values that are looked at together.
+_PIECE: Final = 1 << 22
 
 
 def as_examples(x: Any, what: str = "x") -> Array | Pixels | Sequences:
@@ -76,6 +79,61 @@ def as_targets(y: Any, what: str = "y") -> tuple[Array, tuple[str, ...] | None]:
     if array.dtype.kind != "f" or array.ndim == 0:
         raise DataError(f"{what} has values of {array.dtype}; expected numbers or names of classes")
     return array, None
+
+
+def encoded(y: Any, known: Sequence[str], what: str = "y") -> Array:
+    """Targets as indices of the classes `known`; those that are indices stay.
+
+    Raises DataError for a class that is not among them.
+    """
+    targets, names = as_targets(y, what)
+    if names is None:
+        return targets
+    index = {name: i for i, name in enumerate(known)}
+    for i, name in enumerate(names):
+        if name not in index:
+            row = int(np.argwhere(targets == i)[0][0])
+            raise DataError(
+                f"{what} has the class {name!r} in row {row}; expected {', '.join(known)}"
+            )
+    return np.array([index[name] for name in names])[targets]
+
+
+def as_tags(
+    y: Any, known: Sequence[str] | None, padding: int
+) -> tuple[Sequences, tuple[str, ...] | None]:
+    """Tags of sequences of different lengths, one for each step, and the names of the classes.
+
+    known: the classes, if they are known. Raises DataError as `as_targets` and `encoded` do.
+    """
+    if isinstance(y, Sequences):
+        return Sequences(y.values, y.lengths, padding), None
+    lengths = [len(each) for each in y]
+    whole = np.concatenate([np.asarray(each) for each in y]) if len(lengths) else np.zeros(0, int)
+    if known is not None:
+        return Sequences(encoded(whole, known), lengths, padding), tuple(known)
+    tags, names = as_targets(whole)
+    if tags.dtype.kind == "f":
+        raise DataError("y holds floats for the steps of sequences; expected classes")
+    return Sequences(tags, lengths, padding), names
+
+
+def check_finite(x: Any, what: str) -> None:
+    """Raise DataError naming the row, and the column of a table, of a value that is not finite."""
+    values = x.values if isinstance(x, Pixels | Sequences) else np.asarray(x)
+    if values.dtype.kind != "f":
+        return
+    rows = max(1, _PIECE // max(1, values[:1].size))
+    for first in range(0, len(values), rows):
+        finite = np.isfinite(values[first : first + rows])
+        if not finite.all():
+            at = tuple(int(i) for i in np.argwhere(~finite)[0])
+            found = values[first : first + rows][at]
+            row = at[0] + first
+            if isinstance(x, Sequences):
+                row = int(np.searchsorted(np.cumsum(x.lengths), row, side="right"))
+            column = f", column {at[1]}" if len(at) == 2 else ""
+            raise DataError(f"{what} has {found} in row {row}{column}; expected finite numbers")
 
 
 def _is_ragged(x: Any) -> bool:

@@ -122,6 +122,37 @@ class Labelled:
         return self.x[index], self.y[index]
 
 
+@dataclass(frozen=True)
+class Tagged:
+    """Sequences (N, T, ...) with a class for each step: batches are (x, lengths) and tags (N, T).
+
+    Behind the end of a sequence stands the padding of `y`, which the loss has to ignore.
+    pool: see `batch_order`. Raises DataError unless there is a tag for each step.
+    """
+
+    x: Sequences
+    y: Sequences
+    pool: int = POOL
+
+    def __post_init__(self) -> None:
+        if not np.array_equal(self.x.lengths, self.y.lengths):
+            raise DataError(
+                "sequences and tags differ in their lengths; expected one tag for each step"
+            )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def order(self, batch_size: int, rng: np.random.Generator) -> Int[Array, "N"]:
+        return batch_order(self.x.lengths, batch_size, rng, self.pool)
+
+    def every(self) -> Int[Array, "N"]:
+        return np.arange(len(self))
+
+    def gather(self, index: Int[Array, "B"]) -> tuple[Ragged, Array]:
+        return self.x[index], self.y[index].x
+
+
 def as_source(data: Any, part: str, dtype: Any = None) -> Source:
     """A source as it is; a pair (x, y), or the part of a data set of that name, as one.
 
@@ -134,7 +165,7 @@ def as_source(data: Any, part: str, dtype: Any = None) -> Source:
     named = hasattr(data, f"x_{part}")
     x, y = (getattr(data, f"x_{part}"), getattr(data, f"y_{part}")) if named else data
     if isinstance(x, Sequences):
-        return Labelled(x, np.asarray(y))
+        return Tagged(x, y) if isinstance(y, Sequences) else Labelled(x, np.asarray(y))
     try:
         return Arrays(x if isinstance(x, Pixels) else np.asarray(x), np.asarray(y), dtype)
     except ShapeError as error:

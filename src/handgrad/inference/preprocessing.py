@@ -1,13 +1,13 @@
 """Steps between data as they come and the inputs of a model, the same in training and in use.
 
-A step is a frozen dataclass of plain numbers and texts, called on a batch. `@step("name")` enters
-it in `STEPS`, and so a file can name it.
+A step is a frozen dataclass of plain numbers and texts with a `name`, called on a batch. `@step`
+enters it in `STEPS`, and so a file can name it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
@@ -32,18 +32,13 @@ _Class = TypeVar("_Class", bound=type)
 STEPS: Final[dict[str, type[Any]]] = {}
 
 
-def step(name: str) -> Callable[[_Class], _Class]:
-    """Enter a dataclass of settings in `STEPS` under this name."""
-
-    def enter(kind: _Class) -> _Class:
-        kind.name = name  # type: ignore[attr-defined]
-        STEPS[name] = kind
-        return kind
-
-    return enter
+def step(kind: _Class) -> _Class:
+    """Enter a dataclass of settings in `STEPS` under its name."""
+    STEPS[kind.name] = kind  # type: ignore[attr-defined]
+    return kind
 
 
-@step("scale")
+@step
 @dataclass(frozen=True)
 class Scale:
     """x / maximum for integers; floats are taken as divided already, and lie from 0 to 1.
@@ -51,6 +46,7 @@ class Scale:
     Raises ArgumentError for a maximum that is not above 0, DataError for floats outside 0 to 1.
     """
 
+    name: ClassVar[str] = "scale"
     maximum: float
 
     def __post_init__(self) -> None:
@@ -68,7 +64,7 @@ class Scale:
         return x
 
 
-@step("standardize")
+@step
 @dataclass(frozen=True)
 class Standardize:
     """(x − mean)/std over the last axis: one number each, or one for each feature.
@@ -77,6 +73,7 @@ class Standardize:
     ShapeError for an x of another number of features.
     """
 
+    name: ClassVar[str] = "standardize"
     mean: tuple[float, ...]
     std: tuple[float, ...]
 

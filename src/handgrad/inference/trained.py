@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,12 +12,12 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.dataset import Pixels
-from handgrad.data.given import as_examples, as_targets
+from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import Tokenizer
 from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.preprocessing import Preprocessing
-from handgrad.layers.base import Layer
+from handgrad.layers.base import Layer, reads_tokens
 from handgrad.ops import sigmoid, softmax
 
 #: The kinds of outputs: scores of classes for an example or for each step, logits of yes and no,
@@ -88,10 +89,7 @@ class TrainedModel:
             return self._regression(self.predict(x), y)
         probabilities = self.predict_proba(x)
         if self._is_ragged(x):
-            y, probabilities = (
-                np.concatenate([np.asarray(each) for each in y]),
-                np.concatenate(probabilities),
-            )
+            y, probabilities = as_tags(y, None, 0)[0].values, np.concatenate(probabilities)
         targets = self._numbers(y)
         if targets.shape != probabilities.shape[: targets.ndim] or len(targets) == 0:
             raise ShapeError(
@@ -167,6 +165,15 @@ class TrainedModel:
 
         save_trained(self, path)
 
+    @property
+    def takes_any_length(self) -> bool:
+        """Return whether an example is a sequence of any number of steps."""
+        return "lengths" in inspect.signature(self.model.forward).parameters
+
+    def name_of(self, index: int) -> str:
+        """The name of a class, or its index where it has none."""
+        return str(index) if self.classes is None else self.classes[index]
+
     # -- inputs and outputs -----------------------------------------------------------------------
 
     def _task(self, method: str) -> str:
@@ -211,35 +218,21 @@ class TrainedModel:
 
     def _prepared(self, x: Array, dtype: np.dtype[Any]) -> Array:
         values = self.preprocessing(np.asarray(x))
-        if self.model.takes_tokens:
+        if reads_tokens(self.model):
             return values
         return np.ascontiguousarray(values, dtype)
 
     def _check_shape(self, examples: Any) -> None:
         if len(examples) == 0:
             raise DataError("x has no examples; expected one or more")
-        if not isinstance(examples, Sequences | Pixels):
-            bad = np.flatnonzero(
-                ~np.isfinite(np.asarray(examples)).reshape(len(examples), -1).all(1)
-            )
-            if len(bad):
-                raise DataError(f"x has NaN or infinity in row {bad[0]}; expected finite numbers")
-            if self.input_shape is not None and not self.preprocessing.steps:
-                found = tuple(examples.shape[1:])
-                if found != self.input_shape and not self._takes_any_length(found):
-                    hint = (
-                        " in (N, ...) with N = 1: x[None]"
-                        if examples.shape == self.input_shape
-                        else ""
-                    )
-                    raise ShapeError(
-                        f"x has examples of shape {found}; allowed: {self.input_shape}{hint}"
-                    )
-
-    def _takes_any_length(self, shape: tuple[int, ...]) -> bool:
-        """Sequences (T, D) may have any T."""
-        known = self.input_shape or ()
-        return len(shape) == len(known) == 2 and shape[1:] == known[1:]
+        check_finite(examples, "x")
+        if isinstance(examples, Sequences | Pixels) or self.preprocessing.steps:
+            return
+        found = tuple(examples.shape[1:])
+        known = self.input_shape
+        if known not in (None, found) and not (self.takes_any_length and found[1:] == known[1:]):
+            hint = "; for one example x[None]" if examples.shape == self.input_shape else ""
+            raise ShapeError(f"x has examples of shape {found}; allowed: {known}{hint}")
 
     def _probabilities(self, outputs: Array) -> Array:
         if self.task != "binary":
@@ -264,17 +257,7 @@ class TrainedModel:
 
     def _numbers(self, y: Any) -> Array:
         """Targets as indices of classes. Raises DataError for one that is unknown."""
-        targets, names = as_targets(y)
-        if names is None:
-            return targets.astype(np.int64)
-        known = {name: i for i, name in enumerate(self.classes or ())}
-        for name in names:
-            if name not in known:
-                raise DataError(
-                    f"evaluate: y has the class {name!r}; expected "
-                    f"{', '.join(known) or 'indices, because the model has no names of classes'}"
-                )
-        return np.array([known[name] for name in names])[targets]
+        return encoded(y, self.classes or (), "y").astype(np.int64)
 
     def _regression(self, predicted: Array, y: Any) -> dict[str, float]:
         targets = as_targets(y)[0].astype(np.float64)

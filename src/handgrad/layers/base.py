@@ -417,3 +417,9 @@ def walk(layer: Layer, name: str = "") -> Iterator[tuple[str, Layer]]:
     yield name, layer
     for child_name, child in layer.layers.items():
         yield from walk(child, f"{name}.{child_name}" if name else child_name)
+
+
+def reads_tokens(layer: Layer) -> bool:
+    """Return whether the layer, or the first of those in it, takes tokens."""
+    first = next(iter(layer.layers.values()), None)
+    return layer.takes_tokens or (first is not None and reads_tokens(first))

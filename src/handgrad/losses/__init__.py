@@ -1,9 +1,20 @@
 """Losses: the last node of a network."""
 
+from typing import Final
+
 from handgrad.losses.base import Loss
 from handgrad.losses.binary_cross_entropy import BinaryCrossEntropy
 from handgrad.losses.cross_entropy import CrossEntropy
 from handgrad.losses.ctc_loss import CTCLoss
 from handgrad.losses.squared_error import SquaredError
 
-__all__ = ["BinaryCrossEntropy", "CTCLoss", "CrossEntropy", "Loss", "SquaredError"]
+__all__ = ["BY_NAME", "BinaryCrossEntropy", "CTCLoss", "CrossEntropy", "Loss", "SquaredError"]
+
+#: The losses that a text can name, some by two names.
+BY_NAME: Final[dict[str, type[Loss]]] = {
+    "cross_entropy": CrossEntropy,
+    "mse": SquaredError,
+    "squared_error": SquaredError,
+    "bce": BinaryCrossEntropy,
+    "binary_cross_entropy": BinaryCrossEntropy,
+}

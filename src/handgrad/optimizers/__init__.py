@@ -1,5 +1,7 @@
 """Optimizers: each file has its update rule as a pure function, and the class that applies it."""
 
+from typing import Final
+
 from handgrad.optimizers.accumulation import Accumulation
 from handgrad.optimizers.adam import Adam
 from handgrad.optimizers.adamw import AdamW
@@ -19,6 +21,7 @@ from handgrad.optimizers.schedules import (
 from handgrad.optimizers.sgd import SGD
 
 __all__ = [
+    "BY_NAME",
     "SGD",
     "Accumulation",
     "Adam",
@@ -37,3 +40,8 @@ __all__ = [
     "clipping_factor",
     "global_norm",
 ]
+
+#: The optimizers that a text can name.
+BY_NAME: Final[dict[str, type[Optimizer]]] = {
+    each.name: each for each in (SGD, Momentum, Nesterov, RMSProp, Adam, AdamW)
+}

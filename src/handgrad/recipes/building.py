@@ -21,14 +21,6 @@ from handgrad.recipes.keys import task_of
 from handgrad.recipes.recipe import LAYERS, Recipe
 from handgrad.recipes.tasks import Task
 
-_OPTIMIZERS: Final[dict[str, type[Optimizer]]] = {
-    "sgd": optimizers.SGD,
-    "momentum": optimizers.Momentum,
-    "nesterov": optimizers.Nesterov,
-    "rmsprop": optimizers.RMSProp,
-    "adam": optimizers.Adam,
-    "adamw": optimizers.AdamW,
-}
 _AUGMENTATIONS: Final[dict[str, Callable[..., training.Augmentation]]] = {
     "affine": training.Affine,
     "shift": training.Shift,
@@ -71,6 +63,7 @@ class Built:
             changes=changes,
             review=self.task.review,
             prepare=self.task.save,
+            about={**self.task.about, "tokenizers": self.task.tokenizers},
         )
 
 
@@ -141,7 +134,7 @@ def build_optimizer(recipe: Recipe) -> Optimizer:
         key: tuple(value) if isinstance(value, list) else value
         for key, value in recipe.optimizer.settings.items()
     }
-    return _OPTIMIZERS[recipe.optimizer.type](**settings)
+    return optimizers.BY_NAME[recipe.optimizer.type](**settings)
 
 
 def build_schedule(recipe: Recipe, lr: float, steps_per_epoch: int) -> Schedule:

@@ -2,8 +2,9 @@
 
 From Python:
 
-    trainer = hg.Trainer(model, hg.losses.CrossEntropy(), hg.optimizers.Adam(lr=1e-3))
-    history = trainer.fit((x, y), validation=(x_val, y_val), epochs=5)
+    trainer = hg.Trainer(model, "cross_entropy", "adam", lr=1e-3, out="runs/mine")
+    history = trainer.fit(x, y, validation_split=0.1, epochs=5)
+    trained = hg.load("runs/mine")             # or trainer.trained
 
 As a run, which is what the command line does with a recipe:
 
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from handgrad.training.augmentation import Affine, Augmentation, Compose, Flip, Shift
 from handgrad.training.callbacks import Callback, EarlyStopping
+from handgrad.training.history import History
 from handgrad.training.interrupts import Interrupted
 from handgrad.training.metrics import Evaluation, evaluate
 from handgrad.training.review import Review, Section
@@ -39,7 +41,7 @@ from handgrad.training.run import (
     train,
 )
 from handgrad.training.step import TrainingStep
-from handgrad.training.trainer import History, Trainer
+from handgrad.training.trainer import Trainer
 
 __all__ = [
     "Affine",

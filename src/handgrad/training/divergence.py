@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.layers.base import Layer, walk
+
+#: Weights that no training is meant to have.
+_LARGE: Final = 1e4
 
 
 def layer_of(arrays: Mapping[str, Array]) -> str | None:
@@ -28,9 +31,23 @@ def find_cause(model: Layer, inputs: Sequence[Any]) -> str:
     if broken is not None:
         return f"the weights of the layer {broken} are not finite since the step before"
     first = _first_output(model, inputs)
+    grown = _grown(model.parameters)
     if first is not None:
-        return f"the output of the layer {first} is the first that is not finite"
-    return "the outputs of all layers are finite, the loss of them is not"
+        return f"the output of the layer {first} is the first that is not finite{grown}"
+    return f"the outputs of all layers are finite, the loss of them is not{grown}"
+
+
+def _grown(parameters: Mapping[str, Array]) -> str:
+    """The layer whose gradient took its weights furthest, where they are beyond all sense."""
+    sizes = {name: float(np.abs(array).max(initial=0.0)) for name, array in parameters.items()}
+    name = max(sizes, key=lambda each: sizes[each], default="")
+    if not name or sizes[name] < _LARGE:
+        return ""
+    layer = name.rpartition(".")[0] or "model"
+    return (
+        f"; the gradient of the layer {layer} exploded, and has taken its weights to "
+        f"{sizes[name]:.0e}"
+    )
 
 
 def _first_output(model: Layer, inputs: Sequence[Any]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ __all__ = ["Parts", "Run", "RunConfig", "read_config", "resume_run", "start_run"
 class Parts:
     """Data as sources of batches: what is learned from, what judges each epoch and the end."""
 
-    train: Source
+    train: Any
     validation: Source | None = None
     test: Source | None = None
 
@@ -64,11 +64,13 @@ def train(
     changes: str = "",
     review: Review | None = None,
     prepare: Callable[[Path], None] | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train `model` on `data` in the folder `out`; returns what summary.json holds.
 
     `schedule` is step -> learning rate; `review` as in `Trainer.fit`; `prepare` is called with the
-    folder before the first step, to put what belongs to the run beside its weights. With `resume`,
+    folder before the first step, to put what belongs to the run beside its weights; `about` has
+    entries of `TrainedModel` that the data do not say. With `resume`,
     `model`, `optimizer` and the rest are built exactly as the first time (from `read_config(out)`),
     and the state of the checkpoint replaces their first one; a finished run only returns its
     summary. `changes` names the settings that differ on purpose (see
@@ -95,6 +97,7 @@ def train(
         checkpoint_every=config.checkpoint_every,
         checkpoint_steps=config.checkpoint_steps,
         progress=config.progress,
+        about=about,
     )
     with resume_run(out) if resume else start_run(out, config.text) as run:
         if run.finished:
@@ -106,12 +109,12 @@ def train(
             run.keep(prepare)
         run.config_text, run.changes = config.text, changes
         trainer.out = run
-        parts = (data.train, data.validation) if isinstance(data, Parts) else (data,)
-        test = data.test if isinstance(data, Parts) else None
+        divided = data if isinstance(data, Parts) else Parts(data)
         history = trainer.fit(
-            *parts,
+            divided.train,
             epochs=config.epochs,
-            test=test,
+            validation_data=divided.validation,
+            test_data=divided.test,
             review=review,
             resume=resume,
             change=bool(changes),

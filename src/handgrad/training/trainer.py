@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -15,8 +15,9 @@ import numpy as np
 
 from handgrad import dispatch, kernels
 from handgrad.arrays import Array
-from handgrad.data.sources import Source, as_source
+from handgrad.data.sources import Source
 from handgrad.errors import ArgumentError, RunError
+from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
@@ -29,9 +30,12 @@ from handgrad.training.checkpoint import (
     restore_generator,
     under,
 )
+from handgrad.training.choices import chosen_loss, chosen_optimizer, chosen_steps
 from handgrad.training.divergence import layer_of
+from handgrad.training.fitting import ready
 from handgrad.training.folder import Run, resume_run, start_run
 from handgrad.training.gradients import StepGradients
+from handgrad.training.history import History
 from handgrad.training.identity import (
     compare,
     describe_data,
@@ -56,28 +60,20 @@ CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "
 CHECKPOINT_SHARE = 0.02
 
 
-@dataclass
-class History:
-    """The measurements of a training: one record per epoch, and the run's summary if there is one.
-
-    `history["validation_loss"]` is that value for every epoch.
-    """
-
-    epochs: list[dict[str, Any]] = field(default_factory=list)
-    summary: dict[str, Any] | None = None
-
-    def __getitem__(self, name: str) -> list[Any]:
-        return [record[name] for record in self.epochs]
-
-
 class Trainer:
     """Trains a model on shuffled mini-batches.
 
+    - `loss`: of `handgrad.losses`, or a name: "cross_entropy", "mse", "bce". Without it the targets
+      decide: floats are learned by squared error, classes by cross-entropy, of every step where an
+      example has more than one.
+    - `optimizer`: of `handgrad.optimizers`, or a name, such as "sgd", with `lr` beside it.
+    - `preprocessing`: steps of `handgrad.inference.preprocessing` between data and model, which
+      `trained` applies too; "standardize" takes its numbers from the training data.
     - `schedule`: step (from 0) -> learning rate; without it the optimizer's own.
     - `clip_norm`: gradients are scaled down to this global norm where they exceed it.
     - `accumulate`: so many batches of `batch_size` make one optimizer step. Each weighs by what its
       mean was taken over, so the step is that of one large batch, the last one of an epoch too.
-    - `seed`: of shuffling and augmentation. The model's own generators come from its constructor.
+    - `seed`: of shuffling and augmentation, and of layers that were made without a generator.
     - `augment`: an augmentation of `handgrad.training`, applied to training batches.
     - `out`: a folder that becomes a run (see `handgrad.training.folder`), with a checkpoint before
       the first step, at the end of epochs and every `checkpoint_every` seconds or
@@ -88,18 +84,23 @@ class Trainer:
     - `norms_every`: steps between two records of the gradient norms; by default about 200 a run.
 
     The model's parameters become views of `trainer.parameters`, one flat buffer; the gradients of
-    the last step stand in `trainer.gradients`.
+    the last step stand in `trainer.gradients`. Both are there once the model is built, at the
+    latest in `fit`.
     Raises ArgumentError where a value is impossible.
     """
 
     gradients: FlatArrays
+    parameters: FlatArrays
 
     def __init__(
         self,
         model: Layer,
-        loss: Any,
-        optimizer: Optimizer,
+        loss: Any = None,
+        optimizer: Optimizer | str = "adam",
         *,
+        lr: float | None = None,
+        preprocessing: str | Step | Sequence[str | Step] = (),
+        about: Mapping[str, Any] | None = None,
         schedule: Callable[[int], float] | None = None,
         clip_norm: float | None = None,
         accumulate: int = 1,
@@ -130,8 +131,9 @@ class Trainer:
         if precision is not None:
             dispatch.check_precision(precision, "Trainer: precision")
         self.model = model
-        self.loss = loss
-        self.optimizer = optimizer
+        self.loss = chosen_loss(loss)
+        self.optimizer = chosen_optimizer(optimizer, lr)
+        self.preprocessing = chosen_steps(preprocessing)
         self.schedule = schedule
         self.clip_norm = clip_norm
         self.accumulate = accumulate
@@ -147,9 +149,10 @@ class Trainer:
         self.norms_every = norms_every
         self.progress = progress
 
-        #: Entries of `trained` beside the model.
-        self.about: dict[str, Any] = {}
-        self.parameters = model.bind()
+        self._given_about = dict(about or {})
+        self._about = self._given_about
+        if model.is_built:
+            self.parameters = model.bind()
         self.history = History()
         self.step = 0
         self.epoch = 0
@@ -159,7 +162,6 @@ class Trainer:
         self._shuffling, self._augmenting = (
             np.random.Generator(np.random.PCG64(stream)) for stream in streams
         )
-        self._gradients_of = StepGradients(self, self._augmenting)
         self._shuffling_before = generator_state(self._shuffling)
         self._position = 0
         self._examples = 0
@@ -169,24 +171,39 @@ class Trainer:
         self._interrupt = Interrupt()
         self._saved_at = self._save_seconds = 0.0
 
+    @property
+    def model_dtype(self) -> np.dtype[Any]:
+        """The type of the model's numbers."""
+        arrays = self.model.parameters.values()
+        return next((array.dtype for array in arrays), np.dtype(np.float32))
+
     def fit(
         self,
-        train: Any,
-        validation: Any = None,
+        x: Any,
+        y: Any = None,
         *,
         epochs: int,
-        test: Any = None,
+        validation_data: Any = None,
+        validation_split: float | None = None,
+        test_data: Any = None,
         review: Review | None = None,
         resume: bool = False,
         change: bool = False,
     ) -> History:
-        """Train for `epochs` passes over `train`, judging the model on `validation` after each.
+        """Train for `epochs` passes over the data, judging the model on validation data after each.
 
-        Each of `train`, `validation` and `test` is a pair (x, y) of arrays, a
-        `handgrad.data.Source` of batches, or one data set object with x_train, y_train and the same
-        for its other parts. With `out`, the run is finished by an evaluation: on `test`, else on
-        the data set's test part, else on the validation data; `review` may add its own figures and
-        sections of the report.
+        `fit(x, y, ...)` takes arrays, lists, frames, `Pixels` or `Sequences`, one example a row,
+        and for each a class, by name or index, or numbers. `fit(data, ...)` takes a data set with
+        x_train, y_train and the same for its other parts, or a `handgrad.data.Source` of batches.
+        `validation_data` and `test_data` are a pair (x, y) or a source; `validation_split` sets a
+        share of the training data aside, of every class alike.
+
+        Layers that wait for sizes or a generator are built. Before the first step all is checked
+        that arrays show: lengths, values that are not finite, labels that no output stands for.
+
+        With `out`, the run is finished by an evaluation: on `test_data`, else on the data set's
+        test part, else on the validation data; `review` may add its own figures and sections of the
+        report.
 
         `resume=True` continues the run in `out` from its last checkpoint, to the same numbers as if
         it had never stopped. So everything that decides them has to be as it was: model, loss,
@@ -195,33 +212,29 @@ class Trainer:
         learning rate, the optimizer's other numbers, the schedule and `clip_norm` may be others,
         which the run then keeps.
 
-        Raises RunError where the folder is not as it should be, where a run is resumed with
+        Raises DataError, ShapeError and ArgumentError for data that cannot be learned, naming the
+        row; RunError where the folder is not as it should be, where a run is resumed with
         something else, where it cannot be written to, or where loss, gradients or weights stop
         being finite; `Interrupted` after Ctrl-C, SIGTERM or SIGHUP in a run that has a folder.
         """
         from handgrad.training.results import write_results
 
-        dtype = self.parameters.buffer.dtype
-        run = self._run = self._open_run(epochs, resume)
-        try:
-            source = as_source(train, "train", dtype)
-            if validation is None and getattr(train, "x_validation", None) is not None:
-                validation = train
-            judged = None if validation is None else as_source(validation, "validation", dtype)
-            with dispatch.precision(self.precision):
+        with dispatch.precision(self.precision):
+            data = ready(self, x, y, validation_data, validation_split, test_data)
+            self._about = {**data.about, **self._given_about}
+            run = self._run = self._open_run(epochs, resume)
+            try:
                 if run is not None:
-                    self._identity = self._describe(source, judged)
-                self._fit(source, judged, epochs, run, resume, change)
+                    self._identity = self._describe(data.train, data.validation)
+                with np.errstate(all="ignore"):  # what is not finite ends in a sentence
+                    self._fit(data.train, data.validation, epochs, run, resume, change)
                 if run is not None:
-                    part = "test"
-                    if test is None and hasattr(train, "x_test"):
-                        test = train
-                    elif test is None:
-                        test, part = validation, "validation"
-                    self.history.summary = write_results(self, run, test, review, part)
-        finally:
-            if run is not None and run is not self.out:
-                run.close()
+                    self.history.summary = write_results(
+                        self, run, data.test, review, data.judged_on
+                    )
+            finally:
+                if run is not None and run is not self.out:
+                    run.close()
         return self.history
 
     def _open_run(self, epochs: int, resume: bool) -> Run | None:
@@ -298,6 +311,7 @@ class Trainer:
         change: bool,
     ) -> None:
         self.parameters = self.model.bind()
+        self._gradients_of = StepGradients(self, self._augmenting)
         self.history = History()
         self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
         self._examples = len(source)
@@ -468,7 +482,7 @@ class Trainer:
     @property
     def trained(self) -> TrainedModel:
         """The model with what belongs to its use; `hg.load` of the run's folder gives the same."""
-        return TrainedModel(self.model, **self.about)
+        return TrainedModel(self.model, **self._about)
 
     def model_arrays(self) -> dict[str, Array]:
         """Parameters and buffers together, as model.safetensors keeps them."""

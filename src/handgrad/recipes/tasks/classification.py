@@ -13,6 +13,7 @@ from handgrad import data as data_sets
 from handgrad.arrays import Array
 from handgrad.data import Dataset, Pixels, Sequences
 from handgrad.errors import RecipeError
+from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
 from handgrad.recipes.tasks.task import Task
 from handgrad.training.reviews import SequencesReview
 
@@ -33,17 +34,20 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
 def of(recipe: Recipe, data: Dataset) -> Task:
     """The task with these data."""
     summary = f"{len(data.x_train):,} examples to learn, {len(data.x_test):,} to test"
+    about: dict[str, Any] = {}
     found: dict[str, Any] = {"shape": list(data.input_shape), "classes": list(data.classes)}
     if isinstance(data.x_train, Pixels) and data.x_train.maximum != 1:
         found["maximum"] = data.x_train.maximum
     if recipe.data.get("standardize"):
-        mean, std = _statistics(recipe, data.x_train)
-        found |= {"mean": mean.tolist(), "std": std.tolist()}
-        data = _every_part(data, lambda x: standardized(x, mean, std))
+        step = statistics(recipe, data.x_train)
+        found |= {"mean": list(step.mean), "std": list(step.std)}
+        scale = (Scale(found["maximum"]),) if "maximum" in found else ()
+        about = {"preprocessing": Preprocessing((*scale, step))}
+        data = _every_part(data, lambda x: standardized(x, step))
     review = None
     if recipe.model.type in SEQUENTIAL:
         review = SequencesReview(data.x_test, data.y_test, data.classes, recipe.seed)
-    return Task(data.name, data, len(data.x_train), summary, found, review)
+    return Task(data.name, data, len(data.x_train), summary, found, review, about=about)
 
 
 def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Dataset:
@@ -108,23 +112,18 @@ def _reshaped(x: Any, shape: list[int]) -> Any:
     return x.reshape(len(x), *shape)
 
 
-def _statistics(recipe: Recipe, x: Any) -> tuple[Array, Array]:
-    """Mean and standard deviation of the training part: one of all values, or one per channel.
+def statistics(recipe: Recipe, x: Any) -> Standardize:
+    """The step with mean and deviation of the training part: of all values, or for each channel.
 
     A run that has them keeps them, so that other data are treated as its own were.
     """
     if "mean" in recipe.data and "std" in recipe.data:
-        return np.array(recipe.data["mean"]), np.array(recipe.data["std"])
+        return Standardize(tuple(recipe.data["mean"]), tuple(recipe.data["std"]))
     values = x.values if isinstance(x, Sequences) else np.asarray(x)
-    values = values.astype(np.float64)
-    every = recipe.data["standardize"] == "all"
-    axes = tuple(range(values.ndim)) if every else tuple(range(values.ndim - 1))
-    mean, std = np.atleast_1d(values.mean(axis=axes)), np.atleast_1d(values.std(axis=axes))
-    return mean, np.where(std > 0, std, 1.0)
+    return Standardize.of(values, every=recipe.data["standardize"] == "all")
 
 
-def standardized(x: Any, mean: Array, std: Array) -> Any:
-    """(x − mean)/std, channels last, in float32."""
-    values = x.values if isinstance(x, Sequences) else np.asarray(x)
-    scaled = ((values - mean) / std).astype(np.float32)
+def standardized(x: Any, step: Standardize) -> Any:
+    """The examples after the step, in the form they are in."""
+    scaled = step(x.values if isinstance(x, Sequences) else np.asarray(x))
     return Sequences(scaled, x.lengths, x.padding) if isinstance(x, Sequences) else scaled

@@ -43,6 +43,7 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
         {"vocabularies": [data.source.size, data.target.size]},
         PairsReview(data),
         {"source": data.source, "target": data.target},
+        {"task": "pairs"},
     )
 
 

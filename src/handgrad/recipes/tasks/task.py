@@ -17,7 +17,8 @@ class Task:
 
     data: as `training.train` takes it; examples: how many an epoch has; summary: the data in a few
     words; found: the values of [data] from which the model is built again; tokenizers: those that a
-    run keeps beside its weights, by the name of their file.
+    run keeps beside its weights, by the name of their file; about: entries of `TrainedModel` that
+    the data do not say.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Task:
     found: Mapping[str, Any]
     review: Review | None = None
     tokenizers: Mapping[str, Tokenizer] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Put the tokenizers into the folder of a run."""

@@ -37,6 +37,7 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
         {"vocabulary": text.tokenizer.size},
         TextReview(text, validation, recipe.seed),
         {"tokens": text.tokenizer},
+        {"task": "text"},
     )
 
 

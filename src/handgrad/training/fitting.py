@@ -1,0 +1,366 @@
+"""Data as `Trainer.fit` takes them, made ready: checked, divided, preprocessed, as batches.
+
+Whatever would stop a training at its first step, or spoil it, is said here with the row where it
+stands: values that are not finite, labels that no output stands for, targets of another kind than
+the loss takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels, split_indices, take
+from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
+from handgrad.data.ragged import Sequences
+from handgrad.data.sources import Source, as_source
+from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize, Step
+from handgrad.layers.base import reads_tokens
+from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
+from handgrad.training.choices import default_loss
+from handgrad.training.metrics import inputs_in
+
+if TYPE_CHECKING:
+    from handgrad.training.trainer import Trainer
+
+#: Where the targets of a tagger end, in batches of sequences of different lengths.
+NO_TAG: Final = -100
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The batches of a training; `test` is what judges it in the end, as `evaluate` takes it.
+
+    judged_on: the part that `test` is, "test" or "validation"; about: the entries of `TrainedModel`
+    that the data say.
+    """
+
+    train: Source
+    validation: Source | None
+    test: Any
+    judged_on: str
+    about: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TestPart:
+    """The examples that a run is judged on and its report shows."""
+
+    __test__ = False  # it is none of pytest's
+
+    x_test: Any
+    y_test: Array
+    classes: Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Examples and targets; `what` names them in errors."""
+
+    what: str
+    x: Any
+    y: Any
+
+    @property
+    def of(self) -> str:
+        """The name of the targets in errors."""
+        return "y" if self.what == "x" else f"the y of {self.what}"
+
+    def at(self, index: Array) -> _Part:
+        return replace(self, x=take(self.x, index), y=take(self.y, index))
+
+
+@dataclass
+class _Given:
+    """Parts as arrays, by name; those that are sources of batches stand apart."""
+
+    parts: dict[str, _Part] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
+    classes: tuple[str, ...] | None = None
+
+
+def ready(
+    trainer: Trainer, x: Any, y: Any, validation: Any, split: float | None, test: Any
+) -> Fitting:
+    """Data for `trainer.fit`. The trainer's model is built and its loss chosen, where they wait.
+
+    Raises ArgumentError for a call that is not possible, DataError and ShapeError for data that
+    are not, each with the row.
+    """
+    given = _collected(x, y, validation, test)
+    for part in given.parts.values():
+        _check_part(part)
+    if split is not None:
+        _divide(given, split, trainer.seed)
+    if "train" in given.sources:
+        about = _ready_source(trainer, given.sources["train"])
+    else:
+        about = _ready_arrays(trainer, given)
+    dtype = trainer.model_dtype
+    sources = {name: as_source((part.x, part.y), name, dtype) for name, part in given.parts.items()}
+    sources |= given.sources
+    for judged_on in ("test", "validation"):
+        if judged_on in given.parts:
+            part = given.parts[judged_on]
+            final: Any = TestPart(part.x, part.y, given.classes)
+            break
+        if judged_on in given.sources:
+            final = given.sources[judged_on]
+            break
+    else:
+        final, judged_on = None, "test"
+    return Fitting(sources["train"], sources.get("validation"), final, judged_on, about)
+
+
+# -- from the arguments of fit ---------------------------------------------------------------------
+
+
+def _collected(x: Any, y: Any, validation: Any, test: Any) -> _Given:
+    given = _Given()
+    if y is not None:
+        examples = as_examples(x)
+        targets, given.classes = _targets(examples, y, None)
+        given.parts["train"] = _Part("x", examples, targets)
+    elif hasattr(x, "gather"):
+        given.sources["train"] = x
+    elif hasattr(x, "x_train"):
+        given.classes = getattr(x, "classes", None)
+        for name in ("train", "validation", "test"):
+            if getattr(x, f"x_{name}", None) is not None:
+                given.parts[name] = _Part(
+                    f"x_{name}", getattr(x, f"x_{name}"), np.asarray(getattr(x, f"y_{name}"))
+                )
+    else:
+        raise ArgumentError(
+            f"fit: x is a {type(x).__name__} and y is missing; allowed: fit(x, y, epochs=...) with "
+            "arrays, or fit(data, epochs=...) with a data set or a source of batches"
+        )
+    for name, more in (("validation", validation), ("test", test)):
+        if more is not None:
+            _add(given, name, more)
+    return given
+
+
+def _add(given: _Given, name: str, more: Any) -> None:
+    """Add validation_data or test_data."""
+    if hasattr(more, "gather"):
+        given.sources[name] = more
+        given.parts.pop(name, None)
+        return
+    if not isinstance(more, tuple | list) or len(more) != 2:
+        raise ArgumentError(
+            f"fit: {name}_data is a {type(more).__name__}; allowed: a pair (x, y) or a source of "
+            "batches"
+        )
+    examples = as_examples(more[0], f"{name}_data")
+    targets, names = _targets(examples, more[1], given.classes)
+    if names is not None and given.classes is None:
+        raise DataError(
+            f"the y of {name}_data has names of classes; expected numbers, as in training"
+        )
+    given.parts[name] = _Part(f"{name}_data", examples, targets)
+
+
+def _targets(
+    examples: Any, y: Any, known: tuple[str, ...] | None
+) -> tuple[Any, tuple[str, ...] | None]:
+    """Targets as numbers, those of sequences with tags as `Sequences`, and the names of classes."""
+    several = isinstance(y, list | tuple) and any(np.ndim(each) > 0 for each in y)
+    if isinstance(examples, Sequences) and (several or isinstance(y, Sequences)):
+        return as_tags(y, known, NO_TAG)
+    if known is not None:
+        return encoded(y, known), known
+    return as_targets(y)
+
+
+def _check_part(part: _Part) -> None:
+    """Raise an error unless there are examples, as many targets, and all of them are finite."""
+    if len(part.x) != len(part.y):
+        raise ShapeError(
+            f"{part.what} has {len(part.x)} examples and {part.of} {len(part.y)}; allowed: as many "
+            "of each"
+        )
+    if len(part.x) == 0:
+        raise DataError(f"{part.what} has no examples; expected one or more")
+    check_finite(part.x, part.what)
+    check_finite(part.y, part.of)
+    if isinstance(part.x, Sequences) and isinstance(part.y, Sequences):
+        wrong = np.flatnonzero(part.x.lengths != part.y.lengths)
+        if len(wrong):
+            i = wrong[0]
+            raise ShapeError(
+                f"{part.of} has {part.y.lengths[i]} tags in row {i}; allowed: "
+                f"{part.x.lengths[i]}, one for each step"
+            )
+
+
+def _divide(given: _Given, fraction: float, seed: int) -> None:
+    """Take the validation part from the training part."""
+    if not isinstance(fraction, float | int) or not 0 < fraction < 1:
+        raise ArgumentError(f"fit: validation_split is {fraction!r}; allowed: between 0 and 1")
+    if "train" not in given.parts or "validation" in (*given.parts, *given.sources):
+        raise ArgumentError(
+            "fit: validation_split is given with validation data, or with a source of batches; "
+            "allowed: one of them, and arrays"
+        )
+    whole = given.parts["train"]
+    kept, held = split_indices(whole.y, fraction, seed)
+    if not len(kept) or not len(held):
+        raise ArgumentError(
+            f"fit: validation_split is {fraction} of {len(whole.x)} examples, which leaves a part "
+            "empty; allowed: examples in both"
+        )
+    given.parts["train"], given.parts["validation"] = whole.at(kept), whole.at(held)
+
+
+# -- model, loss and preprocessing -----------------------------------------------------------------
+
+
+def _ready_source(trainer: Trainer, source: Source) -> dict[str, Any]:
+    """Build the model and choose the loss by the first batch, where they wait for it."""
+    if trainer.preprocessing:
+        raise ArgumentError(
+            "Trainer: preprocessing is given with a source of batches; allowed: with arrays and "
+            "data sets, because a source makes its batches itself"
+        )
+    if trainer.loss is None or not trainer.model.is_built:
+        inputs, targets = source.gather(source.every()[:1])
+        if not trainer.model.is_built:
+            trainer.model.build(tuple(inputs[0].shape[1:]), seed=trainer.seed)
+        trainer.loss = trainer.loss or default_loss(targets)
+    return {"task": _task(trainer.loss)}
+
+
+def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
+    """Apply the steps, build the model, choose the loss and fit the targets to the outputs."""
+    train = given.parts["train"]
+    steps = _steps(trainer.preprocessing, train.x)
+    for name, part in given.parts.items():
+        given.parts[name] = replace(part, x=_as_numbers(_applied(steps, part.x), trainer))
+    train = given.parts["train"]
+    if isinstance(train.x, Pixels) and train.x.maximum != 1:
+        steps = (Scale(train.x.maximum), *steps)
+    shape = tuple(train.x.shape[1:])
+    if not trainer.model.is_built:
+        trainer.model.build(shape, seed=trainer.seed)
+    trainer.loss = trainer.loss or default_loss(train.y)
+    first = as_source((take(train.x, [0]), take(train.y, [0])), "train", trainer.model_dtype)
+    inputs, _ = first.gather(np.zeros(1, np.int64))
+    inputs = inputs_in(trainer.model_dtype, inputs)
+    outputs = trainer.model.forward(*inputs, training=False)[0]
+    for name, part in given.parts.items():
+        given.parts[name] = replace(part, y=_fitting(trainer.loss, part, outputs, given.classes))
+    return {
+        "task": _task(trainer.loss),
+        "classes": given.classes,
+        "input_shape": shape,
+        "preprocessing": Preprocessing(steps),
+    }
+
+
+def _steps(asked: Sequence[str | Step], x: Any) -> tuple[Step, ...]:
+    """The steps with their settings; "standardize" takes its own from x."""
+    found: tuple[Step, ...] = ()
+    for each in asked:
+        if isinstance(each, str):
+            found += (Standardize.of(_values(_applied(found, x))),)
+        else:
+            found += (each,)
+    return found
+
+
+def _applied(steps: tuple[Step, ...], x: Any) -> Any:
+    if not steps:
+        return x
+    values = Preprocessing(steps)(_values(x))
+    return Sequences(values, x.lengths, x.padding) if isinstance(x, Sequences) else values
+
+
+def _as_numbers(x: Any, trainer: Trainer) -> Any:
+    """Whole numbers as floats where the model reads no tokens; pixels stay what they are."""
+    if isinstance(x, Pixels) or x.dtype.kind not in "ib" or reads_tokens(trainer.model):
+        return x
+    values = _values(x).astype(trainer.model_dtype)
+    return Sequences(values, x.lengths, x.padding) if isinstance(x, Sequences) else values
+
+
+def _values(x: Any) -> Array:
+    return x.values if isinstance(x, Sequences) else np.asarray(x)
+
+
+def _task(loss: Any) -> str | None:
+    match loss:
+        case CrossEntropy():
+            return "classification" if loss.class_axis == 1 else "tagging"
+        case SquaredError():
+            return "regression"
+        case BinaryCrossEntropy():
+            return "binary"
+    return None
+
+
+def _fitting(loss: Any, part: _Part, outputs: Array, classes: Sequence[str] | None) -> Any:
+    """The targets in the form that the loss takes. Raises DataError where they have none."""
+    match loss:
+        case CrossEntropy():
+            return _class_targets(loss, part, outputs)
+        case SquaredError() | BinaryCrossEntropy():
+            return _number_targets(loss, part, outputs, classes)
+    return part.y
+
+
+def _class_targets(loss: CrossEntropy, part: _Part, outputs: Array) -> Any:
+    values = _values(part.y)
+    if values.dtype.kind == "f":
+        if part.y.ndim != outputs.ndim:
+            raise DataError(
+                f"{part.of} has values of {values.dtype}; expected for cross_entropy indices or "
+                'names of classes, such as y.astype(int), and for numbers loss="mse"'
+            )
+        return part.y
+    count = outputs.shape[loss.class_axis]
+    ignored = loss.options["ignore_index"]
+    wrong = ((values < 0) | (values >= count)) & (values != ignored) & (values != NO_TAG)
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        row = _row(part.y, at[0])
+        other = 'loss="bce" for yes or no, ' if count == 1 else ""
+        raise DataError(
+            f"{part.of} has the label {values[at]} in row {row}; expected 0 to {count - 1}, "
+            f'because the model gives {count} scores; {other}loss="mse" for numbers'
+        )
+    return part.y
+
+
+def _row(y: Any, first: int) -> int:
+    """The sequence that a step belongs to, or the row itself."""
+    if isinstance(y, Sequences):
+        return int(np.searchsorted(np.cumsum(y.lengths), first, side="right"))
+    return first
+
+
+def _number_targets(loss: Any, part: _Part, outputs: Array, classes: Sequence[str] | None) -> Array:
+    is_binary = isinstance(loss, BinaryCrossEntropy)
+    name = "bce" if is_binary else "mse"
+    if isinstance(part.y, Sequences) or (
+        classes is not None and not (is_binary and len(classes) == 2)
+    ):
+        allowed = "numbers from 0 to 1, or two classes" if is_binary else "numbers"
+        raise DataError(f"{part.of} holds classes or tags; expected for {name} {allowed}")
+    y = part.y.astype(outputs.dtype)
+    if y.ndim == outputs.ndim - 1 and outputs.shape[-1] == 1:
+        y = y[..., None]
+    if y.shape[1:] != outputs.shape[1:]:
+        raise ShapeError(
+            f"{part.of} has shape {part.y.shape}; allowed for {name}: "
+            f"(N, {', '.join(map(str, outputs.shape[1:]))}), as the outputs of the model"
+        )
+    if is_binary and not ((y >= 0) & (y <= 1)).all():
+        at = tuple(np.argwhere(~((y >= 0) & (y <= 1)))[0])
+        raise DataError(f"{part.of} has {y[at]:g} in row {at[0]}; expected for bce 0 to 1")
+    return y
