@@ -12,6 +12,8 @@ import typer
 from handgrad.cli import (
     check,
     evaluate,
+    exercise,
+    exercises,
     generate,
     info,
     limit,
@@ -80,5 +82,8 @@ def options(
     """Neural networks with every gradient written out."""
 
 
-for module in (train, evaluate, predict, generate, translate, check, notes, limit, info, recipes):
+for module in (
+    *(train, evaluate, predict, generate, translate),
+    *(check, notes, exercise, exercises, limit, info, recipes),
+):
     app.command(module.__name__.rpartition(".")[2])(_reported(module.command))

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 import handgrad as hg
+from handgrad.checking import CheckReport
 from handgrad.cli.inputs import arrays_for
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
@@ -99,9 +100,13 @@ def command(
     if as_json:
         typer.echo(report.to_json())
     else:
-        console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
-        console.print(report)
+        show(report)
     raise typer.Exit(_EXIT_CODES[report.verdict])
+
+
+def show(report: CheckReport) -> None:
+    """Print a report, as wide as the terminal."""
+    Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(report)
 
 
 def _setting(text: str) -> tuple[str, Any]:

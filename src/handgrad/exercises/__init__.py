@@ -1,0 +1,9 @@
+"""Ten exercises, from easy to hard: a forward is given, and the learner writes its backward.
+
+A module per exercise is all there is of it: its docstring is the task, `forward` is given,
+`backward` is the solution, and the file to start from is its source without that.
+"""
+
+from handgrad.exercises.course import NAMES as NAMES
+from handgrad.exercises.course import Exercise as Exercise
+from handgrad.exercises.course import exercise as exercise

@@ -1,0 +1,152 @@
+"""The course: solutions are right, files to start from are not, and mistakes are named."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from handgrad.checking import CheckReport
+from handgrad.errors import ArgumentError
+from handgrad.exercises import NAMES, Exercise, exercise
+from handgrad.ops import OPS
+
+#: Lines of a solution, the same with a mistake that learners make, and words of what is said of it.
+MISTAKES = {
+    "relu": [
+        ("dy * (x > 0)", "dy", "dx: the condition cache.y > 0 is forgotten"),
+        ("x > 0", "x < 0", "branches of cache.y > 0 are exchanged"),
+        ("dy * (x > 0)", "(x > 0) * 1.0", "dx: the factor dy is missing"),
+    ],
+    "dropout": [
+        ("np.where(keep, dy / (1 - P), 0)", "dy / (1 - P)", "dx: the factor keep is missing"),
+        ("dx = np.where(keep, dy / (1 - P), 0)", "dx = np.where(keep, dy, 0)", "keep is true"),
+    ],
+    "linear": [
+        ("dy.sum(axis=0)", "dy", "is not taken: the values stay as they are"),
+        ("dy.sum(axis=0)", "dy.mean(axis=0)", "dbias: a mean stands where"),
+        ("dy.T @ x", "x.T @ dy", "dweight: is transposed"),
+        ("dx, dweight, dbias\n", "dweight, dx, dbias\n", "dx: is the gradient of weight"),
+    ],
+    "softmax": [
+        ("y * (dy - (y * dy).sum(axis=-1, keepdims=True))", "y * dy", "−sum(y dy) is missing"),
+        ("y * (dy - (y * dy).sum(axis=-1, keepdims=True))", "dy * y * (1 - y)", "is not taken"),
+    ],
+    "cross_entropy": [
+        (" / len(p)", "", "dx: the scale 1/total is missing"),
+        ("(p - one_hot)", "p", "dx: term −q is missing"),
+        ("(p - one_hot)", "(one_hot - p)", "dx: has the wrong sign"),
+        ("dloss * ", "", "dx: the scale dloss is missing"),
+    ],
+    "embedding": [
+        ("np.add.at(dweight, tokens, dy)", "dweight[tokens] += dy", "the last one counts"),
+    ],
+    "layer_norm": [
+        ("dx_hat - mean - projection", "dx_hat - projection", "−mean(dx̂) is missing"),
+        ("dx_hat - mean - projection", "dx_hat - mean", "−x̂ mean(dx̂ x̂) is missing"),
+        ("- mean -", "+ mean -", "−mean(dx̂) has the wrong sign"),
+        ("dy * gamma", "dy", "dx: the factor γ is missing"),
+        (") * inv_std\n    return dx", ")\n    return dx", "dx: the factor inv_std is missing"),
+    ],
+    "conv1d": [
+        ("+= weight[:, :, k].T", "= weight[:, :, k].T", "dx is overwritten where a sum belongs"),
+        ("weight[:, :, k].T", "weight[:, :, -1 - k].T", "dx: weight should be flipped"),
+        (".sum(axis=0)\n", ".mean(axis=0)\n", "dweight: a mean stands where"),
+    ],
+    "rnn": [
+        ("dh = dh + dy[:, t]", "dh = dy[:, t]", "dx: the term dh is missing"),
+        ("dweight_ih += da.T", "dweight_ih = da.T", "the term dweight_ih is missing"),
+        ("dh = da @ weight_hh\n", "dh = da @ weight_hh.T\n", "weight_hhᵀ should not be transposed"),
+    ],
+    "attention": [
+        ("ds @ k / math.sqrt(q.shape[-1])", "ds @ k", "dq: is √3 times what it should be"),
+        ("(da - (a * da).sum(axis=-1, keepdims=True))", "da", "−a sum(a da) is missing"),
+        ("a.T @ dy", "a @ dy", "a @ dy cannot be computed, a being (5, 7) and dy (5, 2)"),
+    ],
+}
+
+
+@pytest.fixture
+def examined(tmp_path):
+    """Examine a text as the answer to an exercise."""
+
+    def examine(chosen: Exercise, text: str) -> CheckReport:
+        file = tmp_path / f"answer_{chosen.name}.py"
+        file.write_text(text, "utf-8")
+        return chosen.examine(file)
+
+    return examine
+
+
+@pytest.fixture(params=range(1, len(NAMES) + 1), ids=NAMES)
+def chosen(request) -> Exercise:
+    return exercise(request.param)
+
+
+def answered(chosen: Exercise, solution: str) -> str:
+    """The file to start from, with backward as in `solution`."""
+    unwritten = chosen.start.index("def backward")
+    return chosen.start[:unwritten] + solution
+
+
+def test_a_solution_is_right(chosen, examined):
+    report = examined(chosen, answered(chosen, chosen.solution))
+    assert report.ok, str(report)
+
+
+def test_a_file_to_start_from_is_not_written_yet(chosen, examined):
+    report = examined(chosen, chosen.start)
+    assert report.verdict == "undecided"
+    assert "backward is not written yet" in report.faults[0].message
+    line = 1 + chosen.start.splitlines().index(
+        '    raise NotImplementedError("backward is not written yet")'
+    )
+    assert f"(line {line} of " in report.faults[0].message
+
+
+def test_a_file_to_start_from_gives_nothing_away(chosen):
+    for line in chosen.solution.splitlines()[-3:]:
+        assert line not in chosen.start
+    assert "HINTS" not in chosen.start
+    assert chosen.forward in chosen.start
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "words"),
+    [(name, *mistake) for name, mistakes in MISTAKES.items() for mistake in mistakes],
+)
+def test_a_mistake_is_named(name, right, wrong, words, examined):
+    chosen = exercise(NAMES.index(name) + 1)
+    assert right in chosen.solution
+    report = examined(chosen, answered(chosen, chosen.solution.replace(right, wrong)))
+    assert not report.ok
+    assert words in " ".join(fault.message for fault in report.faults)
+
+
+def test_an_exercise_says_its_op_and_gives_hints(chosen):
+    assert chosen.op in OPS
+    assert len(chosen.hints) == 3
+    assert chosen.title.endswith(".")
+    assert "Shapes: " in chosen.task
+    gradient, cache = inspect.signature(chosen.module.backward).parameters
+    assert (gradient[0], cache) == ("d", "cache")
+
+
+@pytest.mark.parametrize("number", [0, 11, -1])
+def test_a_number_outside_the_course_is_refused(number):
+    with pytest.raises(ArgumentError, match="allowed: 1 to 10"):
+        exercise(number)
+
+
+def test_another_forward_is_refused(examined):
+    first, second = exercise(1), exercise(2)
+    with pytest.raises(ArgumentError, match=r"forward in .* is not that of exercise 1"):
+        examined(first, second.start)
+    with pytest.raises(ArgumentError, match=r"forward in .* is not that of exercise 1"):
+        examined(first, first.start.replace("np.maximum(x, 0)", "np.maximum(x, 0.1)"))
+
+
+def test_more_may_be_kept(examined):
+    first = exercise(1)
+    text = answered(first, first.solution).replace("return y, x", "return y, (x, y)")
+    assert examined(first, text.replace("x = cache", "x, y = cache")).ok
