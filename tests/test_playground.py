@@ -1,0 +1,248 @@
+"""The playground: its Python side here, and the page itself in Chromium.
+
+The page needs Playwright, a Chromium in the path, and a folder with Pyodide that HANDGRAD_PYODIDE
+names: the version of `docs.playground.build.PYODIDE` with its wheel of NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from docs.playground.build import HERE, build, example
+from docs.playground.page import session
+
+EXAMPLES = {path.stem: example(path) for path in sorted((HERE / "examples").glob("[!_]*.py"))}
+FAULTS = {
+    "attention": "the scale 1/√3 is missing",
+    "embedding": "dweight is overwritten where a sum belongs",
+    "layer_norm": "term −mean(dx̂) has the wrong sign",
+    "linear": None,
+}
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch):
+    """Send a message to the Python side; its answer."""
+    monkeypatch.chdir(tmp_path)
+
+    def send(tab: str, source: str, inputs: list) -> dict:
+        message = {"tab": tab, "source": source, "inputs": inputs}
+        return json.loads(session.answer(json.dumps(message)))
+
+    return send
+
+
+def test_every_example_has_its_verdict():
+    assert EXAMPLES.keys() == FAULTS.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_judged(name, ask):
+    found = ask("check", EXAMPLES[name]["source"], EXAMPLES[name]["inputs"])
+    messages = " ".join(fault["message"] for fault in found["report"]["faults"])
+    assert found["report"]["verdict"] == ("wrong" if FAULTS[name] else "right")
+    assert FAULTS[name] is None or FAULTS[name] in messages
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_notes_hold_the_numbers(name, ask):
+    source, inputs = EXAMPLES[name]["source"], EXAMPLES[name]["inputs"]
+    before = ask("notes", source, inputs)["page"]
+    weight = inputs[-1]["values"]
+    row = weight[0] if isinstance(weight[0], list) else weight
+    row[0] += 38.0
+    assert "<title>yours</title>" in before
+    assert ">39<" not in before
+    assert ">38<" not in before
+    after = ask("notes", source, inputs)["page"]
+    assert ">39<" in after or ">38<" in after
+
+
+def test_an_edit_of_the_same_length_counts(ask):
+    source, inputs = EXAMPLES["layer_norm"]["source"], EXAMPLES["layer_norm"]["inputs"]
+    assert ask("check", source, inputs)["report"]["verdict"] == "wrong"
+    assert ask("check", source.replace("+ mean -", "- mean -"), inputs)["report"]["ok"]
+
+
+def test_other_parameters_are_asked_for(ask):
+    found = ask("check", EXAMPLES["linear"]["source"], EXAMPLES["layer_norm"]["inputs"])
+    assert found == {"parameters": ["x", "weight", "bias"], "printed": ""}
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def forward(x):", "yours.py, line 1: "),
+        ("1 / 0", "yours.py, line 1: ZeroDivisionError"),
+        ("x = 3", "has no functions forward and backward"),
+    ],
+)
+def test_an_error_is_a_sentence(source, sentence, ask):
+    assert sentence in ask("check", source, [])["error"]
+
+
+def test_printed_text_comes_back(ask):
+    source = f"print('here')\n{EXAMPLES['linear']['source']}"
+    assert ask("check", source, EXAMPLES["linear"]["inputs"])["printed"] == "here\n"
+
+
+def test_ragged_values_are_refused(ask):
+    ragged = [{**each, "values": [[1.0], [1.0, 2.0]]} for each in EXAMPLES["linear"]["inputs"]]
+    assert "rows of equal length" in ask("notes", EXAMPLES["linear"]["source"], ragged)["error"]
+
+
+def test_the_folder_is_whole(tmp_path):
+    build(tmp_path)
+    with ZipFile(tmp_path / "packages.zip") as archive:
+        names = archive.namelist()
+    assert {"handgrad/checking/entry.py", "handgrad/__init__.pyi", "rich/console.py"} <= {*names}
+    assert not [name for name in names if name.endswith((".so", ".cpp", ".pyc"))]
+    settings = json.loads((tmp_path / "settings.json").read_text("utf-8"))
+    assert settings["pyodide"].startswith("https://")
+    first = (tmp_path / "packages.zip").read_bytes()
+    build(tmp_path)
+    assert first == (tmp_path / "packages.zip").read_bytes()
+
+
+# -- in Chromium -----------------------------------------------------------------------------------
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The address of the playground, served with a local Pyodide."""
+    pyodide = os.environ.get("HANDGRAD_PYODIDE")
+    if pyodide is None:
+        pytest.skip("HANDGRAD_PYODIDE names no folder with Pyodide")
+    folder = tmp_path_factory.mktemp("playground")
+    build(folder, "pyodide/")
+    (folder / "pyodide").symlink_to(Path(pyodide).absolute(), target_is_directory=True)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def page(address):
+    """The page once handgrad has answered, and nothing was fetched from elsewhere."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        opened = browser.new_page()
+        opened.set_default_timeout(120_000)
+        faults: list[str] = []
+        opened.on("pageerror", lambda error: faults.append(str(error)))
+        opened.on(
+            "request",
+            lambda request: (
+                request.url.startswith((address, "data:", "about:", "blob:"))
+                or faults.append(request.url)
+            ),
+        )
+        opened.goto(address)
+        opened.wait_for_selector("#check .verdict")
+        yield opened
+        assert not faults
+        browser.close()
+
+
+def settled(page) -> None:
+    """Wait until what was asked is answered; typing counts after a pause."""
+    page.wait_for_timeout(500)
+    page.wait_for_function("document.body.ariaBusy === 'false'")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["layer_norm", "attention", "embedding", "linear"])
+def test_the_page_says_which_term_is_wrong(name, page):
+    page.get_by_role("tab", name="Check").click()
+    page.get_by_label("Example").select_option(name)
+    settled(page)
+    text = page.inner_text("#check")
+    assert ("Every gradient is right" in text) == (FAULTS[name] is None)
+    assert FAULTS[name] is None or FAULTS[name] in text
+
+
+@pytest.mark.slow
+def test_a_repair_is_seen(page):
+    page.get_by_role("tab", name="Check").click()
+    page.get_by_label("Example").select_option("layer_norm")
+    settled(page)
+    wrong = "dx = (dx_hat + mean - projection) * inv_std"
+    source = page.input_value("#source")
+    line = 1 + next(i for i, each in enumerate(source.splitlines()) if wrong in each)
+    assert page.inner_text("#gutter .marked") == str(line)
+    page.click(f"#check button:has-text('line {line}')")
+    chosen = page.evaluate("[source.selectionStart, source.selectionEnd]")
+    assert source[slice(*chosen)].strip() == wrong
+    page.fill("#source", source.replace("+ mean -", "- mean -"))
+    page.wait_for_selector("#check .verdict.right")
+    assert page.locator("#gutter .marked").count() == 0
+
+
+@pytest.mark.slow
+def test_a_number_that_changes_changes_the_notes(page):
+    page.get_by_label("Example").select_option("linear")
+    page.get_by_role("tab", name="Notes").click()
+    notes = page.frame_locator("#notes iframe")
+    notes.locator("h1").wait_for()
+    settled(page)
+    assert notes.locator("mn", has_text="47").count() == 0
+    page.get_by_label("bias[1]", exact=True).fill("47")
+    notes.locator("mn", has_text="47").first.wait_for()
+
+
+@pytest.mark.slow
+def test_inputs_follow_forward(page):
+    page.get_by_role("tab", name="Check").click()
+    page.fill(
+        "#source",
+        "def forward(a, b):\n    return a * b, (a, b)\n\n\n"
+        "def backward(dy, cache):\n    a, b = cache\n    return dy * b, dy * b\n",
+    )
+    page.wait_for_selector("#inputs legend:has-text('b')")
+    settled(page)
+    assert page.locator("#inputs legend").all_inner_texts() == ["a", "b"]
+    assert "db: " in page.inner_text("#check .fault")
+    page.get_by_label("shape of a").fill("4, 3")
+    page.get_by_label("shape of a").press("Enter")
+    settled(page)
+    assert page.locator("input[type=number][aria-label^='a[']").count() == 12
+    assert "a being (4, 3) and b (2, 3)" in page.inner_text("#check")
+
+
+@pytest.mark.slow
+def test_an_error_is_said_and_an_endless_backward_stopped(page):
+    page.get_by_role("tab", name="Check").click()
+    page.fill("#source", "def forward(a, b) return a")
+    page.wait_for_selector("#error:has-text('yours.py, line 1')")
+    page.fill("#source", "while True:\n    pass\n")
+    page.get_by_role("button", name="Stop").click(timeout=20_000)
+    page.get_by_label("Example").select_option("linear")
+    page.wait_for_selector("#check .verdict.right")
+
+
+@pytest.mark.slow
+def test_a_phone_shows_it_all(page):
+    page.get_by_label("Example").select_option("layer_norm")
+    settled(page)
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
