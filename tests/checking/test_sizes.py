@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,13 @@ def test_an_exception_without_a_source_is_none():
     names = {}
     exec(code, names)
     assert misfit(raised(names["function"], np.ones(2), np.ones(3))) is None
+
+
+def test_a_cell_of_a_notebook_has_a_line(monkeypatch):
+    source = "def backward(dy, cache):\n    x, w, y = cache\n    return dy @ w, x.T @ dy\n"
+    entry = (len(source), None, source.splitlines(keepends=True), "<cell>")
+    monkeypatch.setitem(linecache.cache, "<cell>", entry)
+    names = {}
+    exec(compile(source, "<cell>", "exec"), names)
+    (fault,) = hg.check((forward, names["backward"]), X, W).faults[:1]
+    assert fault.message.endswith("dy being (5, 4) and w (3, 4) (line 3)")

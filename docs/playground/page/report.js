@@ -1,4 +1,4 @@
-// What hg.check found, as it stands in CheckReport.to_dict().
+// The findings of hg.check, as they stand in CheckReport.to_dict().
 
 import { make } from "./inputs.js";
 

@@ -227,14 +227,18 @@ def _line_of(error: BaseException) -> str:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if "site-packages" not in frame.filename and Path(frame.filename).is_file()
+        # A cell of a notebook has lines, but no file.
+        if "site-packages" not in frame.filename and frame.line
     ]
     own = [frame for frame in frames if not frame.filename.startswith(ours)]
     below = frames[frames.index(own[-1]) :] if own else frames
     # The user's own function is below ours, and the script or test that called us above.
     is_theirs = bool(own) and any(each.filename.startswith(ours) for each in frames[: -len(below)])
     frame = own[-1] if is_theirs else frames[-1] if frames else None
-    return f" (line {frame.lineno} of {Path(frame.filename).name})" if frame else ""
+    if frame is None:
+        return ""
+    file = Path(frame.filename)
+    return f" (line {frame.lineno} of {file.name})" if file.is_file() else f" (line {frame.lineno})"
 
 
 def _form(value: Any) -> str:

@@ -51,7 +51,7 @@ class Exercise:
 
     @property
     def task(self) -> str:
-        """What there is to know: the equation, and every shape."""
+        """The equation, what is special about it, and every shape."""
         return inspect.getdoc(self.module).partition("\n")[2].strip()  # type: ignore[union-attr]
 
     @property
