@@ -141,9 +141,9 @@ def address(tmp_path_factory):
 def page(address):
     """The page once handgrad has answered, and nothing was fetched from elsewhere."""
     sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        pytest.skip("there is no chromium")
+        pytest.skip("there is no chromium or google-chrome")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         opened = browser.new_page()
