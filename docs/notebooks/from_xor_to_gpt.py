@@ -72,7 +72,7 @@ for step in range(101):
         print(f"step {step:3}  loss {loss:.4f}")
 
 # %%
-right = np.mean(model.forward(digits.x_test[:])[0].argmax(axis=1) == digits.y_test)
+right = np.mean(model(digits.x_test[:]).argmax(axis=1) == digits.y_test)
 print(f"{right:.1%} of digits that it has not seen")
 assert right > 0.95
 
@@ -98,7 +98,7 @@ for step in range(401):
 
 # %%
 longer = rng.integers(0, 2, (256, 40))
-scores, _ = model.forward(longer[..., None].astype(np.float32))
+scores = model(longer[..., None].astype(np.float32))
 right = np.mean(scores.argmax(axis=-1) == longer.cumsum(axis=1) % 2)
 print(f"{right:.1%} right on rows that are more than three times as long")
 assert right > 0.9
@@ -134,7 +134,7 @@ history = trainer.fit(hg.data.Blocks(text.train, 48, count=8000), epochs=1)
 # %%
 judged = hg.data.Blocks(text.validation, 48)
 (tokens,), target = judged.gather(judged.every()[:200])
-loss, _ = hg.losses.CrossEntropy(class_axis=-1).forward(model.forward(tokens)[0], target)
+loss, _ = hg.losses.CrossEntropy(class_axis=-1).forward(model(tokens), target)
 print(f"loss {loss:.2f}, guessing {np.log(text.tokenizer.size):.2f}")
 assert loss < 2.7
 
