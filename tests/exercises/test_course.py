@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 from handgrad.checking import CheckReport
+from handgrad.checking.kinds import KINDS
 from handgrad.errors import ArgumentError
 from handgrad.exercises import NAMES, Exercise, exercise
 from handgrad.ops import OPS
@@ -16,6 +17,7 @@ MISTAKES = {
     "relu": [
         ("dy * (x > 0)", "dy", "dx: the condition cache.y > 0 is forgotten"),
         ("x > 0", "x < 0", "branches of cache.y > 0 are exchanged"),
+        ("dy * (x > 0)", "x * dy", "multiplied by x, and not by the slope"),
         ("dy * (x > 0)", "(x > 0) * 1.0", "dx: the factor dy is missing"),
     ],
     "dropout": [
@@ -35,6 +37,8 @@ MISTAKES = {
     "cross_entropy": [
         (" / len(p)", "", "dx: the scale 1/total is missing"),
         ("(p - one_hot)", "p", "dx: term −q is missing"),
+        ("(p - one_hot)", "p * (1 - p)", "slope of one probability by its own score"),
+        ("(p - one_hot)", "-one_hot / p", "it still has to go through softmax"),
         ("(p - one_hot)", "(one_hot - p)", "dx: has the wrong sign"),
         ("dloss * ", "", "dx: the scale dloss is missing"),
     ],
@@ -51,9 +55,15 @@ MISTAKES = {
     "conv1d": [
         ("+= weight[:, :, k].T", "= weight[:, :, k].T", "dx is overwritten where a sum belongs"),
         ("weight[:, :, k].T", "weight[:, :, -1 - k].T", "dx: weight should be flipped"),
+        ("k : k + steps].transpose", ":steps].transpose", "every k takes the first window"),
         (".sum(axis=0)\n", ".mean(axis=0)\n", "dweight: a mean stands where"),
     ],
     "rnn": [
+        ("da = dh * (1 - y[:, t] ** 2)", "da = dh", "dh is not multiplied by the derivative"),
+        ("da = dh * (1 - y[:, t] ** 2)", "da = dh * y[:, t]", "1 − h_t², and not h_t"),
+        ("y[:, t - 1]", "y[:, t]", "the one before belongs, h_{t−1}"),
+        ("dh = da @ weight_hh", "dh = 0 * dh", "what comes from the state after is left out"),
+        ("reversed(range(x.shape[1]))", "range(x.shape[1])", "from the first to the last"),
         ("dh = dh + dy[:, t]", "dh = dy[:, t]", "dx: the term dh is missing"),
         ("dweight_ih += da.T", "dweight_ih = da.T", "the term dweight_ih is missing"),
         ("dh = da @ weight_hh\n", "dh = da @ weight_hh.T\n", "weight_hhᵀ should not be transposed"),
@@ -61,6 +71,7 @@ MISTAKES = {
     "attention": [
         ("ds @ k / math.sqrt(q.shape[-1])", "ds @ k", "dq: is √3 times what it should be"),
         ("(da - (a * da).sum(axis=-1, keepdims=True))", "da", "−a sum(a da) is missing"),
+        ("(a * da).sum(axis=-1, keepdims=True)", "(a * da).sum(axis=0)", "runs over the queries"),
         ("a.T @ dy", "a @ dy", "a @ dy cannot be computed, a being (5, 7) and dy (5, 2)"),
     ],
 }
@@ -121,6 +132,13 @@ def test_a_mistake_is_named(name, right, wrong, words, examined):
     report = examined(chosen, answered(chosen, chosen.solution.replace(right, wrong)))
     assert not report.ok
     assert words in " ".join(fault.message for fault in report.faults)
+
+
+def test_a_mistake_of_the_list_is_one_of_the_solution(chosen):
+    for right, _, kind, words in getattr(chosen.module, "MISTAKES", ()):
+        assert right in chosen.solution
+        assert kind in KINDS
+        assert words.startswith("d")
 
 
 def test_an_exercise_says_its_op_and_gives_hints(chosen):

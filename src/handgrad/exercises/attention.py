@@ -45,4 +45,12 @@ HINTS = (
     "From da to ds is the backward of softmax, ds = a (da − Σ a da) with the sum over the keys.",
     "s = q kᵀ/√d gives dq = ds k/√d and dk = dsᵀ q/√d: the scale stands in both.",
 )
+MISTAKES = (
+    (
+        "(a * da).sum(axis=-1, keepdims=True)",
+        "(a * da).sum(axis=0)",
+        "wrong axis",
+        "ds: the sum of a da runs over the queries; softmax is over the keys, the last axis",
+    ),
+)
 OP = "attention"

@@ -51,4 +51,12 @@ HINTS = (
     "dweight[:, :, k] is dy times that window of x, transposed, summed over the batch; bias is "
     "added at every step of every sequence.",
 )
+MISTAKES = (
+    (
+        "x[:, :, k : k + steps].transpose",
+        "x[:, :, :steps].transpose",
+        "stale variable",
+        "dweight: every k takes the first window of x; the window of k begins at step k",
+    ),
+)
 OP = "conv1d"

@@ -36,4 +36,19 @@ HINTS = (
     "need not be differentiated.",
     "The mean divides by the number of rows, and so does its gradient. All of it is times dloss.",
 )
+MISTAKES = (
+    (
+        "(p - one_hot)",
+        "p * (1 - p)",
+        "stale variable",
+        "dx: p (1 − p) is the slope of one probability by its own score; the gradient of the loss "
+        "is p − 1 at the target, and p elsewhere",
+    ),
+    (
+        "(p - one_hot)",
+        "-one_hot / p",
+        "function missing",
+        "dx: this is the gradient of the probabilities; it still has to go through softmax",
+    ),
+)
 OP = "cross_entropy"

@@ -31,4 +31,12 @@ HINTS = (
     "In NumPy x > 0 is an array of True and False, which count as 1 and 0 in a product.",
     "dx is the product of dy and x > 0.",
 )
+MISTAKES = (
+    (
+        "dy * (x > 0)",
+        "dy * x",
+        "stale variable",
+        "dx: dy is multiplied by x, and not by the slope, which is 1 or 0",
+    ),
+)
 OP = "relu"

@@ -57,4 +57,36 @@ HINTS = (
     "The gradients of the weights are added up over all steps. At t = 0 the state before is 0, "
     "so weight_hh gets nothing.",
 )
+MISTAKES = (
+    (
+        "da = dh * (1 - y[:, t] ** 2)",
+        "da = dh",
+        "activation derivative forgotten",
+        "da: dh is not multiplied by the derivative of tanh, 1 − h_t²",
+    ),
+    (
+        "da = dh * (1 - y[:, t] ** 2)",
+        "da = dh * y[:, t]",
+        "activation derivative forgotten",
+        "da: the derivative of tanh is 1 − h_t², and not h_t",
+    ),
+    (
+        "y[:, t - 1]",
+        "y[:, t]",
+        "stale variable",
+        "dweight_hh: the state of the same step stands where the one before belongs, h_{t−1}",
+    ),
+    (
+        "dh = da @ weight_hh",
+        "dh = np.zeros_like(dh)",
+        "term missing",
+        "dh: what comes from the state after is left out, so that each step is taken by itself",
+    ),
+    (
+        "reversed(range(x.shape[1]))",
+        "range(x.shape[1])",
+        "stale variable",
+        "dh: the steps run from the first to the last; a gradient comes from the state after",
+    ),
+)
 OP = "rnn"
