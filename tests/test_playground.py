@@ -90,6 +90,14 @@ def test_an_error_is_a_sentence(source, sentence, ask):
     assert sentence in ask("check", source, [])["error"]
 
 
+def test_the_session_goes_on_after_sys_exit(ask):
+    source = (
+        "import sys\ndef forward(x):\n    sys.exit(4)\ndef backward(dy, cache):\n    return dy\n"
+    )
+    inputs = [{"name": "x", "kind": "float", "values": [1.0, 2.0]}]
+    assert ask("notes", source, inputs)["error"] == "SystemExit: 4"
+
+
 def test_printed_text_comes_back(ask):
     source = f"print('here')\n{EXAMPLES['linear']['source']}"
     assert ask("check", source, EXAMPLES["linear"]["inputs"])["printed"] == "here\n"

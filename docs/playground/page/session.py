@@ -62,7 +62,7 @@ def answer(message: str) -> str:
             found = _answer(asked["tab"], asked["source"], asked["inputs"])
         except HandgradError as error:
             found = {"error": str(error)}
-        except Exception as error:
+        except BaseException as error:  # sys.exit() in the reader's code must not end the worker
             found = {"error": f"{type(error).__name__}: {error}"}
     return json.dumps({**found, "printed": printed.getvalue()})
 
