@@ -82,6 +82,23 @@ def read_image(
         return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
 
 
+def cut(image: UInt8[Array, "C H W"], size: tuple[int, int]) -> UInt8[Array, "C h w"]:
+    """The image resampled to size (h, w), after its longer side is cut, in the middle, to that
+    proportion."""
+    from PIL import Image
+
+    height, width = size
+    if image.shape[1:] == size:
+        return image
+    scale = min(image.shape[1] / height, image.shape[2] / width)
+    down, across = scale * height, scale * width
+    top, left = (image.shape[1] - down) / 2, (image.shape[2] - across) / 2
+    box = (left, top, left + across, top + down)
+    filter_ = Image.Resampling.LANCZOS
+    channels = [Image.fromarray(each).resize((width, height), filter_, box) for each in image]
+    return np.stack([np.asarray(each) for each in channels])
+
+
 def check_together(folder: Path, sizes: Iterable[Size], channels: int) -> None:
     """Raise DataError where all these images need more memory than the bound of their files."""
     file = pixels = 0

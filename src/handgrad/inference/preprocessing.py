@@ -50,7 +50,7 @@ class Scale:
     maximum: float
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.maximum) and self.maximum > 0):
+        if not (are_numbers(self.maximum) and self.maximum > 0):
             raise ArgumentError(f"scale: maximum is {shown(self.maximum)}; allowed: above 0")
 
     def __call__(self, x: Array) -> Array:
@@ -80,7 +80,7 @@ class Standardize:
     def __post_init__(self) -> None:
         for name in ("mean", "std"):
             values = getattr(self, name)
-            if not isinstance(values, tuple) or not values or not all(map(_is_number, values)):
+            if not isinstance(values, tuple) or not values or not are_numbers(*values):
                 raise ArgumentError(
                     f"standardize: {name} is {shown(values)}; allowed: a tuple of numbers"
                 )
@@ -155,8 +155,12 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def are_numbers(*values: Any) -> bool:
+    """Return whether all of these are finite numbers."""
+    return all(
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        for value in values
+    )
 
 
 def _cut(value: Any) -> str:

@@ -12,10 +12,12 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.dataset import Pixels
+from handgrad.data.files import as_path
 from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import Tokenizer
 from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.inference.pictures import Cut, Frame, Reading
 from handgrad.inference.preprocessing import Preprocessing
 from handgrad.layers.base import Layer, reads_tokens
 from handgrad.ops import sigmoid, softmax
@@ -76,6 +78,21 @@ class TrainedModel:
             raise ArgumentError("predict_proba: a regression has no classes; allowed: predict")
         found = [row for outputs in self._outputs(x) for row in self._probabilities(outputs)]
         return found if self._is_ragged(x) else np.array(found)
+
+    def read_picture(self, path: str | os.PathLike[str]) -> tuple[Array, Reading]:
+        """The probabilities (K,) of an image file's classes, and how it was read.
+
+        The picture is brought into the form of the training images, in several views where those
+        are drawings; the probabilities are the mean over the views. Raises DataError for a file
+        that is no picture, or shows nothing, ArgumentError for a model that was trained on no
+        images.
+        """
+        file = as_path("read_picture", path)
+        for step in self.preprocessing.steps:
+            if isinstance(step, Cut | Frame):
+                reading = step.read(file)
+                return self.predict_proba(reading.x).mean(axis=0), reading
+        raise ArgumentError("read_picture: the model was trained on no images; allowed: predict")
 
     def evaluate(self, x: Any, y: Any) -> dict[str, float]:
         """How well the answers for x fit the targets y, by the names of the metrics.

@@ -19,6 +19,7 @@ from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, 
 from handgrad.data.ragged import Sequences
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize, Step
 from handgrad.layers.base import reads_tokens
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
@@ -245,6 +246,7 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     train = given.parts["train"]
     if isinstance(train.x, Pixels) and train.x.maximum != 1:
         steps = (Scale(train.x.maximum), *steps)
+    steps = (*step_for(train.x), *steps)
     shape = tuple(train.x.shape[1:])
     if not trainer.model.is_built:
         trainer.model.build(shape, seed=trainer.seed)

@@ -13,6 +13,7 @@ from handgrad import data as data_sets
 from handgrad.arrays import Array
 from handgrad.data import Dataset, Pixels, Sequences
 from handgrad.errors import RecipeError
+from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
 from handgrad.recipes.tasks.task import Task
 from handgrad.training.reviews import SequencesReview
@@ -42,7 +43,7 @@ def of(recipe: Recipe, data: Dataset) -> Task:
         step = statistics(recipe, data.x_train)
         found |= {"mean": list(step.mean), "std": list(step.std)}
         scale = (Scale(found["maximum"]),) if "maximum" in found else ()
-        about = {"preprocessing": Preprocessing((*scale, step))}
+        about = {"preprocessing": Preprocessing((*step_for(data.x_train), *scale, step))}
         data = _every_part(data, lambda x: standardized(x, step))
     review = None
     if recipe.model.type in SEQUENTIAL:
