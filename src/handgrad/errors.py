@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 
 class HandgradError(Exception):
     """Base of every error raised on purpose; the command line prints it and exits with code 2.
@@ -35,3 +37,15 @@ class RecipeError(HandgradError, ValueError):
 
 class RunError(HandgradError, RuntimeError):
     """A run folder that is missing, incomplete or in use."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was stopped by a signal after saving a checkpoint; the text says how to resume.
+
+    exit_code: what a program ends with by convention, 128 and the number of the signal: 130 after
+    Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+    """
+
+    def __init__(self, text: str = "", number: int = signal.SIGINT) -> None:
+        super().__init__(text)
+        self.exit_code = 128 + number

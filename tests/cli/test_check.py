@@ -133,7 +133,7 @@ def test_all_ops_take_a_line_each(handgrad, here):
 
 
 def test_all_ops_as_json(handgrad, here, monkeypatch):
-    monkeypatch.setattr("handgrad.cli.check.OPS", ("relu", "tanh"))
+    monkeypatch.setattr("handgrad.ops.OPS", ("relu", "tanh"))
     found = json.loads(handgrad("check", "all", "--json").stdout)
     assert list(found) == ["relu", "tanh"]
     assert found["tanh"]["ok"] is True

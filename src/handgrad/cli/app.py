@@ -1,14 +1,20 @@
-"""The typer application, put together from one file per command."""
+"""The typer application, put together from one file per command.
+
+`--help` and completion answer at once because commands import what they work with when they are
+called, and nothing but typer before.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import shutil
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
+import handgrad as hg
 from handgrad.cli import (
     check,
     evaluate,
@@ -18,15 +24,14 @@ from handgrad.cli import (
     info,
     limit,
     notes,
+    ops,
     predict,
     recipes,
     train,
     translate,
 )
 from handgrad.cli.streams import sentence_of
-from handgrad.errors import HandgradError
-from handgrad.training import Interrupted
-from handgrad.training.results import versions
+from handgrad.errors import HandgradError, Interrupted
 
 app = typer.Typer(
     name="handgrad",
@@ -34,7 +39,11 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 something was found to be wrong (check); 2 an error, reported in "
     "one sentence; 129, 130, 143 stopped by SIGHUP, Ctrl-C, SIGTERM, a run after saving.",
     no_args_is_help=True,
-    add_completion=False,
+    # Click writes no lines shorter than 50 letters unless it is told the width.
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "terminal_width": min(shutil.get_terminal_size().columns, 80) - 2,
+    },
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -68,7 +77,7 @@ def _exit(code: int, sentence: str, before: str = "") -> typer.Exit:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(versions()["handgrad"])
+        typer.echo(hg.__version__)
         raise typer.Exit
 
 
@@ -82,8 +91,29 @@ def options(
     """Neural networks with every gradient written out."""
 
 
+def _add(to: typer.Typer, name: str, command: Callable[..., None], examples: str) -> None:
+    to.command(name, epilog=_shown(examples))(_reported(command))
+
+
+def _shown(examples: str) -> str:
+    """Examples for the end of a help text, whose lines \\b keeps as they are."""
+    lines = examples.strip().replace("\n", "\n  ")
+    return f"\b\nExamples:\n  {lines}"
+
+
+#: In the order of the help: from training to looking into the mathematics.
 for module in (
     *(train, evaluate, predict, generate, translate),
-    *(check, notes, exercise, exercises, limit, info, recipes),
+    *(check, notes, exercise, exercises, limit, ops, info),
 ):
-    app.command(module.__name__.rpartition(".")[2])(_reported(module.command))
+    _add(app, module.__name__.rpartition(".")[2], module.command, module.EXAMPLES)
+
+group = typer.Typer(
+    invoke_without_command=True,
+    callback=_reported(recipes.table),
+    epilog=_shown(recipes.EXAMPLES),
+)
+_, show, copy = recipes.EXAMPLES.strip().splitlines()
+_add(group, "show", recipes.show, show)
+_add(group, "copy", recipes.copy, copy)
+app.add_typer(group, name="recipes")

@@ -8,18 +8,24 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
 import handgrad as hg
-from handgrad.checking import CheckReport
-from handgrad.cli.inputs import arrays_for
+from handgrad.cli.options import Quiet, ops, targets
 from handgrad.errors import ArgumentError
-from handgrad.ops import OPS
-from handgrad.recipes.changes import read_value
-from handgrad.resolve import resolve
+
+if TYPE_CHECKING:
+    from handgrad.checking import CheckReport
+
+EXAMPLES: Final = """
+handgrad check layer_norm
+handgrad check all
+handgrad check my.py:forward,backward --shape x=4,3
+handgrad check my.py:backward --like softmax
+handgrad check digits --json
+"""
 
 #: Keywords of `hg.check` that are options of the command, not settings of forward.
 _RESERVED: Final = ("target", "like", "wrt", "seed")
@@ -33,13 +39,16 @@ def command(
     target: Annotated[
         str,
         typer.Argument(
+            autocompletion=targets,
             help="An op, a recipe, a run's folder, module:object or file.py:object; all: every op.",
             metavar="TARGET",
         ),
     ],
     like: Annotated[
         str | None,
-        typer.Option("--like", metavar="OP", help="The op that it is meant to be."),
+        typer.Option(
+            "--like", metavar="OP", help="The op that it is meant to be.", autocompletion=ops
+        ),
     ] = None,
     wrt: Annotated[
         str | None,
@@ -72,16 +81,20 @@ def command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print everything found as JSON.")
     ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check every gradient, and say which term is wrong.
 
     Exit code 0: all are right; 1: one is wrong; 2: it could not be judged. A file or module that is
     named is run.
     """
+    from handgrad.cli.inputs import arrays_for
+    from handgrad.resolve import resolve
+
     options = dict(map(_setting, settings or ()))
     if target == "all":
         _refuse_beside_all(like=like, wrt=wrt, shape=shapes, inputs=inputs, option=settings)
-        raise typer.Exit(_check_all(seed, as_json=as_json))
+        raise typer.Exit(_check_all(seed, as_json=as_json, quiet=quiet))
     with redirect_stdout(sys.stderr):  # what the user's code prints is no part of the report
         found = resolve(target)
         arrays = arrays_for(
@@ -99,18 +112,22 @@ def command(
         report = replace(report, target=target)
     if as_json:
         typer.echo(report.to_json())
-    else:
+    elif not quiet:
         show(report)
     raise typer.Exit(_EXIT_CODES[report.verdict])
 
 
 def show(report: CheckReport) -> None:
     """Print a report, as wide as the terminal."""
+    from rich.console import Console
+
     Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(report)
 
 
 def _setting(text: str) -> tuple[str, Any]:
     """`eps=1e-3` as its name and value; the value is read as TOML, otherwise as a string."""
+    from handgrad.recipes.changes import read_value
+
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name.isidentifier():
         raise ArgumentError(f"check: --option {text}: found no name and value; allowed: NAME=VALUE")
@@ -127,12 +144,12 @@ def _refuse_beside_all(**given: Sequence[str] | Path | None) -> None:
             raise ArgumentError(f"check: --{name} is given with all; allowed: --seed, --json")
 
 
-def _check_all(seed: int, *, as_json: bool) -> int:
+def _check_all(seed: int, *, as_json: bool, quiet: bool) -> int:
     """Every op, a line each; the exit code."""
     reports = {}
-    for name in OPS:
+    for name in hg.ops.OPS:
         report = reports[name] = hg.check(name, seed=seed)
-        if not as_json:
+        if not (as_json or quiet):
             right = len(report.trials)
             verdict = f"right in {right} situations" if report.ok else report.verdict
             typer.echo(f"{name:<22} {verdict}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from handgrad import recipes, training
-from handgrad.recipes.runs import load_model, read_recipe
-from handgrad.training.review import figure
+EXAMPLES: Final = """
+handgrad evaluate runs/digits
+handgrad evaluate runs/digits --data other.npz
+"""
 
 
 def command(
@@ -20,6 +21,10 @@ def command(
     ] = None,
 ) -> None:
     """Print loss and accuracy of a run on its test data."""
+    from handgrad import recipes, training
+    from handgrad.recipes.runs import load_model, read_recipe
+    from handgrad.training.review import figure
+
     recipe = read_recipe(folder)
     model = load_model(folder, recipe)
     task = recipes.load_task(recipe, data)

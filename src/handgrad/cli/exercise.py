@@ -6,17 +6,26 @@ import sys
 import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from handgrad.cli.check import show
 from handgrad.errors import ArgumentError
-from handgrad.exercises import NAMES, Exercise, exercise
+
+if TYPE_CHECKING:
+    from handgrad.exercises import Exercise
+
+EXAMPLES: Final = """
+handgrad exercise 3
+handgrad exercise 3 --start my.py
+handgrad exercise 3 my.py
+handgrad exercise 3 --hint
+"""
 
 
 def command(
-    number: Annotated[int, typer.Argument(help=f"1 to {len(NAMES)}.", metavar="NUMBER")],
+    number: Annotated[int, typer.Argument(help="One of `handgrad exercises`.", metavar="NUMBER")],
     answer: Annotated[
         Path | None, typer.Argument(help="The file with your backward.", metavar="FILE.py")
     ] = None,
@@ -33,10 +42,11 @@ def command(
 ) -> None:
     """Print an exercise of the course, or check an answer.
 
-    handgrad exercise 3 prints the task, handgrad exercise 3 --start my.py writes a file to begin
-    with, and handgrad exercise 3 my.py runs it and says what is wrong with its backward. Exit code
-    0: it is right; 1: it is not, or not written yet; 2: an error.
+    Without a file the task is printed. A file is run, and what is wrong with its backward is said.
+    Exit code 0: it is right; 1: it is not, or not written yet; 2: an error.
     """
+    from handgrad.exercises import exercise
+
     chosen = exercise(number)
     if start is not None:
         _write(chosen, start)
@@ -74,6 +84,8 @@ def _write(chosen: Exercise, file: Path) -> None:
 
 
 def _check(chosen: Exercise, answer: Path) -> None:
+    from handgrad.exercises import NAMES
+
     with redirect_stdout(sys.stderr):  # what the learner's code prints is no part of the report
         report = chosen.examine(answer)
     show(report)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import typer
 
-from handgrad.exercises import NAMES, exercise
+EXAMPLES: Final = "handgrad exercises"
 
 
 def command() -> None:
@@ -12,5 +14,7 @@ def command() -> None:
 
     In each one a forward is given, and you write its backward: `handgrad exercise 1`.
     """
+    from handgrad.exercises import NAMES, exercise
+
     for number in range(1, len(NAMES) + 1):
         typer.echo(f"{number:>2}  {exercise(number).title}")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-import numpy as np
 import typer
 
 from handgrad.errors import ArgumentError
-from handgrad.recipes.runs import check_task, load_model, load_tokenizers, read_recipe
+
+EXAMPLES: Final = """
+handgrad generate runs/text --prompt "To be"
+handgrad generate runs/text --temperature 0.7 --top-k 20
+"""
 
 
 def command(
@@ -30,6 +33,10 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Of the drawing.")] = 0,
 ) -> None:
     """Print a text and what the model writes after it."""
+    import numpy as np
+
+    from handgrad.recipes.runs import check_task, load_model, load_tokenizers, read_recipe
+
     recipe = read_recipe(folder)
     check_task(folder, recipe, "text", "allowed: handgrad predict or translate")
     if not prompt:

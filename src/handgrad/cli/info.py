@@ -6,25 +6,30 @@ import os
 import platform
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import Final
 
 import typer
 
-from handgrad import kernels
-from handgrad.dispatch import get_engine, get_precision, get_threads
-from handgrad.training.results import versions
+import handgrad as hg
 
-_LIBRARIES = ("numpy", "array-api-compat", "safetensors", "rich", "typer", "pillow")
+EXAMPLES: Final = """
+handgrad info
+HANDGRAD_THREADS=1 handgrad info
+"""
+_LIBRARIES: Final = ("numpy", "array-api-compat", "safetensors", "rich", "typer", "pillow")
 
 
 def command() -> None:
-    """Print the engine, precision, instruction set, CPU features, threads and versions in use."""
+    """Print engine, instruction set, threads and versions in use."""
     for name, value in _facts():
         typer.echo(f"{name:<16} {value}")
 
 
 def _facts() -> list[tuple[str, str]]:
-    facts = [("handgrad", versions()["handgrad"]), ("engine", _engine())]
-    facts.append(("precision", get_precision()))
+    from handgrad import kernels
+
+    facts = [("handgrad", hg.__version__), ("engine", _engine())]
+    facts.append(("precision", hg.get_precision()))
     if kernels.native is not None:
         cpu = import_module("handgrad.kernels._cpu")
         facts += [
@@ -32,21 +37,27 @@ def _facts() -> list[tuple[str, str]]:
             ("compiler", kernels.native.compiler),
             ("CPU features", ", ".join(cpu.features()) or "none the kernels use"),
             ("bf16 unit", kernels.native.bf16_unit),
-            ("threads", f"{get_threads()} on {os.cpu_count()} cores"),
+            ("threads", f"{hg.get_threads()} on {os.cpu_count()} cores"),
         ]
-    facts.append(("Python", f"{platform.python_version()} on {versions()['system']}"))
+    facts.append(
+        ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    )
     return facts + [(name, _version(name)) for name in _LIBRARIES]
 
 
 def _instruction_set(best: str) -> str:
     """The one in use, those there are, and whether this machine would run a better one."""
+    from handgrad import kernels
+
     missing = "" if best in kernels.supported else f"; {best} needs HANDGRAD_BUILD=all at install"
     return f"{kernels.instruction_set} of {', '.join(kernels.supported)}{missing}"
 
 
 def _engine() -> str:
     """The engine in use, and the reason for which there are no kernels where there are none."""
-    asked = get_engine()
+    from handgrad import kernels
+
+    asked = hg.get_engine()
     if kernels.native is None:
         return f"reference, because {kernels.reason}"
     return "reference, as asked" if asked == "reference" else "kernels"

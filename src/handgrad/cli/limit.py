@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from handgrad import recipes
-from handgrad.derivation.notes import format_of
+from handgrad.cli.options import Quiet, known_recipes
+from handgrad.errors import ArgumentError
+
+EXAMPLES: Final = """
+handgrad limit mnist-mlp --data mnist/
+handgrad limit digits -o digits-limit.pdf
+"""
 
 
 def command(
-    recipe: Annotated[str, typer.Argument(help="A recipe of `handgrad recipes`, or a .toml file.")],
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe of `handgrad recipes`, or a .toml file.", autocompletion=known_recipes
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -46,9 +56,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Write the page of a recipe's limit of infinite width: program, kernel, convergence, depth."""
-    from handgrad.errors import ArgumentError
+    """Write the page of a recipe's limit of infinite width.
+
+    It has its program, its kernel, how random networks come to it, and depth.
+    """
+    from handgrad import recipes
+    from handgrad.derivation.notes import format_of
     from handgrad.limits.page import limit_notes
 
     try:
@@ -64,4 +79,5 @@ def command(
         read, data=data, examples=examples, widths=sizes, networks=networks, seed=seed
     )
     made.save(file)
-    typer.echo(f"{file}")
+    if not quiet:
+        typer.echo(f"{file}")

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from handgrad.cli.inputs import arrays_for
-from handgrad.derivation.notes import FORMATS, format_of, notes
+from handgrad.cli.options import Quiet, targets
 from handgrad.errors import ArgumentError
-from handgrad.resolve import resolve
+
+EXAMPLES: Final = """
+handgrad notes layer_norm
+handgrad notes attention --numbers -o attention.pdf
+handgrad notes my.py:forward,backward --shape x=4,3
+handgrad notes relu --format md -o -
+"""
 
 
 def command(
@@ -22,6 +27,7 @@ def command(
             help="An op, a worked example (ffn, head_split, tiles), a recipe, a run's folder, "
             "module:object or file.py:object.",
             metavar="TARGET",
+            autocompletion=targets,
         ),
     ],
     out: Annotated[
@@ -38,7 +44,7 @@ def command(
         str | None,
         typer.Option(
             "--format",
-            metavar="|".join(FORMATS),
+            metavar="html|tex|md|pdf",
             help="Otherwise by the file's suffix.",
             show_default=False,
         ),
@@ -62,11 +68,16 @@ def command(
         Path | None,
         typer.Option("--inputs", metavar="FILE.npz", help="Its inputs, by name or in order."),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Write the notes of an op, of a model, or of your own pair of functions.
+    """Write the notes of an op, a model, or your own functions.
 
     Exit code 0; 1 where a gradient was measured and is wrong, which the notes say at their top.
     """
+    from handgrad.cli.inputs import arrays_for
+    from handgrad.derivation.notes import FORMATS, format_of, notes
+    from handgrad.resolve import resolve
+
     if format is not None and format not in FORMATS:
         raise ArgumentError(f"notes: format is {format!r}; allowed: {', '.join(FORMATS)}")
     if out not in (None, "-") and format is None:
@@ -83,7 +94,8 @@ def command(
     else:
         file = Path(out or f"{_stem(target)}.{chosen}")
         written.save(file, chosen)
-        typer.echo(f"{file}")
+        if not quiet:
+            typer.echo(f"{file}")
     if not written.ok:
         typer.echo(f"handgrad: notes: {target} has a wrong gradient", err=True)
         raise typer.Exit(1)

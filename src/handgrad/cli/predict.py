@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from handgrad.data.examples import read_examples
 from handgrad.errors import RunError
-from handgrad.inference.files import load
-from handgrad.inference.preprocessing import Scale
+
+EXAMPLES: Final = """
+handgrad predict runs/digits photo.png
+handgrad predict runs/digits *.png --top 3
+handgrad predict runs/digits scan.png --invert
+"""
 
 
 def command(
@@ -27,6 +30,10 @@ def command(
     ] = False,
 ) -> None:
     """Print the class of each example and its probability."""
+    from handgrad.data.examples import read_examples
+    from handgrad.inference.files import load
+    from handgrad.inference.preprocessing import Scale
+
     trained = load(folder)
     known = trained.input_shape
     if trained.task not in ("classification", "binary") or known is None:

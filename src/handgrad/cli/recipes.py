@@ -1,16 +1,100 @@
-"""`handgrad recipes`: what can be trained by name."""
+"""`handgrad recipes`: what can be trained by name, and a copy of it to change."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
 import typer
 
-from handgrad import recipes
-from handgrad.data import EXPECTED
+from handgrad.cli.options import known_recipes
+from handgrad.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from handgrad.recipes import Recipe
+
+EXAMPLES: Final = """
+handgrad recipes
+handgrad recipes show digits
+handgrad recipes copy digits my.toml
+"""
+_COLUMNS: Final = ("recipe", "learns", "data", "takes", "reaches", "runs now")
+
+Name = Annotated[
+    str, typer.Argument(help="A recipe of `handgrad recipes`.", autocompletion=known_recipes)
+]
 
 
-def command() -> None:
-    """List the recipes and the data each one needs."""
-    for name in recipes.names():
-        recipe = recipes.read(name)
-        typer.echo(f"{name:<16} {recipe.description}")
-        typer.echo(f"{'':<16} data: {EXPECTED[recipe.data['name']]}")
+def table(context: typer.Context) -> None:
+    """List the recipes, show one, or copy one to change it.
+
+    They take about so long on two cores. A recipe runs now where its files and packages are here;
+    HANDGRAD_DATA points to files, or --data of `handgrad train`.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from handgrad import recipes
+    from handgrad.cli.tables import print_table
+
+    print_table(_COLUMNS, [_row(recipes.read(name)) for name in recipes.names()])
+
+
+def show(recipe: Name) -> None:
+    """Print the facts of a recipe, and the recipe itself in TOML."""
+    from handgrad import recipes
+    from handgrad.data import EXPECTED
+
+    read = recipes.read(recipe)
+    facts = dict(zip(_COLUMNS, _row(read), strict=True))
+    needs = EXPECTED.get(read.data["name"], facts["data"])
+    for name, fact in {**facts, "data": needs}.items():
+        typer.echo(f"# {name}: {fact}")
+    typer.echo()
+    typer.echo(recipes.text(recipe), nl=False)
+
+
+def copy(
+    recipe: Name,
+    file: Annotated[Path, typer.Argument(help="The new file.", metavar="FILE.toml")],
+) -> None:
+    """Write a recipe into a file, to be changed and trained by its path."""
+    from handgrad import recipes
+
+    if file.suffix != ".toml":
+        raise ArgumentError(f"recipes: FILE is {file}; allowed: a name that ends in .toml")
+    content = recipes.text(recipe)
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(content)
+    except FileExistsError:
+        raise ArgumentError(f"recipes: {file} is there already; allowed: a new file") from None
+    typer.echo(f"{file}: train it with handgrad train {file}")
+
+
+def _row(recipe: Recipe) -> list[str]:
+    from handgrad.data import EXPECTED, is_here
+
+    about, name = recipe.about, str(recipe.data["name"])
+    packages = about.get("packages", [])
+    missing = [] if is_here(name) else ["files"]
+    missing += [each for each in packages if find_spec(each) is None]
+    needs = ["files"] * ("nothing" not in EXPECTED.get(name, "")) + packages
+    return [
+        recipe.name,
+        recipe.description,
+        f"{name} ({', '.join(needs)})" if needs else name,
+        _duration(about["seconds"]) if "seconds" in about else "–",
+        _figure(about) if "expected" in about else "–",
+        f"no, lacks {', '.join(missing)}" if missing else "yes",
+    ]
+
+
+def _figure(about: dict[str, Any]) -> str:
+    """A share of 1 in percent, with its name where it is no accuracy."""
+    name = about.get("measure", "").replace("_", " ")
+    return f"{100 * about['expected']:g}\N{NO-BREAK SPACE}% {name}".rstrip()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

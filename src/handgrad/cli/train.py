@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from handgrad import recipes
+from handgrad.cli.options import Quiet, known_recipes
 from handgrad.errors import RecipeError
-from handgrad.recipes.runs import read_recipe
-from handgrad.training.folder import Run
-from handgrad.training.review import FIGURES, figure
+
+if TYPE_CHECKING:
+    from handgrad.recipes import Recipe
+
+EXAMPLES: Final = """
+handgrad train digits
+handgrad train mnist-cnn --data mnist/ --epochs 3
+handgrad train my.toml --set optimizer.lr=0.01
+handgrad train --resume runs/digits
+"""
 
 
 def command(
     recipe: Annotated[
         str | None,
-        typer.Argument(help="A recipe of `handgrad recipes`, or a .toml file.", show_default=False),
+        typer.Argument(
+            help="A recipe of `handgrad recipes`, or a .toml file.",
+            show_default=False,
+            autocompletion=known_recipes,
+        ),
     ] = None,
     data: Annotated[
         Path | None,
@@ -56,8 +67,13 @@ def command(
         Path | None,
         typer.Option("--resume", help="Continue the run in this folder.", show_default=False),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Train a model and write the run's folder: weights, metrics, report."""
+    """Train a model; keep weights, metrics and a report in a folder."""
+    from handgrad import recipes
+    from handgrad.recipes.runs import read_recipe
+    from handgrad.training.folder import Run
+
     if resume is not None:
         _refuse_beside_resume(recipe=recipe, out=out, epochs=epochs, seed=seed)
         described, folder = read_recipe(resume, _changeable(changes or ())), resume
@@ -68,15 +84,24 @@ def command(
         folder = out or _new_folder(described)
 
     built = recipes.build(described, recipes.load_task(described, data))
-    typer.echo(f"{built.task.name}: {built.task.summary}; run in {folder}")
+    if not quiet:
+        typer.echo(f"{built.task.name}: {built.task.summary}; run in {folder}")
     changed = ", ".join(changes or ()) if resume is not None else ""
-    summary = built.train(folder, resume=resume is not None, changes=changed)
-    typer.echo(_result(summary))
-    typer.echo(f"report: {Run(folder).report}")
+    summary = built.train(
+        folder,
+        resume=resume is not None,
+        changes=changed,
+        progress="off" if quiet else "auto",
+    )
+    if not quiet:
+        typer.echo(_result(summary))
+        typer.echo(f"report: {Run(folder).report}")
 
 
 def _result(summary: dict[str, Any]) -> str:
     """The results in one line."""
+    from handgrad.training.review import FIGURES, figure
+
     part = summary["judged_on"]
     figures = (
         []
@@ -92,9 +117,7 @@ def _result(summary: dict[str, Any]) -> str:
     )
 
 
-def _changed(
-    described: recipes.Recipe, data: Path | None, epochs: int | None, seed: int | None
-) -> recipes.Recipe:
+def _changed(described: Recipe, data: Path | None, epochs: int | None, seed: int | None) -> Recipe:
     """The recipe with the command line's own settings, which its folder then keeps."""
     values: dict[str, Any] = {"epochs": epochs, "seed": seed}
     given = {key: value for key, value in values.items() if value is not None}
@@ -105,7 +128,7 @@ def _changed(
     return described
 
 
-def _new_folder(described: recipes.Recipe) -> Path:
+def _new_folder(described: Recipe) -> Path:
     """runs/<recipe>, or the first of runs/<recipe>-2, -3, … that is free."""
     name = Path(described.name).stem
     folder, number = Path("runs") / name, 1

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from handgrad.data.files import read_utf8
 from handgrad.errors import ArgumentError
-from handgrad.models.translating import translate
-from handgrad.recipes.runs import check_task, load_model, load_tokenizers, read_recipe
+
+EXAMPLES: Final = """
+handgrad translate runs/dates "3 May 1999"
+handgrad translate runs/dates --file dates.txt --beam 4
+"""
 
 
 def command(
@@ -31,6 +33,10 @@ def command(
     longest: Annotated[int, typer.Option("--longest", help="Tokens at most.")] = 200,
 ) -> None:
     """Print what the model makes of each text, one in a line."""
+    from handgrad.data.files import read_utf8
+    from handgrad.models.translating import translate
+    from handgrad.recipes.runs import check_task, load_model, load_tokenizers, read_recipe
+
     recipe = read_recipe(folder)
     check_task(folder, recipe, "pairs", "allowed: handgrad predict or generate")
     if texts and file is not None:

@@ -64,6 +64,7 @@ __all__ = [
     "Text",
     "Tokenizer",
     "batch_order",
+    "is_here",
     "load",
     "load_pairs",
     "load_text",
@@ -177,6 +178,24 @@ def load_pairs(
             return pronounce.load(path, seed, **settings)
         case _:
             return pairs.load(name, path, seed, **settings)
+
+
+def is_here(name: str) -> bool:
+    """Return whether the set of this name loads without a path, being one of `EXPECTED`.
+
+    That is so where it needs no files, and where HANDGRAD_DATA points to them; they are not read.
+    """
+    try:
+        if name == "pronounce":
+            pronounce.find()
+        elif name in _FORMS and name not in _OWN:
+            location = files.find(name, None, EXPECTED[name], _FOLDERS.get(name, ()))
+            return _form(location) == _FORMS[name]
+        elif name == "translate":
+            pairs.find(name)
+    except DataError:
+        return False
+    return True
 
 
 def _check_seed(name: str, seed: Any) -> None:

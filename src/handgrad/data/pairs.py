@@ -144,6 +144,11 @@ class PairData:
     left_out: int = 0
 
 
+def find(name: str, path: StrPath | None = None) -> Path:
+    """The file at `path` or where HANDGRAD_DATA points. Raises DataError where there is none."""
+    return find_file(name, path, EXPECTED, (f"{name}.tsv", "*.tsv"))
+
+
 def load(
     name: str,
     path: StrPath | None = None,
@@ -164,7 +169,7 @@ def load(
     """
     if unit not in UNITS:
         raise ArgumentError(f"pairs: unit is {unit!r}; allowed: {', '.join(UNITS)}")
-    file = find_file(name, path, EXPECTED, (f"{name}.tsv", "*.tsv"))
+    file = find(name, path)
     parts = divide(read_pairs(file), validation, test, seed)
 
     def learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:

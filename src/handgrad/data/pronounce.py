@@ -30,6 +30,11 @@ _ENTRY: Final = 300
 _PHONEME: Final = re.compile(r"[A-Z]{1,2}[012]?")
 
 
+def find(path: StrPath | None = None) -> Path:
+    """The file at `path` or where HANDGRAD_DATA points. Raises DataError where there is none."""
+    return find_file("pronounce", path, EXPECTED, _FILES, ("cmudict",))
+
+
 def load(
     path: StrPath | None = None,
     seed: int = 0,
@@ -45,8 +50,7 @@ def load(
     the first alone. The file is at `path` or where HANDGRAD_DATA points.
     Raises DataError where it is missing or naming the line that is wrong.
     """
-    file = find_file("pronounce", path, EXPECTED, _FILES, ("cmudict",))
-    rows = read_dictionary(file, stress=stress, alternates=alternates)
+    rows = read_dictionary(find(path), stress=stress, alternates=alternates)
     return assemble("pronounce", divide(rows, validation, test, seed), _learn)
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "load_task",
     "names",
     "read",
+    "text",
 ]
 
 _FOLDER = Path(__file__).parent
@@ -43,19 +44,22 @@ def read(recipe: str, changes: Sequence[str] = ()) -> Recipe:
 
     Raises RecipeError where there is none, or naming what is wrong in it.
     """
+    name = recipe if recipe in names() else str(as_path("recipe", recipe))
+    return Recipe.parse(name, text(recipe), changes)
+
+
+def text(recipe: str) -> str:
+    """The TOML of a recipe. Raises RecipeError where there is none."""
     if recipe in names():
-        return Recipe.parse(recipe, _text(_FOLDER / f"{recipe}.toml"), changes)
-    path = as_path("recipe", recipe)
+        path = _FOLDER / f"{recipe}.toml"
+    else:
+        path = as_path("recipe", recipe)
     if path.suffix != ".toml":
         near = difflib.get_close_matches(recipe, names(), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise RecipeError(
             f"{recipe} is no recipe; allowed: {', '.join(names())}, or a .toml file{hint}"
         )
-    return Recipe.parse(str(path), _text(path), changes)
-
-
-def _text(path: Path) -> str:
     try:
         return read_utf8(path, "a recipe in TOML")
     except DataError as error:

@@ -24,12 +24,22 @@ from handgrad.recipes.schema import (
     Tables,
     Text,
 )
+from handgrad.training.review import FIGURES
 
 _COUNT: Final = Integer(1)
 _RATE: Final = Number(0, below=1)
 _NOT_NEGATIVE: Final = Number(0)
 _POSITIVE: Final = Number(above=0)
-SECTIONS: Final = ("data", "model", "loss", "optimizer", "schedule", "augmentation", "training")
+SECTIONS: Final = (
+    "about",
+    "data",
+    "model",
+    "loss",
+    "optimizer",
+    "schedule",
+    "augmentation",
+    "training",
+)
 #: Keys that every [data] has.
 _DATA: Final[Keys] = {"name": Key(Text(), required=True), "path": Key(Text())}
 #: Examples with one class each. shape, classes, maximum, mean and std are also what a run's
@@ -95,6 +105,14 @@ def task_of(model: str) -> str:
     return {"gpt": "text", "seq2seq": "pairs", "transformer": "pairs"}.get(model, "classification")
 
 
+#: The seconds of a training on two cores, the figure that it reaches, a share of 1, and the Python
+#: packages that it needs beside those of handgrad.
+ABOUT: Final[Keys] = {
+    "seconds": Key(_POSITIVE),
+    "measure": Key(Text(("accuracy", *FIGURES))),
+    "expected": Key(_POSITIVE),
+    "packages": Key(Several(Text())),
+}
 TRAINING: Final = {
     "epochs": Key(_COUNT, required=True),
     "batch_size": Key(_COUNT),

@@ -1,6 +1,7 @@
 """A recipe: a TOML file that says what is learned, by which model, and how.
 
     description = "..."
+    [about]         seconds, and the `expected` value of a `measure`, for `handgrad recipes`
     [data]          name and path; what else depends on the model (see `keys`)
     [model]         layers = [{type = "conv2d", channels = 32, kernel_size = 3}, ...]
                     or type = "gpt" and its settings
@@ -59,6 +60,7 @@ class Recipe:
     name: str
     tables: dict[str, Any]
     description: str
+    about: dict[str, Any]
     data: dict[str, Any]
     model: Typed
     layers: Layers
@@ -117,6 +119,7 @@ class Recipe:
             name=name,
             tables=tables,
             description=tables.get("description", ""),
+            about=check_table("about", tables.get("about", {}), keys.ABOUT),
             data=data,
             model=model,
             layers=_layers("model.layers", model.settings.get(LAYERS, ())),

@@ -25,10 +25,10 @@ As a run, which is what the command line does with a recipe:
 
 from __future__ import annotations
 
+from handgrad.errors import Interrupted
 from handgrad.training.augmentation import Affine, Augmentation, Compose, Flip, Shift
 from handgrad.training.callbacks import Callback, EarlyStopping
 from handgrad.training.history import History
-from handgrad.training.interrupts import Interrupted
 from handgrad.training.metrics import Evaluation, evaluate
 from handgrad.training.review import Review, Section
 from handgrad.training.run import (

@@ -13,18 +13,6 @@ SIGNALS: Final = tuple(
 )
 
 
-class Interrupted(KeyboardInterrupt):
-    """Training was stopped by a signal after saving a checkpoint; the text says how to resume.
-
-    exit_code: what a program ends with by convention, 128 and the number of the signal: 130 after
-    Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
-    """
-
-    def __init__(self, text: str = "", number: int = signal.SIGINT) -> None:
-        super().__init__(text)
-        self.exit_code = 128 + number
-
-
 class Interrupt:
     """Within `with interrupt:`, the first of `SIGNALS` is `asked`, and a second one ends at once.
 

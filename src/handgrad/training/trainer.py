@@ -16,7 +16,7 @@ import numpy as np
 from handgrad import dispatch, kernels
 from handgrad.arrays import Array
 from handgrad.data.sources import Source
-from handgrad.errors import ArgumentError, RunError
+from handgrad.errors import ArgumentError, Interrupted, RunError
 from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
@@ -43,7 +43,7 @@ from handgrad.training.identity import (
     describe_settings,
     shown,
 )
-from handgrad.training.interrupts import Interrupt, Interrupted
+from handgrad.training.interrupts import Interrupt
 from handgrad.training.metrics import Sums, evaluate, layer_norms
 from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.review import Review
