@@ -6,6 +6,7 @@ import base64
 import io
 import re
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from handgrad import layers
-from handgrad.losses import SquaredError
+from handgrad.losses import CrossEntropy, SquaredError
 from handgrad.optimizers import SGD
 from handgrad.training import Trainer, train
 from handgrad.training.report.charts import Series, line_chart, log_ticks, plain_ticks, spread
@@ -89,6 +90,36 @@ def test_a_regression_of_tables_has_a_report_too(tmp_path: Path) -> None:
     assert headings == ["How it learned", "Gradients", "Layers", "The run"]
 
 
+def test_what_was_judged_on_validation_data_is_called_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 4)).astype(np.float32), rng.integers(0, 2, 30)
+    model = layers.Sequential(layers.Dense(4, 2, rng=rng))
+    trainer = Trainer(model, CrossEntropy(), SGD(lr=0.1), out=tmp_path / "run", progress="off")
+    trainer.fit((x, y), validation=(x, y), epochs=2)
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    text = re.sub(r"<style>.*?</style>|<details>.*?</details>", "", page, flags=re.S)
+    assert "Of 30 validation examples" in text
+    assert re.search(r"of 30 validation examples are wrong|No validation example is wrong", text)
+    assert not re.search(r"\btest\b", text)
+    names = re.findall('class="name"[^>]*>(.*?)<', text)
+    assert names[:2] == ["training", "validation"]
+    assert names[-1] == "0 Dense", "a number alone would not tell layers apart"
+
+
+def test_the_heading_is_the_description_of_the_recipe(tmp_path: Path) -> None:
+    parts = problem.parts(epochs=1)
+    text = 'description = "squares & circles"\n[data]\npath = "/data/mine.npz"\n'
+    parts["config"] = replace(parts["config"], text=text)
+    train(**parts, out=tmp_path / "first")
+    page = (tmp_path / "first" / "report.html").read_text("utf-8")
+    assert "<title>first · handgrad</title>" in page
+    assert "<h1>Squares &amp; circles</h1><p>Run first on mine.npz. Trained" in page
+
+
+def test_the_page_can_be_printed(page: str) -> None:
+    assert "@media print" in page
+
+
 def test_png_is_what_decoders_read() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype(np.uint8)
     file = base64.b64decode(png(pixels).partition(",")[2])
@@ -125,8 +156,7 @@ def test_ticks() -> None:
 
 
 def test_labels_do_not_overlap() -> None:
-    labels = [Series(str(i), [], [], "") for i in range(6)]
-    heights = [y for y, _ in spread([(250.0, label) for label in labels])]
+    heights = spread([250.0] * 6)
     assert all(b - a >= 14.9 for a, b in pairwise(heights))
     assert heights[-1] <= 272
 
@@ -147,3 +177,14 @@ def test_confusion_matrix() -> None:
     drawing = matrix_chart(counts, ["T-shirt/top", "a&b", "c"])
     ElementTree.fromstring(drawing)
     assert "c read as a&amp;b: 1" in drawing
+
+
+def test_two_classes_have_large_cells_with_shares() -> None:
+    drawing = matrix_chart(np.array([[171, 9], [0, 20]]), ["no", "yes"])
+    ElementTree.fromstring(drawing)
+    assert "95.0 %" in drawing
+    sizes = [int(size) for size in re.findall(r'<rect[^>]* width="(\d+)"', drawing)]
+    assert len(sizes) == 4
+    assert min(sizes) >= 48
+    assert "predicted" in drawing
+    assert "true" in drawing

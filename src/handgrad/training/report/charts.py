@@ -9,7 +9,10 @@ from html import escape
 
 PLOT_WIDTH, HEIGHT = 296, 272
 LEFT, TOP, BOTTOM = 52, 14, 38
+DASHED = ' stroke-dasharray="4 4"'
 LABEL_GAP, LABEL_LENGTH, LETTER = 15.0, 22, 7.6
+#: From the frame to the labels, with a line to each from the end of what it names.
+LEADER = 22
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def line_chart(
     scale = math.log if log else float
     longest = min(max(len(s.name) for s in series), LABEL_LENGTH)
     right = LEFT + PLOT_WIDTH
-    width = right + max(92, round(14 + LETTER * longest))
+    width = right + max(92, round(LEADER + 6 + LETTER * longest))
 
     def across(x: float) -> float:
         return LEFT + (x - x_min) / (x_max - x_min) * PLOT_WIDTH
@@ -117,11 +120,11 @@ def line_chart(
     ]
     labels.append(((LEFT + right) / 2, HEIGHT - 5, escape(x_label)))
     parts += [f'<text x="{x:.1f}" y="{y}" class="mid">{text}</text>' for x, y, text in labels]
-    ends = []
+    ends: list[tuple[float, float, Series]] = []
     for s, line in zip(series, points, strict=True):
         if not line:
             continue
-        dash = ' stroke-dasharray="4 4"' if s.dashed else ""
+        dash = DASHED if s.dashed else ""
         path = "L".join(f"{across(x):.1f} {down(y):.1f}" for x, y in line)
         parts.append(
             f'<g clip-path="url(#{frame})" style="color:{s.style}">'
@@ -130,26 +133,30 @@ def line_chart(
         if len(line) <= 12 and not s.dashed:
             parts += [f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="2.6"/>' for x, y in line]
         parts.append("</g>")
-        ends.append((min(max(down(line[-1][1]), TOP), HEIGHT - BOTTOM), s))
-    for y, s in spread(ends):
+        last, height = across(line[-1][0]), down(line[-1][1])
+        ends.append((min(max(height, TOP), HEIGHT - BOTTOM), last, s))
+    ends.sort(key=lambda end: end[0])
+    for y, (end, last, s) in zip(spread([end for end, *_ in ends]), ends, strict=True):
+        dash = DASHED if s.dashed else ""
         parts.append(
-            f'<text x="{right + 8}" y="{y + 4:.1f}" class="name" style="fill:{s.style}">'
+            f'<path class="leader" style="color:{s.style}" '
+            f'd="M{last + 3:.1f} {end:.1f}H{right + 3}L{right + LEADER - 4} {y:.1f}"{dash}/>'
+            f'<text x="{right + LEADER}" y="{y + 4:.1f}" class="name" style="fill:{s.style}">'
             f"{escape(_shortened(s.name))}</text>"
         )
     parts.append("</svg>")
     return "".join(parts)
 
 
-def spread(ends: Sequence[tuple[float, Series]]) -> list[tuple[float, Series]]:
-    """The labels at these heights, moved apart where they would overlap, kept inside the chart."""
-    placed: list[tuple[float, Series]] = []
-    for y, s in sorted(ends, key=lambda end: end[0]):
-        placed.append((max(y, placed[-1][0] + LABEL_GAP) if placed else y, s))
+def spread(heights: Sequence[float]) -> list[float]:
+    """Heights, lowest first, moved apart so that labels there do not overlap, inside the chart."""
+    placed: list[float] = []
+    for y in heights:
+        placed.append(max(y, placed[-1] + LABEL_GAP) if placed else y)
     limit = HEIGHT - BOTTOM + 3.0
     for i in range(len(placed) - 1, -1, -1):
-        if placed[i][0] > limit:
-            placed[i] = (limit, placed[i][1])
-        limit = placed[i][0] - LABEL_GAP
+        placed[i] = min(placed[i], limit)
+        limit = placed[i] - LABEL_GAP
     return placed
 
 

@@ -10,7 +10,12 @@ import numpy as np
 
 from handgrad.arrays import Array
 
-CELL = 30
+#: Sides of a cell: many classes have small ones; from `_SHARED` on there is room for a share.
+_SMALL, _SHARED, _LARGE = 30, 48, 68
+#: A matrix of few classes becomes about so wide.
+_WIDE = 300
+#: Room for the names of the two axes, and the width of a letter.
+_AXIS, _LETTER = 18, 7.2
 
 
 def confusion_matrix(targets: Array, predictions: Array, classes: int) -> Array:
@@ -23,54 +28,64 @@ def matrix_chart(counts: Array, names: Sequence[str]) -> str:
     """True classes down, predicted classes across; the stronger the colour, the more examples.
 
     The diagonal (right) and the rest (wrong) have a colour and a scale each: errors would be
-    invisible beside the hits.
+    invisible beside the hits. Where there is room, a cell also has its share of the true class.
     """
+    cell = min(max(_SMALL, _WIDE // len(names)), _LARGE)
     longest = max(len(name) for name in names)
-    slanted = longest > 3
-    left = 24 + longest * 7.2
-    top = (18 + longest * 5.4) if slanted else 24
-    width, height = left + CELL * len(names) + 4, top + CELL * len(names) + 26
-    if slanted:
-        width += longest * 3.5
+    slanted = longest * _LETTER > cell
+    left = _AXIS + 10 + longest * _LETTER
+    top = _AXIS + (10 + longest * 5.4 if slanted else 24)
+    span = cell * len(names)
+    width = left + span + (longest * 3.5 if slanted else 4)
+    centre = left + span / 2
+    middle = top + span / 2
+    parts = [
+        f'<svg class="matrix" viewBox="0 0 {width:.0f} {top + span + 4:.0f}" role="img" '
+        f'style="width:{width:.0f}px" aria-label="Confusion matrix: true class down, '
+        f'predicted class across">',
+        f'<text x="{centre:.0f}" y="12" class="mid">predicted</text>',
+        f'<text transform="translate(12 {middle:.0f}) rotate(-90)" class="mid">true</text>',
+    ]
     wrong = counts - np.diag(np.diag(counts))
     most = {True: max(int(np.diag(counts).max()), 1), False: max(int(wrong.max()), 1)}
-    parts = [
-        f'<svg class="matrix" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'style="max-width:{width:.0f}px" aria-label="Confusion matrix: true class down, '
-        f'predicted class across">'
-    ]
     for i, name in enumerate(names):
-        middle = top + CELL * (i + 0.5)
-        parts.append(f'<text x="{left - 8}" y="{middle + 4:.0f}" class="end">{escape(name)}</text>')
-        centre = left + CELL * (i + 0.5)
-        if slanted:
-            parts.append(
-                f'<text transform="translate({centre:.0f} {top - 6:.0f}) rotate(-50)">'
-                f"{escape(name)}</text>"
-            )
-        else:
-            parts.append(f'<text x="{centre:.0f}" y="{top - 8}" class="mid">{escape(name)}</text>')
-        for j in range(len(names)):
-            count = int(counts[i, j])
-            right = i == j
-            x, y = left + CELL * j, top + CELL * i
-            if not count:
-                parts.append(f'<rect class="none" x="{x + 1:.0f}" y="{y + 1:.0f}" {_SIZE}/>')
-                continue
-            strength = 0.25 + 0.75 * math.sqrt(count / most[right])
-            shade = "weak" if strength < 0.5 else "middle" if strength < 0.78 else "strong"
-            parts.append(
-                f'<rect class="{"right" if right else "wrong"}" x="{x + 1:.0f}" y="{y + 1:.0f}" '
-                f'{_SIZE} fill-opacity="{strength:.2f}"><title>{escape(name)} read as '
-                f"{escape(names[j])}: {count}</title></rect>"
-                f'<text x="{x + CELL / 2:.0f}" y="{y + CELL / 2 + 4:.0f}" class="mid {shade}">'
-                f"{count}</text>"
-            )
-    parts.append(
-        f'<text x="{left + CELL * len(names) / 2:.0f}" y="{height - 8:.0f}" class="mid">'
-        f"predicted across, true down</text></svg>"
+        x, y = left + cell * (i + 0.5), top + cell * (i + 0.5)
+        parts.append(f'<text x="{left - 8:.0f}" y="{y + 4:.0f}" class="end">{escape(name)}</text>')
+        turned = f"translate({x:.0f} {top - 6:.0f})" + (" rotate(-50)" if slanted else "")
+        kind = "" if slanted else ' class="mid"'
+        parts.append(f'<text transform="{turned}"{kind}>{escape(name)}</text>')
+        for j, other in enumerate(names):
+            strength = 0.25 + 0.75 * math.sqrt(int(counts[i, j]) / most[i == j])
+            said = f"{name} read as {other}: {counts[i, j]}"
+            lines = [f"{counts[i, j]}"]
+            if cell >= _SHARED:
+                lines.append(f"{100 * counts[i, j] / max(counts[i].sum(), 1):.1f} %")
+            corner = left + cell * j, top + cell * i
+            parts.append(_cell(*corner, cell, said, lines, strength, right=i == j))
+    return "".join((*parts, "</svg>"))
+
+
+def _cell(
+    x: float,
+    y: float,
+    size: int,
+    said: str,
+    lines: Sequence[str],
+    strength: float,
+    *,
+    right: bool,
+) -> str:
+    """A cell with its count, and its share beneath; a shade alone where the count is 0."""
+    box = f'x="{x + 1:.0f}" y="{y + 1:.0f}" width="{size - 2}" height="{size - 2}" rx="3"'
+    if lines[0] == "0":
+        return f'<rect class="none" {box}/>'
+    shade = "weak" if strength < 0.5 else "middle" if strength < 0.78 else "strong"
+    first = y + size / 2 + 4 - 8 * (len(lines) - 1)
+    text = "".join(
+        f'<text x="{x + size / 2:.0f}" y="{first + 16 * i:.0f}" class="mid {shade}">{line}</text>'
+        for i, line in enumerate(lines)
     )
-    return "".join(parts)
-
-
-_SIZE = f'width="{CELL - 2}" height="{CELL - 2}" rx="3"'
+    return (
+        f'<rect class="{"right" if right else "wrong"}" {box} fill-opacity="{strength:.2f}">'
+        f"<title>{escape(said)}</title></rect>{text}"
+    )

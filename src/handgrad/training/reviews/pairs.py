@@ -26,6 +26,8 @@ _JUDGED: Final = ("dates", "pronounce")
 _ROWS, _MISTAKES, _MAPS, _SYMBOLS = 16, 10, 4, 30
 #: Rows of texts of which none is right or wrong; letters of a text in a caption.
 _PROSE, _LETTERS = 8, 44
+#: Letters of a text that is not broken into lines.
+_SHORT: Final = 16
 #: The sign for the end of a text.
 _END: Final = "●"
 
@@ -88,7 +90,11 @@ class PairsReview:
                 verdict = '<td class="wrong">✗</td>'
                 made = _marked(self._made[i], targets, words=words)
             right = " or ".join(map(_isolated, targets))
-            rows.append(f"{verdict}<td>{_isolated(source)}</td><td>{made}</td><td>{right}</td>")
+            short = max(map(len, (self._made[i], " or ".join(targets)))) <= _SHORT
+            kind = ' class="short"' if short else ""
+            rows.append(
+                f"{verdict}<td>{_isolated(source)}</td><td{kind}>{made}</td><td{kind}>{right}</td>"
+            )
         note = f"Drawn at random from the {len(references):,} different sources of the test part"
         if shown:
             note += ", mistakes first; what differs from the nearest right target is marked."
