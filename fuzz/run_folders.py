@@ -111,6 +111,7 @@ DAMAGES: Final[tuple[Damage, ...]] = (
 FILES: Final = (
     "config.toml",
     "metrics.jsonl",
+    "metrics.csv",
     "checkpoint/latest.safetensors",
     "model.safetensors",
     "summary.json",

@@ -23,6 +23,7 @@ def test_a_run_leaves_everything(tmp_path: Path) -> None:
     assert names == {
         "config.toml",
         "metrics.jsonl",
+        "metrics.csv",
         "checkpoint",
         "model.safetensors",
         "summary.json",

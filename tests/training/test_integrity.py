@@ -21,6 +21,7 @@ from tests.training import problem
 FILES = (
     "config.toml",
     "metrics.jsonl",
+    "metrics.csv",
     "checkpoint/latest.safetensors",
     "model.safetensors",
     "report.html",

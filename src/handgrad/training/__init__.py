@@ -41,6 +41,7 @@ from handgrad.training.run import (
     train,
 )
 from handgrad.training.step import TrainingStep
+from handgrad.training.tensorboard import TensorBoard
 from handgrad.training.trainer import Trainer
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "RunConfig",
     "Section",
     "Shift",
+    "TensorBoard",
     "Trainer",
     "TrainingStep",
     "evaluate",

@@ -3,6 +3,7 @@
     config.toml         what was asked for, and what was changed since
     metrics.jsonl       one JSON line per epoch ("kind": "epoch"), one every so many steps with the
                         gradient norms ("kind": "gradients"), one for each change ("kind": "change")
+    metrics.csv         the epochs up to the last checkpoint as a table
     checkpoint/         latest.safetensors, the whole state of the training
     model.safetensors   the trained weights and buffers
     summary.json        the results
@@ -25,7 +26,7 @@ import shlex
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +56,7 @@ from handgrad.training.files import (
     write_all,
     write_atomically,
 )
+from handgrad.training.table import as_csv
 
 try:
     import fcntl
@@ -83,6 +85,7 @@ class Run:
         self.folder = folder
         self.config = folder / "config.toml"
         self.metrics = folder / "metrics.jsonl"
+        self.table = folder / "metrics.csv"
         self.checkpoint = folder / "checkpoint" / "latest.safetensors"
         self.model = folder / "model.safetensors"
         self.summary = folder / "summary.json"
@@ -252,6 +255,12 @@ class Run:
         with self.reporting(self.checkpoint):
             save_checkpoint(self.checkpoint, arrays, {**state, **known}, self.id)
 
+    def save_table(self, epochs: Sequence[Mapping[str, Any]]) -> None:
+        """Write the epochs, which are those before the last checkpoint, as metrics.csv."""
+        if epochs:
+            with self.reporting(self.table):
+                write_atomically(self.table, as_csv(epochs).encode())
+
     def load(self) -> tuple[dict[str, Array], dict[str, Any]] | None:
         """The last checkpoint, None before the first; drops the metrics written after it.
 
@@ -333,6 +342,7 @@ class Run:
         """The checksum of every file of the run beside summary.json, by its name in the folder."""
         self._checked_metrics()
         own = [self.config, self.metrics, self.checkpoint, self.model, self.report, *self._kept]
+        own += [self.table] * os.path.lexists(self.table)
         return {
             path.relative_to(self.folder).as_posix(): digest([self._read(path)])
             for path in own

@@ -526,6 +526,7 @@ class Trainer:
                 },
             },
         )
+        run.save_table(self.history.epochs)
         self._saved_at = time.perf_counter()
         self._save_seconds = self._saved_at - began
 
@@ -553,6 +554,8 @@ class Trainer:
             run.log({"kind": "change", "step": self.step, "changes": changes})
         if saved is None or change or changes:
             self._save(run)
+        else:  # the process may have been killed between checkpoint and table
+            run.save_table(self.history.epochs)
 
     def _restore(self, run: Run, epochs: int, arrays: Mapping[str, Array], state: State) -> None:
         """Continue from a checkpoint. Raises RunError where it is not of this training."""
