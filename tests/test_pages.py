@@ -11,7 +11,7 @@ from tests import pages
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
     name: pages.blocks((DOCS / f"{name}.md").read_text("utf-8"))
-    for name in ("course", "find-the-bug", "layers", "limits", "print-your-notes")
+    for name in ("command-line", "course", "find-the-bug", "layers", "limits", "print-your-notes")
 }
 SECTIONS = list(
     dict.fromkeys(

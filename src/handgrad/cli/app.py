@@ -23,6 +23,7 @@ from handgrad.cli import (
     generate,
     info,
     limit,
+    lr,
     notes,
     ops,
     predict,
@@ -104,7 +105,7 @@ def _shown(examples: str) -> str:
 #: In the order of the help: from training to looking into the mathematics.
 for module in (
     *(train, evaluate, predict, generate, translate),
-    *(check, notes, exercise, exercises, limit, ops, info),
+    *(check, notes, exercise, exercises, limit, lr, ops, info),
 ):
     _add(app, module.__name__.rpartition(".")[2], module.command, module.EXAMPLES)
 

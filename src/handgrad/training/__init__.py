@@ -29,6 +29,7 @@ from handgrad.errors import Interrupted
 from handgrad.training.augmentation import Affine, Augmentation, Compose, Flip, Shift
 from handgrad.training.callbacks import Callback, EarlyStopping
 from handgrad.training.history import History
+from handgrad.training.learning_rates import LearningRates, find_lr
 from handgrad.training.metrics import Evaluation, evaluate
 from handgrad.training.review import Review, Section
 from handgrad.training.run import (
@@ -54,6 +55,7 @@ __all__ = [
     "Flip",
     "History",
     "Interrupted",
+    "LearningRates",
     "Parts",
     "Review",
     "Run",
@@ -64,6 +66,7 @@ __all__ = [
     "Trainer",
     "TrainingStep",
     "evaluate",
+    "find_lr",
     "read_config",
     "resume_run",
     "start_run",

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from handgrad.training.report.html import style
+
 PLOT_WIDTH, HEIGHT = 296, 272
 LEFT, TOP, BOTTOM = 52, 14, 38
 DASHED = ' stroke-dasharray="4 4"'
-LABEL_GAP, LABEL_LENGTH, LETTER = 15.0, 22, 7.6
+LABEL_GAP, LABEL_LENGTH, LETTER = 15.0, 22, 8.4
 #: From the frame to the labels, with a line to each from the end of what it names.
 LEADER = 22
 
@@ -57,6 +59,13 @@ def figure(caption: str, drawing: str) -> str:
     return f"<figure><figcaption>{caption}</figcaption>{drawing}</figure>" if drawing else ""
 
 
+def standalone(drawing: str) -> str:
+    """A drawing as an SVG file of its own, with the colours of pages."""
+    head, _, rest = drawing.partition(">")
+    named = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    return f"{named}><style>{escape(style(), quote=False)}</style>{rest}"
+
+
 def line_chart(
     series: Sequence[Series],
     *,
@@ -66,10 +75,13 @@ def line_chart(
     log: bool = False,
     y_low: float | None = None,
     y_high: float | None = None,
+    log_x: bool = False,
+    marked: float | None = None,
 ) -> str:
     """A chart of a few lines, each named at its end; `label` says to a reader what it shows.
 
     Points below `y_low` are cut off at the frame; on a logarithmic axis values of 0 are left out.
+    A line upright at `marked` has that number at its top.
     """
     points = [
         [(x, y) for x, y in zip(s.x, s.y, strict=True) if math.isfinite(y) and (y > 0 or not log)]
@@ -97,8 +109,11 @@ def line_chart(
     right = LEFT + PLOT_WIDTH
     width = right + max(92, round(LEADER + 6 + LETTER * longest))
 
+    scale_x = math.log if log_x else float
+
     def across(x: float) -> float:
-        return LEFT + (x - x_min) / (x_max - x_min) * PLOT_WIDTH
+        share = (scale_x(x) - scale_x(x_min)) / (scale_x(x_max) - scale_x(x_min))
+        return LEFT + share * PLOT_WIDTH
 
     def down(y: float) -> float:
         share = (scale(y) - scale(low)) / (scale(high) - scale(low))
@@ -115,11 +130,19 @@ def line_chart(
         y = down(tick)
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" class="end">{y_format(tick)}</text>')
-    labels = [
-        (across(tick), HEIGHT - BOTTOM + 17, f"{tick:,.0f}") for tick in _x_ticks(x_min, x_max)
-    ]
+    if log_x:
+        marks = [(tick, number(tick)) for tick in log_ticks(x_min, x_max)]
+    else:
+        marks = [(tick, f"{tick:,.0f}") for tick in _x_ticks(x_min, x_max)]
+    labels = [(across(tick), HEIGHT - BOTTOM + 17, text) for tick, text in marks]
     labels.append(((LEFT + right) / 2, HEIGHT - 5, escape(x_label)))
     parts += [f'<text x="{x:.1f}" y="{y}" class="mid">{text}</text>' for x, y, text in labels]
+    if marked is not None:
+        x = across(marked)
+        parts.append(
+            f'<path class="mark" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
+            f'<text x="{x + 6:.1f}" y="{TOP + 12}" class="name">{marked:.2g}</text>'
+        )
     ends: list[tuple[float, float, Series]] = []
     for s, line in zip(series, points, strict=True):
         if not line:

@@ -1,0 +1,95 @@
+"""`handgrad lr`: look for a learning rate before training."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from handgrad.cli.options import Quiet, known_recipes
+from handgrad.errors import ArgumentError
+
+EXAMPLES: Final = """
+handgrad lr digits
+handgrad lr my.toml --data photos/ -o lr.svg
+"""
+_PICTURES: Final = (".html", ".svg")
+
+
+def command(
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe of `handgrad recipes`, or a .toml file.", autocompletion=known_recipes
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="The data: a file or folder.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="The picture to write: .html or .svg. Otherwise RECIPE-lr.html here.",
+            show_default=False,
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option("--steps", min=10, help="Batches to train on.")] = 200,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change the recipe; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Look for a learning rate, and draw the losses that suggest it.
+
+    The rate grows from batch to batch until the loss explodes. Suggested is the one at which the
+    loss falls fastest; it replaces the `lr` of the recipe's optimizer. Exit code 0; 1 where the
+    loss never fell.
+    """
+    import handgrad as hg
+    from handgrad import recipes
+    from handgrad.training import Parts, find_lr
+
+    file = out or Path(f"{Path(recipe).stem}-lr.html")
+    if file.suffix not in _PICTURES:
+        raise ArgumentError(f"lr: FILE is {file}; allowed: {' or '.join(_PICTURES)}")
+    read = recipes.read(recipe, changes or ())
+    built = recipes.build(read, recipes.load_task(read, data))
+    config, examples = built.config, built.task.data
+    with hg.precision(config.precision or hg.get_precision()):
+        found = find_lr(
+            built.model,
+            built.loss,
+            built.optimizer,
+            examples.train if isinstance(examples, Parts) else examples,
+            batch_size=config.batch_size,
+            steps=steps,
+            clip_norm=config.clip_norm,
+            augment=config.augment,
+            seed=config.seed,
+        )
+    found.save(file, built.task.name)
+    if found.suggestion is None:
+        typer.echo(f"handgrad: lr: the loss of {built.task.name} never fell; see {file}", err=True)
+        raise typer.Exit(1)
+    if quiet:
+        return
+    rate = f"optimizer.lr={found.suggestion:.2g}"
+    place = f" --data {shlex.quote(str(data))}" if data is not None else ""
+    typer.echo(
+        f"{built.task.name}: the loss falls fastest at {found.suggestion:.2g}; "
+        f"the recipe has {built.optimizer.lr:g}"
+    )
+    typer.echo(f"picture: {file}")
+    typer.echo(f"train: handgrad train {shlex.quote(recipe)}{place} --set {rate}")
