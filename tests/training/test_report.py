@@ -95,7 +95,7 @@ def test_what_was_judged_on_validation_data_is_called_so(tmp_path: Path) -> None
     x, y = rng.normal(size=(30, 4)).astype(np.float32), rng.integers(0, 2, 30)
     model = layers.Sequential(layers.Dense(4, 2, rng=rng))
     trainer = Trainer(model, CrossEntropy(), SGD(lr=0.1), out=tmp_path / "run", progress="off")
-    trainer.fit((x, y), validation=(x, y), epochs=2)
+    trainer.fit(x, y, validation_data=(x, y), epochs=2)
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     text = re.sub(r"<style>.*?</style>|<details>.*?</details>", "", page, flags=re.S)
     assert "Of 30 validation examples" in text

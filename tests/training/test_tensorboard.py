@@ -27,7 +27,7 @@ def trained(folder: Path) -> list[dict[str, Any]]:
         callbacks=[TensorBoard(folder)],
         progress="off",
     )
-    return trainer.fit((x, y), validation=(x, y), epochs=2).epochs
+    return trainer.fit(x, y, validation_data=(x, y), epochs=2).epochs
 
 
 def test_every_number_is_written_at_its_step(tmp_path: Path) -> None:
