@@ -11,9 +11,9 @@ import pytest
 from handgrad.data.dataset import Dataset
 from handgrad.errors import ArgumentError
 from handgrad.layers import BatchNorm, Dense, Dropout, Sequential
-from handgrad.losses import CrossEntropy, SquaredError
+from handgrad.losses import SquaredError
 from handgrad.optimizers import SGD, Adam
-from handgrad.training import LearningRates, find_lr
+from handgrad.training import LearningRates, Trainer, find_lr
 from tests.training import problem
 
 
@@ -38,7 +38,7 @@ def test_a_quadratic_is_searched_up_to_where_descent_diverges() -> None:
     """With loss ½ a w², gradient descent diverges above the rate 2/a."""
     x = np.full((64, 1), 10.0)
     model = Sequential(Dense(1, 1, bias=False, rng=np.random.default_rng(0), dtype=np.float64))
-    found = find_lr(model, SquaredError(), SGD(lr=1.0), (x, 50 * x), batch_size=64)
+    found = find_lr(Trainer(model, SquaredError(), SGD(lr=1.0)), x, 50 * x)
     diverges = 1 / 100  # the mean of (10 w − t)² has the second derivative 200
     assert found.suggestion is not None
     assert diverges / 100 < found.suggestion < diverges
@@ -46,8 +46,7 @@ def test_a_quadratic_is_searched_up_to_where_descent_diverges() -> None:
 
 
 def test_the_suggestion_learns() -> None:
-    data = classes()
-    found = find_lr(network(), CrossEntropy(), Adam(), data, batch_size=20)
+    found = find_lr(Trainer(network(), batch_size=20), *classes())
     assert found.suggestion is not None
     assert 1e-4 < found.suggestion < 0.3
     assert len(found.rates) == len(found.losses) == len(found.smoothed)
@@ -59,7 +58,7 @@ def test_model_and_optimizer_are_left_as_they_were() -> None:
     before = {**model.parameters, **model.buffers}
     before = {name: np.array(array) for name, array in before.items()}
     states = [str(each.bit_generator.state) for each in model.generators.values()]
-    find_lr(model, CrossEntropy(), optimizer, classes(), batch_size=20, steps=40)
+    find_lr(Trainer(model, optimizer=optimizer, batch_size=20), *classes(), steps=40)
     after = {**model.parameters, **model.buffers}
     for name, array in before.items():
         assert after[name].tobytes() == array.tobytes(), name
@@ -69,7 +68,7 @@ def test_model_and_optimizer_are_left_as_they_were() -> None:
 
 def test_the_same_seed_gives_the_same_curve() -> None:
     first, second = (
-        find_lr(network(), CrossEntropy(), SGD(lr=1.0), classes(), steps=30) for _ in range(2)
+        find_lr(Trainer(network(), optimizer="sgd", lr=1.0), *classes(), steps=30) for _ in range(2)
     )
     assert first.losses.tobytes() == second.losses.tobytes()
 
@@ -77,7 +76,7 @@ def test_the_same_seed_gives_the_same_curve() -> None:
 def test_a_data_set_and_clipping_go_in_as_in_a_trainer() -> None:
     data = problem.data()
     assert isinstance(data, Dataset)
-    found = find_lr(problem.model(), CrossEntropy(), Adam(), data, clip_norm=1.0, batch_size=8)
+    found = find_lr(Trainer(problem.model(), clip_norm=1.0, batch_size=4, accumulate=2), data)
     assert found.suggestion is not None
 
 
@@ -86,7 +85,7 @@ def test_nothing_is_suggested_where_nothing_is_learned() -> None:
     y = np.random.default_rng(5).integers(0, 2, len(x))
     model = Sequential(Dense(8, 2, rng=np.random.default_rng(0)))
     model.update_parameters({name: 0 * array for name, array in model.parameters.items()})
-    found = find_lr(model, CrossEntropy(), SGD(lr=1.0), (x, y), highest=1e-3)
+    found = find_lr(Trainer(model, optimizer="sgd", lr=1.0), x, y, highest=1e-3)
     assert found.suggestion is None
 
 
@@ -95,7 +94,7 @@ def test_nothing_is_suggested_where_nothing_is_learned() -> None:
 )
 def test_impossible_numbers_are_named(settings: dict[str, float]) -> None:
     with pytest.raises(ArgumentError, match="find_lr: "):
-        find_lr(network(), CrossEntropy(), Adam(), classes(), **settings)  # type: ignore[arg-type]
+        find_lr(Trainer(network()), *classes(), **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -57,28 +57,19 @@ def command(
     loss falls fastest; it replaces the `lr` of the recipe's optimizer. Exit code 0; 1 where the
     loss never fell.
     """
-    import handgrad as hg
     from handgrad import recipes
     from handgrad.training import Parts, find_lr
+    from handgrad.training.run import trainer_of
 
     file = out or Path(f"{Path(recipe).stem}-lr.html")
     if file.suffix not in _PICTURES:
         raise ArgumentError(f"lr: FILE is {file}; allowed: {' or '.join(_PICTURES)}")
     read = recipes.read(recipe, changes or ())
     built = recipes.build(read, recipes.load_task(read, data))
-    config, examples = built.config, built.task.data
-    with hg.precision(config.precision or hg.get_precision()):
-        found = find_lr(
-            built.model,
-            built.loss,
-            built.optimizer,
-            examples.train if isinstance(examples, Parts) else examples,
-            batch_size=config.batch_size,
-            steps=steps,
-            clip_norm=config.clip_norm,
-            augment=config.augment,
-            seed=config.seed,
-        )
+    trainer = trainer_of(built.config, built.model, built.loss, built.optimizer)
+    examples = built.task.data
+    given = examples.train if isinstance(examples, Parts) else examples
+    found = find_lr(trainer, given, steps=steps)
     found.save(file, built.task.name)
     if found.suggestion is None:
         typer.echo(f"handgrad: lr: the loss of {built.task.name} never fell; see {file}", err=True)

@@ -13,17 +13,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad import dispatch
 from handgrad.arrays import Array
-from handgrad.data.sources import Source, as_source
-from handgrad.errors import ArgumentError
+from handgrad.data.sources import Source
+from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
-from handgrad.optimizers import Optimizer, clipping_factor, global_norm
-from handgrad.training.augmentation import Augmentation
+from handgrad.optimizers import clipping_factor, global_norm
 from handgrad.training.files import write_atomically
-from handgrad.training.metrics import inputs_in
+from handgrad.training.fitting import ready
+from handgrad.training.gradients import StepGradients
+from handgrad.training.metrics import Sums
 from handgrad.training.report.charts import Series, figure, line_chart, standalone
 from handgrad.training.report.html import page, section
-from handgrad.training.step import TrainingStep
+from handgrad.training.trainer import Trainer
 
 #: The search ends where the mean of late losses is so many times its smallest value.
 _RISEN: Final = 4.0
@@ -95,26 +97,22 @@ class LearningRates:
 
 
 def find_lr(
-    model: Layer,
-    loss: Any,
-    optimizer: Optimizer,
-    train: Any,
+    trainer: Trainer,
+    x: Any,
+    y: Any = None,
     *,
-    batch_size: int = 64,
     lowest: float = 1e-6,
     highest: float = 10.0,
     steps: int = 200,
-    clip_norm: float | None = None,
-    augment: Augmentation | None = None,
-    seed: int = 0,
 ) -> LearningRates:
-    """Train for `steps` batches while the rate grows from `lowest` to `highest`; suggest one.
+    """Train for `steps` while the rate grows from `lowest` to `highest`; suggest one.
 
-    `train` is as `hg.Trainer` takes it. The rate grows by the same factor from batch to batch, and
-    the search ends early where the loss explodes. Suggested is the rate at which the logarithm of
-    the loss falls fastest by that of the rate. Model and optimizer are as before when it returns.
+    x and y are as `trainer.fit` takes them; loss, optimizer, batches and all else are the
+    trainer's, except its rate and schedule. The rate grows by the same factor from step to step,
+    and the search ends early where the loss explodes. Suggested is the rate at which the logarithm
+    of the loss falls fastest by that of the rate. Model and optimizer are left as they were.
 
-    Raises ArgumentError where a number is impossible.
+    Raises ArgumentError where a number is impossible, and what `trainer.fit` raises for data.
     Source: Smith, Cyclical learning rates for training neural networks (2017), section 3.3, whose
     rate grows linearly and whose curve is that of the accuracy.
     """
@@ -124,32 +122,39 @@ def find_lr(
         )
     if steps < 10:
         raise ArgumentError(f"find_lr: steps is {steps}; allowed: 10 or more")
-    parameters = model.bind()
-    source = as_source(train, "train", parameters.buffer.dtype)
-    gradients = parameters.zeros_like()
-    step = TrainingStep(model, loss, gradients)
-    optimizer = copy.deepcopy(optimizer)
-    rng = np.random.default_rng(seed)
-    batches = _batches(source, batch_size, rng)
+    rates = np.geomspace(lowest, highest, steps)
+    with dispatch.precision(trainer.precision), np.errstate(all="ignore"):
+        source = ready(trainer, x, y, None, None, None).train
+        trainer.parameters = trainer.model.bind()
+        with _put_back(trainer.model):
+            losses = _losses(trainer, source, rates)
+    return _judged(rates[: len(losses)], np.array(losses), _BELL * steps)
+
+
+def _losses(trainer: Trainer, source: Source, rates: Array) -> list[float]:
+    """The loss of a batch at each of the rates, up to where it explodes."""
+    optimizer = copy.deepcopy(trainer.optimizer)
+    rng = np.random.default_rng(trainer.seed)
+    gradients_of = StepGradients(trainer, rng)
+    batches = _batches(source, trainer.batch_size * trainer.accumulate, rng)
     losses: list[float] = []
     late, least = 0.0, math.inf
-    with _put_back(model), np.errstate(all="ignore"):
-        for number, rate in enumerate(np.geomspace(lowest, highest, steps), 1):
-            gathered, targets = source.gather(next(batches))
-            inputs = inputs_in(parameters.buffer.dtype, gathered)
-            if augment is not None:
-                inputs = (augment(inputs[0], rng), *inputs[1:])
-            value = float(step(inputs, targets))
-            late += _LATE * (value - late)
-            mean = late / (1 - (1 - _LATE) ** number)
-            least = min(least, mean)
-            if not math.isfinite(value) or mean > _RISEN * least:
-                break
-            losses.append(value)
-            scale = 1.0 if clip_norm is None else clipping_factor(global_norm(gradients), clip_norm)
-            optimizer.step(parameters, gradients, float(rate), scale=scale)
-    rates = np.geomspace(lowest, highest, steps)[: len(losses)]
-    return _judged(rates, np.array(losses), _BELL * steps)
+    for number, rate in enumerate(rates.tolist(), 1):
+        sums = Sums()
+        try:
+            gradients = gradients_of(source, next(batches), sums)
+        except RunError:  # the loss is not finite
+            break
+        late += _LATE * (sums.mean_loss - late)
+        mean = late / (1 - (1 - _LATE) ** number)
+        least = min(least, mean)
+        if mean > _RISEN * least:
+            break
+        losses.append(sums.mean_loss)
+        clip = trainer.clip_norm
+        scale = 1.0 if clip is None else clipping_factor(global_norm(gradients), clip)
+        optimizer.step(trainer.parameters, gradients, rate, scale=scale)
+    return losses
 
 
 def _batches(source: Source, size: int, rng: np.random.Generator) -> Iterator[Array]:

@@ -51,6 +51,37 @@ class RunConfig:
     progress: str = "auto"
 
 
+def trainer_of(
+    config: RunConfig,
+    model: Layer,
+    loss: Any,
+    optimizer: Optimizer,
+    schedule: Callable[[int], float] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> Trainer:
+    """A trainer with these settings; the arguments are those of `train`."""
+    callbacks = list(config.callbacks)
+    if config.early_stopping is not None:
+        callbacks.append(EarlyStopping(config.early_stopping))
+    return Trainer(
+        model,
+        loss,
+        optimizer,
+        schedule=schedule,
+        clip_norm=config.clip_norm,
+        accumulate=config.accumulate,
+        batch_size=config.batch_size,
+        seed=config.seed,
+        callbacks=callbacks,
+        augment=config.augment,
+        precision=config.precision,
+        checkpoint_every=config.checkpoint_every,
+        checkpoint_steps=config.checkpoint_steps,
+        progress=config.progress,
+        about=about,
+    )
+
+
 def train(
     config: RunConfig,
     model: Layer,
@@ -79,26 +110,7 @@ def train(
     Raises RunError for a folder that holds something else, is in use, damaged or not to be written
     to, or (resuming) holds no run or one that was begun otherwise; `Interrupted` after a signal.
     """
-    callbacks = list(config.callbacks)
-    if config.early_stopping is not None:
-        callbacks.append(EarlyStopping(config.early_stopping))
-    trainer = Trainer(
-        model,
-        loss,
-        optimizer,
-        schedule=schedule,
-        clip_norm=config.clip_norm,
-        accumulate=config.accumulate,
-        batch_size=config.batch_size,
-        seed=config.seed,
-        callbacks=callbacks,
-        augment=config.augment,
-        precision=config.precision,
-        checkpoint_every=config.checkpoint_every,
-        checkpoint_steps=config.checkpoint_steps,
-        progress=config.progress,
-        about=about,
-    )
+    trainer = trainer_of(config, model, loss, optimizer, schedule, about)
     with resume_run(out) if resume else start_run(out, config.text) as run:
         if run.finished:
             summary = run.read_summary()
