@@ -17,7 +17,7 @@ from handgrad.layers.recurrent import Recurrent
 from handgrad.models.cls_encoder import ClsEncoder
 from handgrad.training.report.heatmap import shades
 from handgrad.training.report.html import percent, section
-from handgrad.training.report.matrix import confusion_matrix, matrix_chart
+from handgrad.training.report.matrix import MOST_WITH_SHARES, confusion_matrix, matrix_chart
 from handgrad.training.report.pictures import image_pixels, png
 
 #: Beyond these a drawing is no longer readable.
@@ -53,9 +53,12 @@ def judgement(model: Layer, judged: Judged, outputs: Array, part: str) -> str:
     matrix = ""
     if len(names) <= MOST_CLASSES:
         counts = confusion_matrix(targets, predictions, len(names))
+        note = "Right answers in blue on the diagonal, mistakes in orange, each on its own scale."
+        if len(names) <= MOST_WITH_SHARES:
+            note += " The percentages are shares of the true class."
         matrix = section(
             "Confusion matrix",
-            "Right answers in blue on the diagonal, mistakes in orange, each on its own scale.",
+            note,
             f'<div class="scroll">{matrix_chart(counts, names)}</div>',
         )
     own = probabilities[np.arange(len(targets)), targets]

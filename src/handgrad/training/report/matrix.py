@@ -10,8 +10,10 @@ import numpy as np
 
 from handgrad.arrays import Array
 
-#: Sides of a cell: many classes have small ones; from `_SHARED` on there is room for a share.
-_SMALL, _SHARED, _LARGE = 30, 48, 68
+#: Up to so many classes a cell has room for a share.
+MOST_WITH_SHARES = 6
+#: Sides of a cell: many classes have small ones.
+_SMALL, _LARGE = 30, 68
 #: A matrix of few classes becomes about so wide.
 _WIDE = 300
 #: Room for the names of the two axes, and the width of a letter.
@@ -58,7 +60,7 @@ def matrix_chart(counts: Array, names: Sequence[str]) -> str:
             strength = 0.25 + 0.75 * math.sqrt(int(counts[i, j]) / most[i == j])
             said = f"{name} read as {other}: {counts[i, j]}"
             lines = [f"{counts[i, j]}"]
-            if cell >= _SHARED:
+            if len(names) <= MOST_WITH_SHARES:
                 lines.append(f"{100 * counts[i, j] / max(counts[i].sum(), 1):.1f} %")
             corner = left + cell * j, top + cell * i
             parts.append(_cell(*corner, cell, said, lines, strength, right=i == j))
