@@ -53,7 +53,7 @@ def test_every_head_of_the_first_and_last_block(tmp_path: Path) -> None:
     for shown in opacity(looked.body):
         assert shown.shape == (8, 8)
         assert not np.triu(shown, 1).any()
-        assert shown[0, 0] == 1
+        np.testing.assert_array_equal(shown.max(axis=1), 1)
     assert len(re.findall("<figcaption>", found.sections(gpt(found, 1))[1].body)) == 2
 
 

@@ -67,11 +67,14 @@ class TextReview:
         for number, weights in blocks:
             for i, head in enumerate(weights):
                 name = f"block {number}, head {i + 1}"
-                drawing = attention_map(head, symbols, symbols, label=name, cell=7.5, font=8)
+                # A token with many before it spreads its attention, which would look like none.
+                rows = head / head.max(axis=-1, keepdims=True)
+                drawing = attention_map(rows, symbols, symbols, label=name, cell=12, font=10.5)
                 drawings.append(figure(name, f'<div class="scroll">{drawing}</div>'))
         note = (
             "Each row is a token of a passage of the validation part; the stronger a cell, the "
-            "more this token looked at the one above that column. No token sees those behind it."
+            "more this token looked at the one above that column, the strongest of a row being "
+            "full. No token sees those behind it."
         )
         return Section("Where it looked", note, f'<div class="flow">{"".join(drawings)}</div>')
 
