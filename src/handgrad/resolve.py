@@ -28,8 +28,11 @@ _EXAMPLES: Final[dict[str, tuple[int, ...]]] = {
     "mnist": (1, 28, 28),
     "fashion-mnist": (1, 28, 28),
     "cifar10": (3, 32, 32),
+    "table": (6,),
 }
 _CLASSES: Final = 10
+#: Keys of [data] that leave an example as it is.
+_PLAIN: Final = {"name", "standardize", "validation"}
 
 #: Folders of code that is not the user's.
 _LIBRARIES: Final = tuple(
@@ -92,7 +95,7 @@ def _op(name: str) -> Target:
 
 def _recipe_model(text: str) -> Target:
     recipe = recipes.read(text)
-    if recipe.data.keys() == {"name"} and recipe.data["name"] in _EXAMPLES:
+    if recipe.data.keys() <= _PLAIN and recipe.data["name"] in _EXAMPLES:
         found: dict[str, Any] = {
             "shape": list(_EXAMPLES[recipe.data["name"]]),
             "classes": [str(i) for i in range(_CLASSES)],

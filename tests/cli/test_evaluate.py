@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+import handgrad as hg
 from handgrad import data
 from handgrad.training import start_run
 
@@ -59,7 +60,26 @@ def test_a_run_that_is_not_finished(refused, digits_run, tmp_path):
 
 def test_a_run_of_a_program(refused, tmp_path):
     start_run(tmp_path, "[trainer]\nepochs = 1\n").close()
-    assert "is no recipe; expected a run of `handgrad train`" in refused("evaluate", tmp_path)
+    message = refused("evaluate", tmp_path)
+    assert "is not finished" in message
+    assert "the same program, with fit(..., resume=True)" in message
+
+
+def test_a_finished_run_of_a_program(handgrad, refused, tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(m, 1, (40, 2)) for m in (-3, 3)])
+    names = np.repeat(["low", "high"], 40)
+    model = hg.Sequential(hg.Dense(None, 8, activation="relu"), hg.Dense(None, 2))
+    trainer = hg.Trainer(model, lr=0.05, out=tmp_path / "run", progress="off")
+    trainer.fit(x, names, epochs=10)
+    table = tmp_path / "new.csv"
+    rows = [f"{a},{b},{name}" for (a, b), name in zip(x, names, strict=True)]
+    table.write_text("\n".join(["a,b,kind", *rows]))
+    result = handgrad("evaluate", tmp_path / "run", "--data", table, "--target", "kind")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("new: test accuracy 100.00 %, cross entropy 0.")
+    assert result.stdout.endswith(", 16 examples\n")
+    assert "expected --data PATH" in refused("evaluate", tmp_path / "run")
 
 
 def test_a_damaged_run(refused, digits_run, tmp_path):

@@ -150,3 +150,45 @@ def test_ctrl_c_saves_and_the_resumed_run_ends_as_if_never_stopped(handgrad, tmp
     assert set(stopped) == set(whole)
     for name in whole:
         np.testing.assert_array_equal(stopped[name], whole[name])
+
+
+def _table(path, header, rows):
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def test_a_table_of_ones_own_is_two_commands(handgrad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [(*rng.normal(3 * (i % 2), 1, 3).round(3), ("cat", "dog")[i % 2]) for i in range(120)]
+    _table(tmp_path / "pets.csv", "height,length,weight,kind", rows)
+    _table(tmp_path / "new.csv", "weight,name,length,height", [(0, "a", 0, 0), (3, "b", 3, 3)])
+    trained = handgrad("train", "pets.csv", "--epochs", 20)
+    assert trained.exit_code == 0, trained.output
+    assert trained.stdout.startswith("pets: 86 examples to learn, 24 to test; run in runs/pets")
+    predicted = handgrad("predict", "runs/pets", "new.csv")
+    lines = [line.split()[:2] for line in predicted.stdout.splitlines()]
+    assert lines == [["new.csv[0]", "cat"], ["new.csv[1]", "dog"]]
+
+
+def test_a_number_of_a_table_is_predicted_as_it_is(handgrad, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(a, 1000 * a + 50_000, b) for a, b in rng.uniform(0, 10, (200, 2)).round(3)]
+    table = _table(tmp_path / "houses.csv", "rooms,price,noise", rows)
+    out = tmp_path / "run"
+    trained = handgrad("train", table, "--target", "price", "--out", out, "--epochs", 30)
+    assert trained.exit_code == 0, trained.output
+    _table(tmp_path / "new.csv", "noise,rooms", [(5, 2), (1, 8)])
+    lines = handgrad("predict", out, tmp_path / "new.csv").stdout.split()
+    np.testing.assert_allclose([float(lines[1]), float(lines[3])], [52_000, 58_000], rtol=0.02)
+    judged = handgrad("evaluate", out).stdout
+    assert float(judged.split("r2 ")[1].split(",")[0]) > 0.95
+
+
+def test_a_table_that_is_wrong_is_refused(refused, tmp_path):
+    table = _table(tmp_path / "t.csv", "a,b,c", [(1, 2, "x"), (1, "", "y")] * 5)
+    assert "row 3 has '' in column 'b'; expected a number" in refused("train", table)
+    assert "has no column 'd'; expected one of 'a, b, c'" in refused(
+        "train", table, "--target", "d"
+    )
+    assert "together with --data" in refused("train", table, "--data", table)

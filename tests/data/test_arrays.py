@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import tracemalloc
 
 import numpy as np
@@ -86,28 +85,6 @@ def test_npz_that_is_damaged(tmp_path, content):
         data.load("mine", path)
 
 
-TABLE = [f"{i},{i / 2},{'ab'[i % 2]}" for i in range(10)]
-
-
-@pytest.mark.parametrize(
-    ("lines", "classes"),
-    [
-        (TABLE, ("a", "b")),
-        (["height,width,kind", *TABLE], ("a", "b")),
-        (["label,height,width", *(f"{i % 3},{i},{i}" for i in range(15))], ("0", "1", "2")),
-    ],
-)
-def test_csv_finds_its_labels(tmp_path, lines, classes):
-    path = tmp_path / "table.csv"
-    path.write_text("\n".join(lines) + "\n")
-    found = data.load("mine", path)
-    assert found.classes == classes
-    assert found.input_shape == (2,)
-    rows = np.concatenate([found.x_train, found.x_test])
-    labels = np.concatenate([found.y_train, found.y_test])
-    np.testing.assert_array_equal(rows[:, 0] % len(classes), labels)
-
-
 def test_maximum_is_what_becomes_1(tmp_path):
     np.savez(tmp_path / "set.npz", x=IMAGES, y=LABELS)
     (tmp_path / "set.csv").write_text("\n".join(f"{i},{i},{i % 2}" for i in range(10)))
@@ -116,78 +93,6 @@ def test_maximum_is_what_becomes_1(tmp_path):
         scaled = data.load("mine", tmp_path / name, maximum=maximum)
         divisor = maximum / 255 if name == "set.npz" else maximum
         np.testing.assert_allclose(scaled.x_train[:] * divisor, plain.x_train[:], rtol=1e-6)
-
-
-def test_csv_in_gz(tmp_path):
-    path = tmp_path / "table.csv.gz"
-    path.write_bytes(gzip.compress("\n".join(TABLE).encode()))
-    assert len(data.load("mine", path).x_train) == 8
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "has no table"),
-        (b"1\n2\n", "has no table"),
-        (b"a,b,label\n", "has a header and no rows"),
-        (b"1,2,a\n1,a\n", "row 2 has 2 columns; expected 3"),
-        (b"x,y,label\n1,2,a\n1,oops,b\n", "row 3 has 'oops'; expected a number that float32"),
-        (b"1,2,\xc2\xb2\n" * 5 + b"1,\xc2\xb2,3\n", "row 6 has '²'; expected a number"),
-        (b"1,2,a\n1,nan,b\n", "row 2 has 'nan'; expected a number that float32 holds"),
-        (b"1,2,a\n1,1e39,b\n", "row 2 has '1e39'; expected a number that float32 holds"),
-        (b"1,2,a\n1,2,\n", "row 2 has no label"),
-        (b"1,2,a\n1,\x002,b\n", "line 2 has a zero byte"),
-        (b'1,2,a\n1,"2,b\n' * 3, "cannot be read behind row"),
-        (b'1,2,a\n"1"2,3,b\n', "cannot be read behind row 1"),
-        (b"label,x,label\n1,2,3\n", "its header has label twice"),
-        (b"1,2,a\n" + b"1" * 200_000 + b",2,b\n", "field larger than field limit"),
-        (b"1," * 3_000_000, "line 1 has 4,194,304 characters or more"),
-        (b"\xff\xfe\x00", "byte 0xff in line 1 or later, which is not UTF-8"),
-    ],
-)
-def test_csv_that_is_wrong_names_the_row(tmp_path, content, message):
-    path = tmp_path / "table.csv"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        data.load("mine", path)
-
-
-@pytest.mark.parametrize(
-    ("content", "classes"),
-    [
-        (b"\xef\xbb\xbflabel,x\n" + b"a,1\nb,2\n" * 5, ("a", "b")),
-        (b"1,a\r2,b\r" * 5, ("a", "b")),
-        (b"1,1.0\n2,0.0\n" * 5, ("0.0", "1.0")),
-        ("1,²\n2,³\n".encode() * 5, ("²", "³")),
-        (b"1,-1\n2,1\n" * 5, ("-1", "1")),
-        (b"1,99999999999999999999\n2,3\n" * 5, ("3", "99999999999999999999")),
-    ],
-)
-def test_csv_of_other_programs(tmp_path, content, classes):
-    path = tmp_path / "table.csv"
-    path.write_bytes(content)
-    found = data.load("mine", path)
-    assert found.classes == classes
-    assert len(found.x_train) == 8
-
-
-def test_csv_of_several_blocks_keeps_its_order(tmp_path, monkeypatch):
-    monkeypatch.setattr("handgrad.data.arrays._BLOCK", 16)
-    path = tmp_path / "table.csv"
-    path.write_text("".join(f"{i},{2 * i},{'ab'[i % 2]}\n" for i in range(50)))
-    found = data.load("mine", path)
-    for x, y in ((found.x_train, found.y_train), (found.x_test, found.y_test)):
-        np.testing.assert_array_equal(x[:, 0] % 2, y)
-        np.testing.assert_array_equal(x[:, 1], 2 * x[:, 0])
-        assert (np.diff(x[:, 0]) > 0).all()
-
-
-def test_csv_of_long_labels_is_no_wide_array(tmp_path):
-    path = tmp_path / "table.csv"
-    rows = [f"{i},{i}" for i in range(20_000)] + ["1," + "x" * 100_000]
-    path.write_text("\n".join(rows))
-    with pytest.raises(DataError, match="the test part is empty"):  # as an array it is 8 GB
-        data.load("mine", path)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def test_the_names():
         "mnist-rows-lstm-sgd",
         "pronounce",
         "series-encoder",
+        "table",
         "text",
         "translate",
         "vowels",

@@ -1,15 +1,22 @@
-"""`handgrad evaluate`: judge a trained run on the test part of its data."""
+"""`handgrad evaluate`: judge a trained run on the test part of its data, or of others."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from handgrad.errors import RunError
+
+if TYPE_CHECKING:
+    from handgrad.data import Dataset
+    from handgrad.inference.trained import TrainedModel
 
 EXAMPLES: Final = """
 handgrad evaluate runs/digits
 handgrad evaluate runs/digits --data other.npz
+handgrad evaluate runs/mine --data other.csv --target price
 """
 
 
@@ -19,13 +26,30 @@ def command(
         Path | None,
         typer.Option("--data", help="Other data than the run's own.", show_default=False),
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="The column of a table with the right answers, for a run of hg.Trainer.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Print loss and accuracy of a run on its test data."""
+    """Print how well a run does on its test data."""
     from handgrad import recipes, training
-    from handgrad.recipes.runs import load_model, read_recipe
+    from handgrad.inference.files import load
+    from handgrad.recipes.runs import has_recipe, load_model, read_recipe
+    from handgrad.recipes.tasks.classification import load_data
     from handgrad.training.review import figure
 
+    if not has_recipe(folder):
+        typer.echo(_of_program(folder, data, target))
+        return
     recipe = read_recipe(folder)
+    if recipe.data.get("classes") == []:
+        typer.echo(_judged(load(folder), load_data(recipe, data)))
+        return
     model = load_model(folder, recipe)
     task = recipes.load_task(recipe, data)
     parts = isinstance(task.data, training.Parts)
@@ -38,3 +62,46 @@ def command(
         f"{task.name}: {part} accuracy {100 * (judged.accuracy or 0.0):.2f} %, "
         f"{part} loss {judged.loss:.4f}{more}, {judged.examples:,} examples"
     )
+
+
+def _of_program(folder: Path, path: Path | None, target: str | None) -> str:
+    """The figures of a run that a program started with `hg.Trainer`, on the data in `path`."""
+    from handgrad import data as data_sets
+    from handgrad.inference.files import load
+    from handgrad.inference.preprocessing import Scale
+
+    trained = load(folder)
+    if path is None:
+        raise RunError(
+            f"{folder} is a run of a program, which has its data; expected --data PATH with data "
+            "to judge it on"
+        )
+    steps = trained.preprocessing.steps
+    maximum = next((step.maximum for step in steps if isinstance(step, Scale)), None)
+    numbers = trained.task == "regression"
+    found = data_sets.load(path.stem, path, maximum=maximum, target=target, numbers=numbers)
+    return _judged(trained, found)
+
+
+def _judged(trained: TrainedModel, data: Dataset) -> str:
+    """The figures of a model on the test part of data that have not been preprocessed."""
+    import numpy as np
+
+    x = data.x_test
+    if trained.columns and data.columns and trained.columns != data.columns:
+        missing = [name for name in trained.columns if name not in data.columns]
+        if missing:
+            raise RunError(
+                f"{data.name} has no column {missing[0]!r}; expected {', '.join(trained.columns)}"
+            )
+        x = np.asarray(x)[:, [data.columns.index(name) for name in trained.columns]]
+    y = data.y_test if trained.classes is None else np.array(data.classes)[data.y_test]
+    figures = trained.evaluate(x, y)
+    count = int(figures.pop("examples"))
+    shown = ", ".join(
+        f"test accuracy {100 * value:.2f} %"
+        if name == "accuracy"
+        else f"{name.replace('_', ' ')} {value:.4g}"
+        for name, value in figures.items()
+    )
+    return f"{data.name}: {shown}, {count:,} examples"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES: Final = """
 handgrad train digits
 handgrad train mnist-cnn --data mnist/ --epochs 3
+handgrad train my.csv --target price
 handgrad train my.toml --set optimizer.lr=0.01
 handgrad train --resume runs/digits
 """
@@ -26,7 +27,7 @@ def command(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            help="A recipe of `handgrad recipes`, or a .toml file.",
+            help="A recipe of `handgrad recipes`, a .toml file, or your own .csv table.",
             show_default=False,
             autocompletion=known_recipes,
         ),
@@ -36,6 +37,16 @@ def command(
         typer.Option(
             "--data",
             help="The data: a file or folder. Otherwise the recipe's own, or HANDGRAD_DATA.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="The column of a table that is to be predicted. Otherwise label, class, target "
+            "or y, or the last.",
             show_default=False,
         ),
     ] = None,
@@ -75,13 +86,21 @@ def command(
     from handgrad.training.folder import Run
 
     if resume is not None:
-        _refuse_beside_resume(recipe=recipe, out=out, epochs=epochs, seed=seed)
+        _refuse_beside_resume(recipe=recipe, target=target, out=out, epochs=epochs, seed=seed)
         described, folder = read_recipe(resume, _changeable(changes or ())), resume
     elif recipe is None:
         raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
     else:
-        described = _changed(recipes.read(recipe, changes or ()), data, epochs, seed)
-        folder = out or _new_folder(described)
+        if recipe.endswith((".csv", ".csv.gz")):
+            name, data = Path(recipe).name.partition(".")[0], _only(recipe, data)
+            described = recipes.read("table", changes or ()).changed("data", name=name)
+        else:
+            described = recipes.read(recipe, changes or ())
+            name = Path(described.name).stem
+        described = _changed(described, data, epochs, seed)
+        if target is not None:
+            described = described.changed("data", target=target)
+        folder = out or _new_folder(name)
 
     built = recipes.build(described, recipes.load_task(described, data))
     if not quiet:
@@ -128,9 +147,18 @@ def _changed(described: Recipe, data: Path | None, epochs: int | None, seed: int
     return described
 
 
-def _new_folder(described: Recipe) -> Path:
-    """runs/<recipe>, or the first of runs/<recipe>-2, -3, … that is free."""
-    name = Path(described.name).stem
+def _only(table: str, data: Path | None) -> Path:
+    """The path of a table that is given in the place of a recipe."""
+    if data is not None:
+        raise RecipeError(
+            f"train: {table} together with --data {data}; allowed: one of them, or a recipe and "
+            "--data"
+        )
+    return Path(table)
+
+
+def _new_folder(name: str) -> Path:
+    """runs/<name>, or the first of runs/<name>-2, -3, … that is free."""
     folder, number = Path("runs") / name, 1
     while folder.exists():
         number += 1

@@ -2,6 +2,7 @@
 
     data = hg.data.load("digits")                   # 1,797 scans, needs nothing else
     data = hg.data.load("mnist", "~/data/mnist")    # a folder of IDX files
+    data = hg.data.load("houses", "houses.csv", target="price")
     data = hg.data.load("mine", "photos/")          # a folder of images per class
     data = hg.data.load("vowels", "JapaneseVowels/")  # series of different lengths
 
@@ -29,6 +30,7 @@ from handgrad.data import (
     pairs,
     pronounce,
     series,
+    table,
     uea,
 )
 from handgrad.data.dataset import (
@@ -89,6 +91,7 @@ EXPECTED: Final = {
     "vectors": "nothing, because it is generated",
     "dates": "nothing, because it is generated, by Babel (handgrad[dates])",
     "pronounce": pronounce.EXPECTED,
+    "table": "a .csv file with numbers and one target in each row",
     "text": "any text in UTF-8, or nothing: the text that Python carries about itself",
     "translate": pairs.EXPECTED,
 }
@@ -115,15 +118,18 @@ def load(
     seed: int = 0,
     *,
     maximum: float | None = None,
+    target: str | None = None,
+    numbers: bool | None = None,
 ) -> Dataset:
     """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
 
     `path` is a file or folder in any of the forms of this package; what it holds decides how it is
     read. It may also be the folder above, with one folder for each set, named as the set.
     `digits` is carried in the package, `series` and `vectors` are generated; they look at `path`
-    alone. `seed` draws the test part of
-    sets that do not come divided; `maximum` is what becomes 1 in .npz and .csv files, where the
-    number of bits does not say it as it does in images.
+    alone. `seed` draws the test part of sets that do not come divided; `maximum` is what becomes 1
+    in .npz and .csv files, where the number of bits does not say it as it does in images. `target`
+    is the column of a CSV file that is to be predicted; `numbers` says that it holds numbers, and
+    not classes (see `data.table`).
     Raises DataError where files are missing, truncated, of another kind, or need more memory than
     4 × their bytes and 150 MB (HANDGRAD_DATA_MB), ArgumentError for a setting that is not allowed.
     """
@@ -134,12 +140,14 @@ def load(
         isinstance(maximum, int | float | np.number) and 0 < maximum < math.inf
     ):
         raise ArgumentError(f"{name}: maximum is {maximum!r}; allowed: a number above 0")
-    if name in _OWN and path is None:
+    if name in _OWN and path is None and target is None:
         return _OWN[name](seed)
     expected = EXPECTED.get(name, _ANY) if path is None else _ANY
     folders = _FOLDERS.get(name, ())
     location = files.find(name, path, expected, folders)
     form = _form(location)
+    if target is not None and form != "csv":
+        raise ArgumentError(f"{name}: target is {target!r}; allowed: with a .csv file")
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
         raise DataError(f"{location} holds no {'data set' if path else name}; expected {expected}")
@@ -157,7 +165,7 @@ def load(
         case "npz":
             return arrays.load_npz(title, location, seed, maximum)
         case _:
-            return arrays.load_csv(title, location, seed, maximum)
+            return table.load_csv(title, location, seed, maximum, target=target, numbers=numbers)
 
 
 def load_pairs(

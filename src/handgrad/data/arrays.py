@@ -1,44 +1,26 @@
-"""Data sets in one file: NumPy's .npz, and CSV tables.
+"""Data sets in one .npz file of NumPy's.
 
-.npz    arrays x_train, y_train, x_test, y_test; or x and y, of which a stratified fifth becomes
-        the test part. Unsigned bytes are read as pixels (255 becomes 1), others as they are. Types
-        narrower than float32 stay in memory as they are until a batch is gathered.
-        Images are (N, H, W) or (N, C, H, W), tables (N, D). `classes` (strings) is optional.
-.csv    one example a row, numbers and one label; `.csv.gz` too. The label is the column named
-        `label`, `class`, `target` or `y`; without such a header it is the last column.
-
-For both, `maximum` is the number that becomes 1, when it is given.
+Its arrays are x_train, y_train, x_test, y_test; or x and y, of which a stratified fifth becomes the
+test part. Unsigned bytes are read as pixels (255 becomes 1), others as they are. Types narrower
+than float32 stay in memory as they are until a batch is gathered. Images are (N, H, W) or
+(N, C, H, W), tables (N, D). `classes` (strings) is optional. `maximum` is the number that becomes
+1, when it is given.
 """
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.dataset import (
-    TEST_FRACTION,
-    Dataset,
-    Pixels,
-    split_dataset,
-    stratified_split,
-)
-from handgrad.data.files import Bound, read_lines, shortened
+from handgrad.data.dataset import Dataset, Pixels, split_dataset
 from handgrad.data.npy import Header, read_npz
 from handgrad.errors import DataError
 
-LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 _DIVIDED: Final = ("x_train", "y_train", "x_test", "y_test")
 _WHOLE: Final = ("x", "y")
-#: Labels that are class indices; `str.isdigit` is true of ² as well.
-_INDEX: Final = re.compile(r"[0-9]{1,18}")
-#: Numbers of a table that become an array at a time.
-_BLOCK: Final = 2**16
 
 
 def load_npz(name: str, path: Path, seed: int = 0, maximum: float | None = None) -> Dataset:
@@ -60,7 +42,9 @@ def load_npz(name: str, path: Path, seed: int = 0, maximum: float | None = None)
                 "expected x_train, y_train, x_test and y_test, or x and y"
             )
     parts = ("_train", "_test") if divided else ("",)
-    labels, classes = _labels(path, [arrays[f"y{part}"] for part in parts], arrays.get("classes"))
+    labels, classes = class_indices(
+        path, [arrays[f"y{part}"] for part in parts], arrays.get("classes")
+    )
     examples = [_examples(path, f"x{part}", arrays.pop(f"x{part}"), maximum) for part in parts]
     if not divided:
         return split_dataset(name, examples.pop(), labels[0], classes, seed)
@@ -96,7 +80,9 @@ def _examples(path: Path, key: str, x: Array, maximum: float | None) -> Array | 
     return Pixels(x, maximum) if lazily else x
 
 
-def _labels(path: Path, found: list[Array], names: Array | None) -> tuple[list[Array], list[str]]:
+def class_indices(
+    path: Path, found: list[Array], names: Array | None
+) -> tuple[list[Array], list[str]]:
     """Class indices of each part, and the classes' names: given, or the labels themselves."""
     for labels in found:
         kinds = {array.dtype.kind.replace("u", "i") for array in found}
@@ -119,187 +105,3 @@ def _labels(path: Path, found: list[Array], names: Array | None) -> tuple[list[A
         # A class without an example keeps its index.
         values = np.arange(values[-1] + 1)
     return [np.searchsorted(values, labels) for labels in found], [str(value) for value in values]
-
-
-def load_csv(name: str, path: Path, seed: int = 0, maximum: float | None = None) -> Dataset:
-    """The table in a CSV file: x (N, D) float32, y (N,). Raises DataError naming a wrong row."""
-    table = _Table(path)
-    for number, row, bound in _rows(path):
-        table.add(number, row, bound)
-    table.close()
-    y, classes = table.labels()
-    train, test = stratified_split(y, TEST_FRACTION, seed)
-    # The blocks are given up as they are divided, so that the numbers are in memory once.
-    x_train, x_test = table.divided(test)
-    if maximum is not None:
-        return Dataset(
-            name,
-            Pixels(x_train, maximum),
-            y[train],
-            Pixels(x_test, maximum),
-            y[test],
-            tuple(classes),
-        )
-    return Dataset(name, x_train, y[train], x_test, y[test], tuple(classes))
-
-
-class _Table:
-    """The numbers of a table as they are read, in blocks of float32, and its labels."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._width = 0
-        self._column = 0
-        self._rows: list[list[str]] = []
-        self._first = 0
-        self._blocks: list[Array] = []
-        self._known: dict[str, int] = {}
-        self._labels: list[Array] = []
-        self._pending: list[int] = []
-        self._held = 0
-        self._count = 0
-
-    def add(self, number: int, row: list[str], bound: Bound) -> None:
-        if not self._width:
-            self._begin(row)
-            if not (_is_number(row[0]) and _is_number(row[-2])):
-                self._find_label(row)
-                return
-        if len(row) != self._width:
-            raise DataError(
-                f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
-            )
-        label = row.pop(self._column).strip()
-        if not label:
-            raise DataError(f"{self._path}: row {number} has no label; expected one in each row")
-        if label not in self._known:
-            self._known[label] = len(self._known)
-            self._held += 400 + 4 * len(label)
-        if not self._rows:
-            self._first = number
-        self._rows.append(row)
-        self._pending.append(self._known[label])
-        # An index, its sorting and both parts of it take less than 40 bytes for a row.
-        self._held += 4 * (self._width - 1) + 40
-        if len(self._rows) * self._width >= _BLOCK:
-            bound.check(self._held, "unpack it first, or " if self._path.suffix == ".gz" else "")
-            self._convert()
-
-    def _begin(self, row: list[str]) -> None:
-        if len(row) < 2:
-            raise self._no_table()
-        self._width = len(row)
-        self._column = self._width - 1
-
-    def _find_label(self, header: list[str]) -> None:
-        names = [cell.strip().lower() for cell in header]
-        for label in LABEL_COLUMNS:
-            if label in names:
-                self._column = names.index(label)
-                if names.count(label) > 1:
-                    raise DataError(
-                        f"{self._path}: its header has {label} twice; expected one column of labels"
-                    )
-                return
-
-    def close(self) -> None:
-        """The last block. Raises DataError where there is no row."""
-        if not self._width:
-            raise self._no_table()
-        if not self._rows and not self._blocks:
-            raise DataError(f"{self._path} has a header and no rows; expected one example a row")
-        self._convert()
-
-    def _no_table(self) -> DataError:
-        return DataError(
-            f"{self._path} has no table; expected rows of numbers and a label, with commas"
-        )
-
-    def _convert(self) -> None:
-        try:
-            with np.errstate(over="ignore"):
-                block = np.array(self._rows, dtype=np.float32)
-        except ValueError:
-            block = np.full((1, 1), np.nan, np.float32)
-        if not np.isfinite(block).all():
-            number, cell = next(
-                (number, cell)
-                for number, row in enumerate(self._rows, self._first)
-                for cell in row
-                if not _is_number(cell)
-            )
-            raise DataError(
-                f"{self._path}: row {number} has {_cut(cell)}; expected a number that "
-                "float32 holds in every column but the label"
-            )
-        if len(self._rows):
-            self._blocks.append(block.reshape(len(self._rows), self._width - 1))
-            self._labels.append(np.array(self._pending, dtype=np.int32))
-        self._rows, self._pending = [], []
-
-    def labels(self) -> tuple[Array, list[str]]:
-        """The class of each row, and the names of the classes."""
-        known = list(self._known)
-        if all(map(_INDEX.fullmatch, known)):
-            values = np.array([int(label) for label in known])
-            (classes,), names = _labels(self._path, [values], None)
-        else:  # not as an array, where each would be as long as the longest
-            names = sorted(known)
-            order = {label: i for i, label in enumerate(names)}
-            classes = np.array([order[label] for label in known])
-        return classes.astype(np.int64)[np.concatenate(self._labels)], names
-
-    def divided(self, test: Array) -> tuple[Array, Array]:
-        """The rows that are not among `test`, and those that are."""
-        total = sum(map(len, self._blocks))
-        chosen = np.zeros(total, dtype=bool)
-        chosen[test] = True
-        parts = [
-            np.empty((count, self._width - 1), np.float32)
-            for count in (total - len(test), len(test))
-        ]
-        ends = [total - len(test), len(test)]
-        while self._blocks:
-            block = self._blocks.pop()
-            total -= len(block)
-            own = chosen[total : total + len(block)]
-            for i, rows in enumerate((block[~own], block[own])):
-                parts[i][ends[i] - len(rows) : ends[i]] = rows
-                ends[i] -= len(rows)
-        return parts[0], parts[1]
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
-    """The rows that are not empty, counted from 1."""
-    bound = Bound(path, 0)
-
-    def lines() -> Iterator[str]:
-        nonlocal bound
-        for number, line, bound in read_lines(path, "CSV in UTF-8", newline=""):  # noqa: B007
-            if "\0" in line:
-                raise DataError(f"{path}: line {number:,} has a zero byte; expected CSV in UTF-8")
-            yield line
-
-    number = 0
-    try:
-        for row in csv.reader(lines(), strict=True):
-            if row:
-                number += 1
-                yield number, row, bound
-    except csv.Error as error:
-        raise DataError(
-            f"{path} cannot be read behind row {number} ({shortened(error)}); expected CSV in UTF-8"
-        ) from None
-
-
-def _is_number(cell: str) -> bool:
-    """Return whether it is a number that is finite in float32."""
-    try:
-        with np.errstate(over="ignore"):
-            return bool(np.isfinite(np.float32(cell)))
-    except ValueError:
-        return False
-
-
-def _cut(cell: str) -> str:
-    return repr(cell if len(cell) <= 40 else f"{cell[:37]}...")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -62,7 +62,8 @@ class Dataset:
 
     x_*: float32 arrays or `Pixels`, (N, C, H, W) for images and (N, D) for tables, or `Sequences`
     (N, T, C), of which the parts may differ in T.
-    y_*: int64 class indices (N,). classes: the name of each class, by index.
+    y_*: int64 class indices (N,), or numbers to predict in float32. classes: the name of each
+    class, by index; none where y holds numbers. columns: the names of a table's columns, if known.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Dataset:
     classes: tuple[str, ...]
     x_validation: Array | Pixels | Sequences | None = None
     y_validation: Int[Array, "K"] | None = None
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for part in ("train", "test", "validation"):
@@ -93,7 +95,7 @@ class Dataset:
                     f"{self.name}: {part} examples have shape {tuple(x.shape[1:])}; "
                     f"expected {tuple(self.x_train.shape[1:])}, as in the training part"
                 )
-            if y.min() < 0 or y.max() >= len(self.classes):
+            if y.dtype.kind != "f" and (y.min() < 0 or y.max() >= len(self.classes)):
                 wrong = int(y.min() if y.min() < 0 else y.max())
                 raise DataError(
                     f"{self.name}: the {part} part has label {wrong}; "
@@ -164,14 +166,11 @@ def take(x: Array | Pixels | Sequences, index: Int[Array, "A"]) -> Array | Pixel
 
 def with_validation(data: Dataset, fraction: float, seed: int) -> Dataset:
     """The data set with a stratified `fraction` of its training part set aside for validation."""
-    train, validation = stratified_split(data.y_train, fraction, seed)
-    return Dataset(
-        data.name,
-        take(data.x_train, train),
-        data.y_train[train],
-        data.x_test,
-        data.y_test,
-        data.classes,
-        take(data.x_train, validation),
-        data.y_train[validation],
+    train, validation = split_indices(data.y_train, fraction, seed)
+    return replace(
+        data,
+        x_train=take(data.x_train, train),
+        y_train=data.y_train[train],
+        x_validation=take(data.x_train, validation),
+        y_validation=data.y_train[validation],
     )

@@ -26,6 +26,15 @@ _DEEPEST: Final = 64
 _LARGEST: Final = 2**20
 #: Draws of first values that a model makes for each of its arrays, at most.
 _DRAWS: Final = 4
+#: Errors of constructors for settings of other kinds than they take.
+_UNFIT: Final = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+)
 #: Names of arguments whose values are no sizes.
 _NO_SIZES: Final = ("seed",)
 
@@ -166,7 +175,7 @@ class _Room:
         if kind is None:
             raise DataError(f"{path} is a {_cut(name)}; expected a layer or model of handgrad")
         if depth > _DEEPEST:
-            raise DataError(f"{path} has more than {_DEEPEST} layers in one another; expected less")
+            raise DataError(f"it has more than {_DEEPEST} layers in one another; expected less")
         several = next((key for key in settings if key.startswith("*")), None)
         arguments = {
             key: self._value(value, f"{path}.{key}", key, depth)
@@ -176,23 +185,23 @@ class _Room:
         first = self._value(settings[several], f"{path}.layers", "", depth) if several else ()
         initializer = arguments.get("initializer")
         if initializer is not None:
-            arguments["initializer"] = initializers.zeros
+            arguments["initializer"] = self._rng.initialize
         if "rng" in arguments:
             raise DataError(f"{path}.rng is {_cut(settings['rng'])}; expected no generator")
         if "rng" in inspect.signature(kind).parameters:
             arguments["rng"] = self._rng
         try:
             layer = kind(*first, **arguments)
-        except (TypeError, ValueError, OverflowError, MemoryError) as error:
-            if isinstance(error, HandgradError):
-                raise DataError(f"{path}: {error}") from None
+        except HandgradError as error:
+            raise DataError(f"{path}: {error}") from None
+        except _UNFIT as error:
             raise DataError(
                 f"{path} is no {name} ({_cut(error)}); expected the settings of one"
             ) from None
         if not layer.is_built:
             raise DataError(f"{path} has a size that is null; expected a number")
         if initializer is not None:
-            _restore_initializer(layer, initializer)
+            _restore_initializer(layer, self._rng.initialize, initializer)
         self._count(layer, path, bool(first) or any(map(_is_layer, arguments.values())))
         return layer
 
@@ -244,6 +253,8 @@ class _Blank(np.random.Generator):
         super().__init__(np.random.PCG64(0))
         self._numbers = numbers
         self._draws = draws
+        #: The same object each time, so that it is found in the layers that keep it.
+        self.initialize = self._blank
 
     def _zeros(self, size: Any) -> Array:
         self._numbers -= math.prod(size) if isinstance(size, tuple) else int(size or 1)
@@ -251,6 +262,11 @@ class _Blank(np.random.Generator):
         if self._numbers < 0 or self._draws < 0:
             raise DataError("it has more parameters than its file; expected as many")
         return np.broadcast_to(0.0, () if size is None else size)
+
+    def _blank(self, shape: tuple[int, ...], rng: Any, *, dtype: Any = np.float32) -> Array:
+        """Zeros in the place of an initializer's values."""
+        self._zeros(shape)
+        return np.zeros(shape, dtype)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         return self._zeros(size)
@@ -265,11 +281,11 @@ class _Blank(np.random.Generator):
         return [self] * n_children
 
 
-def _restore_initializer(layer: Layer, initializer: Any) -> None:
-    """Say of a layer that was made with zeros how its values are drawn."""
+def _restore_initializer(layer: Layer, blank: Any, initializer: Any) -> None:
+    """Say of a layer that was made with a blank initializer how its values are drawn."""
     layer._construction.arguments["initializer"] = initializer
     for _, each in walk(layer):
-        if vars(each).get("initializer") is initializers.zeros:
+        if vars(each).get("initializer") is blank:
             vars(each)["initializer"] = initializer
 
 

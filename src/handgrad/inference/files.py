@@ -5,7 +5,7 @@ The description is JSON in the metadata of the file, under "handgrad":
     format          1
     model           the class of each layer and the arguments of its constructor, or
     undescribed     the reason why there is none: the file then holds weights alone
-    task, classes, input_shape, preprocessing, tokenizers
+    task, classes, input_shape, preprocessing, tokenizers, columns, targets     see `TrainedModel`
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from typing import Any, Final
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.data.tokens import parse_tokenizer
+from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradError, RunError
 from handgrad.inference.description import UndescribedError, describe, rebuild
-from handgrad.inference.preprocessing import Preprocessing
+from handgrad.inference.preprocessing import Preprocessing, Standardize
 from handgrad.inference.trained import TASKS, TrainedModel
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import check_same_arrays
 from handgrad.training.checkpoint import load_arrays, load_model_arrays, save_arrays, to_json
 from handgrad.training.files import reason
-from handgrad.training.folder import Run
+from handgrad.training.folder import PROGRAM, Run, is_of_program
 
 FORMAT: Final = 1
 #: Names of the entries, and the form of each in JSON.
@@ -40,6 +41,8 @@ _ENTRIES: Final[Mapping[str, tuple[Any, ...]]] = {
     "input_shape": (list, type(None)),
     "preprocessing": (list,),
     "tokenizers": (dict,),
+    "columns": (list,),
+    "targets": (list, type(None)),
 }
 
 
@@ -53,6 +56,8 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
     location = as_path("load", path)
     if location.is_dir():
         run = Run(location)
+        if is_of_program(run.read_config()):
+            run.resume_command = PROGRAM
         return read_trained(run.model, *run.load_model())
     if not os.path.lexists(location):
         raise DataError(
@@ -90,6 +95,8 @@ def description(trained: TrainedModel) -> str:
         "input_shape": trained.input_shape,
         "preprocessing": trained.preprocessing.describe(),
         "tokenizers": {name: each.to_json() for name, each in trained.tokenizers.items()},
+        "columns": trained.columns,
+        "targets": None if trained.targets is None else [trained.targets.mean, trained.targets.std],
     }
     return to_json("the description of the model", entries)
 
@@ -116,6 +123,9 @@ def read_trained(
     try:
         model = rebuild(entries["model"], {name: a.shape for name, a in arrays.items()})
         preprocessing = Preprocessing.parse(entries["preprocessing"])
+        targets = None
+        if entries["targets"] is not None:
+            targets = Standardize(*(tuple(each) for each in entries["targets"]))
     except HandgradError as error:
         raise DataError(f"{path} describes no model: {error}") from None
     _fill(model, arrays, path)
@@ -126,6 +136,8 @@ def read_trained(
         None if shape is None else tuple(shape),
         preprocessing,
         {name: parse_tokenizer(path, text) for name, text in tokenizers.items()},
+        tuple(entries["columns"]),
+        targets,
     )
 
 
@@ -144,8 +156,8 @@ def _entries(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(entries, dict) or entries.get("format") != FORMAT:
         found = entries.get("format") if isinstance(entries, dict) else None
         raise DataError(
-            f"{path}: the format of its description is {found!r}; expected {FORMAT}, which this "
-            "version of handgrad writes"
+            f"{path}: the format of its description is {shown(found)}; expected {FORMAT}, which "
+            "this version of handgrad writes"
         )
     other = "model" if "undescribed" in entries else "undescribed"
     for name, kinds in _ENTRIES.items():
@@ -163,6 +175,8 @@ _SAID: Final = {
     "input_shape": "a list of sizes, or null",
     "preprocessing": "a list of steps",
     "tokenizers": "texts of JSON by name",
+    "columns": "a list of names",
+    "targets": "a list of means and one of deviations, or null",
 }
 
 
@@ -172,8 +186,10 @@ def _fits(name: str, value: Any, kinds: tuple[Any, ...]) -> bool:
     match name, value:
         case "task", str():
             return value in TASKS
-        case "classes", list():
+        case "classes" | "columns", list():
             return all(isinstance(each, str) for each in value)
+        case "targets", list():
+            return len(value) == 2 and all(isinstance(each, list) for each in value)
         case "input_shape", list():
             return all(type(each) is int and each >= 0 for each in value)
         case "tokenizers", dict():

@@ -107,6 +107,10 @@ class Standardize:
             )
         return ((x - np.array(self.mean)) / np.array(self.std)).astype(np.float32)
 
+    def undo(self, x: Array) -> Array:
+        """The x that the step made this of, in float64."""
+        return x * np.array(self.std) + np.array(self.mean)
+
 
 @dataclass(frozen=True)
 class Preprocessing:

@@ -13,12 +13,12 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.dataset import Pixels
 from handgrad.data.files import as_path
-from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
+from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded, in_columns
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import Tokenizer
 from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.pictures import Cut, Frame, Reading
-from handgrad.inference.preprocessing import Preprocessing
+from handgrad.inference.preprocessing import Preprocessing, Standardize
 from handgrad.layers.base import Layer, reads_tokens
 from handgrad.ops import sigmoid, softmax
 
@@ -37,7 +37,9 @@ class TrainedModel:
     `hg.load` reads one, `hg.Trainer` has one as `trainer.trained`. `model` is the layer; `task` is
     what its outputs are, one of `TASKS`, or None where nobody said it; `classes` are the names of
     the classes by index, or None; `input_shape` is that of an example for the model, if known;
-    `preprocessing` are the steps between data and model, the same as in training.
+    `preprocessing` are the steps between data and model, the same as in training; `columns` the
+    names of a table's columns; `targets` the mean and deviation of the numbers that a regression
+    learned in place of them, where it did.
     """
 
     model: Layer
@@ -46,6 +48,8 @@ class TrainedModel:
     input_shape: tuple[int, ...] | None = None
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     tokenizers: Mapping[str, Tokenizer] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    targets: Standardize | None = None
 
     def __post_init__(self) -> None:
         if self.task not in (None, *TASKS):
@@ -61,11 +65,14 @@ class TrainedModel:
         x: an array (N, ...), a list, a frame, `Pixels`, or sequences of different lengths, all
         before preprocessing. Raises DataError and ShapeError for data that do not fit.
         """
-        if self._task("predict") == "regression":
-            outputs = np.concatenate(list(self._outputs(x)))
+        task, examples = self._task("predict"), self._examples(x)
+        if task == "regression":
+            outputs = np.concatenate(list(self._outputs(examples)))
+            if self.targets is not None:
+                outputs = self.targets.undo(outputs)
             return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
-        found = [self._named(each) for each in self._decided(x)]
-        return found if self._is_ragged(x) else np.array(found)
+        found = [self._named(each) for each in self._decided(examples)]
+        return found if self._is_ragged(examples) else np.array(found)
 
     def predict_proba(self, x: Any) -> Any:
         """The probability of each class: (N, K), of sequences a list of (T, K).
@@ -76,8 +83,9 @@ class TrainedModel:
         task = self._task("predict_proba")
         if task == "regression":
             raise ArgumentError("predict_proba: a regression has no classes; allowed: predict")
-        found = [row for outputs in self._outputs(x) for row in self._probabilities(outputs)]
-        return found if self._is_ragged(x) else np.array(found)
+        examples = self._examples(x)
+        found = [row for outputs in self._outputs(examples) for row in self._probabilities(outputs)]
+        return found if self._is_ragged(examples) else np.array(found)
 
     def read_picture(self, path: str | os.PathLike[str]) -> tuple[Array, Reading]:
         """The probabilities (K,) of an image file's classes, and how it was read.
@@ -105,7 +113,7 @@ class TrainedModel:
         if self._task("evaluate") == "regression":
             return self._regression(self.predict(x), y)
         probabilities = self.predict_proba(x)
-        if self._is_ragged(x):
+        if isinstance(probabilities, list):
             y, probabilities = as_tags(y, None, 0)[0].values, np.concatenate(probabilities)
         targets = self._numbers(y)
         if targets.shape != probabilities.shape[: targets.ndim] or len(targets) == 0:
@@ -211,13 +219,17 @@ class TrainedModel:
             raise ArgumentError(f"{method}: the model is one of {found}; allowed: {instead}")
         return [self.tokenizers[name] for name in names]
 
-    def _is_ragged(self, x: Any) -> bool:
-        return isinstance(as_examples(x), Sequences) and self.task == "tagging"
-
-    def _outputs(self, x: Any) -> Iterator[Array]:
-        """The outputs of the model, batch by batch; of a tagger those of the real steps alone."""
-        examples = as_examples(x)
+    def _examples(self, x: Any) -> Array | Pixels | Sequences:
+        """The examples of x, once they are such as the model takes."""
+        examples = as_examples(in_columns(x, self.columns))
         self._check_shape(examples)
+        return examples
+
+    def _is_ragged(self, examples: Any) -> bool:
+        return isinstance(examples, Sequences) and self.task == "tagging"
+
+    def _outputs(self, examples: Array | Pixels | Sequences) -> Iterator[Array]:
+        """The outputs of the model, batch by batch; of a tagger those of the real steps alone."""
         dtype = next((a.dtype for a in self.model.parameters.values()), np.dtype(np.float32))
         for first in range(0, len(examples), BATCH):
             batch: Any = examples[first : first + BATCH]
@@ -260,9 +272,9 @@ class TrainedModel:
             return np.concatenate([1 - yes, yes], axis=1)
         return yes
 
-    def _decided(self, x: Any) -> Iterator[Array]:
+    def _decided(self, examples: Any) -> Iterator[Array]:
         """The index of the best class for each example; 0 or 1 for each of several logits."""
-        for outputs in self._outputs(x):
+        for outputs in self._outputs(examples):
             probabilities = self._probabilities(outputs)
             if self.task == "binary" and outputs.ndim == 2 and outputs.shape[1] > 1:
                 yield from (probabilities > 0.5).astype(np.int64)

@@ -99,6 +99,9 @@ class Layer:
 
         def __getattr__(self, name: str) -> Any:
             self._check_built()
+            found = getattr(type(self), name, None)
+            if isinstance(found, property) and found.fget is not None:
+                return found.fget(self)  # raises again what led here, such as of a child
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __call__(self, *inputs: Array, **settings: Any) -> Any:

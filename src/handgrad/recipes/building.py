@@ -81,7 +81,7 @@ def build(recipe: Recipe, task: Task) -> Built:
     return Built(
         config=config,
         model=build_model(complete),
-        loss=build_loss(recipe),
+        loss=build_loss(complete),
         optimizer=optimizer,
         schedule=build_schedule(recipe, optimizer.lr, steps),
         task=task,
@@ -103,7 +103,7 @@ def build_model(recipe: Recipe) -> Layer:
     try:
         if recipe.model.type == LAYERS:
             shape = tuple(recipe.data["shape"])
-            return sequential.build(recipe.layers, shape, len(recipe.data["classes"]), rng)
+            return sequential.build(recipe.layers, shape, models.outputs(recipe.data), rng)
         return models.build(recipe, rng)
     except RecipeError as error:
         raise RecipeError(f"{recipe.name}: {error}") from None
@@ -118,12 +118,15 @@ def load_task(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
 
 
 def build_loss(recipe: Recipe) -> Any:
-    """Over classes, or over the tokens of every step, of which those after the end do not count."""
+    """Over classes, over numbers where a completed recipe has no classes, or over the tokens of
+    every step, of which those after the end do not count."""
     match task_of(recipe.model.type):
         case "text":
             return losses.CrossEntropy(class_axis=-1, **recipe.loss.settings)
         case "pairs":
             return losses.CrossEntropy(class_axis=-1, ignore_index=PAD, **recipe.loss.settings)
+        case _ if recipe.loss.type == "mse" or recipe.data.get("classes") == []:
+            return losses.SquaredError()
         case _:
             return losses.CrossEntropy(**recipe.loss.settings)
 

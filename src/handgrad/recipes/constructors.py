@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad import layers
-from handgrad.layers import AvgPool1d, AvgPool2d, Flatten, LastStep, Layer, OpLayer
+from handgrad.layers import AvgPool1d, AvgPool2d, Dense, Flatten, LastStep, Layer, OpLayer
+from handgrad.layers.construction import FROM_SHAPE
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
@@ -38,17 +39,11 @@ Shape = tuple[int, ...]
 INITIALIZER: Final = Text(
     ("he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "truncated_normal", "orthogonal")
 )
+#: The size of a layer that has as many outputs as the data need.
+OUTPUTS: Final = "outputs"
 #: The biases of a recurrent layer.
 BIAS: Final = Either(Flag(), Text(tuple(BIAS_MODES)))
 
-#: Parameters whose values an example of this shape gives.
-_FROM_SHAPE: Final[Mapping[str, Callable[[Shape], Any]]] = {
-    "in_features": lambda shape: shape[-1],
-    "input_size": lambda shape: shape[-1],
-    "features": lambda shape: shape[-1],
-    "in_channels": lambda shape: shape[0],
-    "channels": lambda shape: shape[0],
-}
 #: Parameters that a recipe calls otherwise, because it never names the size of an input.
 _KEYS: Final = {"out_features": "features", "out_channels": "channels"}
 _NEVER: Final = frozenset({"self", "rng", "dtype"})
@@ -80,6 +75,7 @@ _OF_ONE_LAYER: Final[Mapping[tuple[type[Layer], str], Kind]] = {
         ((AvgPool1d, "kernel_size"), (AvgPool2d, "kernel_size")),
         Either(Size(1), Text(("global",))),
     ),
+    (Dense, "out_features"): Either(Integer(1), Text((OUTPUTS,))),
 }
 
 
@@ -113,7 +109,7 @@ def keys_of(layer: type[Layer]) -> dict[str, Key]:
     """The keys of a recipe's table for this layer, in the order of its constructor."""
     found = {}
     for name, parameter in _parameters(layer).items():
-        if name in _FROM_SHAPE or name in _NEVER:
+        if name in FROM_SHAPE or name in _NEVER:
             continue
         kind = _OF_ONE_LAYER.get((layer, name)) or _KINDS.get(name)
         required = parameter.default is parameter.empty
@@ -137,8 +133,8 @@ def constructed(
     layer, arguments = CLASSES[type_], {}
     for name in _parameters(layer):
         key = _KEYS.get(name, name)
-        if name in _FROM_SHAPE:
-            arguments[name] = _FROM_SHAPE[name](shape)
+        if name in FROM_SHAPE:
+            arguments[name] = FROM_SHAPE[name](shape)
         elif name == "rng":
             # A layer that draws while it trains has a generator of its own.
             arguments[name] = rng.spawn(1)[0] if name in layer.generator_names else rng

@@ -42,17 +42,20 @@ SECTIONS: Final = (
 )
 #: Keys that every [data] has.
 _DATA: Final[Keys] = {"name": Key(Text(), required=True), "path": Key(Text())}
-#: Examples with one class each. shape, classes, maximum, mean and std are also what a run's
-#: config.toml keeps of its data.
+#: Examples with one class each, or a number. shape, classes, maximum, mean, std and those of the
+#: targets are also what a run's config.toml keeps of its data.
 _CLASSIFIED: Final[Keys] = {
     **_DATA,
     "validation": Key(_RATE),
     "shape": Key(Several(_COUNT, (1, 2, 3))),
     "maximum": Key(_POSITIVE),
     "classes": Key(Several(Text())),
+    "target": Key(Text()),
     "standardize": Key(Text(("all", "channels"))),
     "mean": Key(Several(Number(None))),
     "std": Key(Several(_POSITIVE)),
+    "target_mean": Key(Several(Number(None), (1,))),
+    "target_std": Key(Several(_POSITIVE, (1,))),
 }
 #: A text to continue.
 _TEXT: Final[Keys] = {
@@ -194,6 +197,7 @@ MODELS: Final[dict[str, Keys]] = {
 }
 LOSSES: Final[dict[str, Keys]] = {
     "cross_entropy": {"label_smoothing": Key(Number(0, 1))},
+    "mse": {},
 }
 _ADAM: Final[Keys] = {
     "lr": Key(_POSITIVE),

@@ -39,8 +39,13 @@ def build(recipe: Recipe, rng: np.random.Generator) -> Layer:
         raise RecipeError(f"model: {error}") from None
 
 
+def outputs(data: Settings) -> int:
+    """A score for each class; one number where there are no classes."""
+    return len(data["classes"]) or 1
+
+
 def _sequence_classifier(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
-    features, classes = _features(data), len(data["classes"])
+    features, classes = _features(data), outputs(data)
     cell = settings.get("cell", "lstm")
     for name, owner in _OF_ONE_CELL.items():
         if name in settings and owner != cell:
@@ -51,12 +56,12 @@ def _sequence_classifier(settings: Settings, data: Settings, rng: np.random.Gene
 
 
 def _cls_encoder(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
-    d1, d2, classes = settings.pop("d1"), settings.pop("d2"), len(data["classes"])
+    d1, d2, classes = settings.pop("d1"), settings.pop("d2"), outputs(data)
     return ClsEncoder(_features(data), d1, d2, classes, rng=rng, **settings)
 
 
 def _two_layer_net(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
-    features, hidden, classes = _features(data), settings.pop("hidden"), len(data["classes"])
+    features, hidden, classes = _features(data), settings.pop("hidden"), outputs(data)
     return TwoLayerNet(data["shape"][0], features, hidden, classes, rng=rng, **settings)
 
 

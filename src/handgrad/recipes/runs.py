@@ -23,6 +23,18 @@ _COMPLETE: Final = ({"shape", "classes"}, {"vocabulary"}, {"vocabularies"})
 _SAID: Final = {"classification": "classes", "text": "text", "pairs": "pairs of texts"}
 
 
+def has_recipe(folder: Path) -> bool:
+    """Return whether the run was started from a recipe, and not by a program.
+
+    Raises RunError where there is no run.
+    """
+    try:
+        known = read_toml(read_config(folder)).get("data")
+    except RecipeError as error:
+        raise RunError(f"{folder / 'config.toml'}: {error}") from None
+    return isinstance(known, dict) and any(keys <= set(known) for keys in _COMPLETE)
+
+
 def read_recipe(folder: Path, changes: Sequence[str] = ()) -> Recipe:
     """The recipe of the run in `folder`, complete with the shape and classes of its data.
 
@@ -30,18 +42,13 @@ def read_recipe(folder: Path, changes: Sequence[str] = ()) -> Recipe:
     Raises RunError where there is no run, or one that a program started with `hg.Trainer`, and
     RecipeError for a change that is not possible.
     """
-    text = read_config(folder)
     config = folder / "config.toml"
-    try:
-        known = read_toml(text).get("data")
-    except RecipeError as error:
-        raise RunError(f"{config}: {error}") from None
-    if not isinstance(known, dict) or not any(keys <= set(known) for keys in _COMPLETE):
+    if not has_recipe(folder):
         raise RunError(
-            f"{config} is no recipe; expected a run of `handgrad train`, because the model of a "
-            "run started with hg.Trainer is in its program"
+            f"{config} is no recipe; expected a run of `handgrad train`, because the data of a "
+            "run started with hg.Trainer are in its program"
         )
-    return Recipe.parse(str(config), text, changes)
+    return Recipe.parse(str(config), read_config(folder), changes)
 
 
 def load_model(folder: Path, recipe: Recipe) -> Layer:

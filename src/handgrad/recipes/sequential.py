@@ -9,7 +9,7 @@ import numpy as np
 from handgrad import initializers, layers
 from handgrad.errors import HandgradError, RecipeError
 from handgrad.layers import Layer
-from handgrad.recipes.constructors import constructed
+from handgrad.recipes.constructors import OUTPUTS, constructed
 from handgrad.recipes.recipe import Layers, Typed
 
 Shape = tuple[int, ...]
@@ -26,31 +26,34 @@ _AXES: Final = {
 }
 
 
-def build(described: Layers, input_shape: Shape, classes: int, rng: np.random.Generator) -> Layer:
-    """The layers one after another, from an example of this shape to a score for each class.
+def build(described: Layers, input_shape: Shape, outputs: int, rng: np.random.Generator) -> Layer:
+    """The layers one after another, from an example of this shape to as many outputs: a score for
+    each class, or one number.
 
     Raises RecipeError naming the layer that cannot take what the one before it gives.
     """
-    model, shape = sequential(described, input_shape, rng)
-    if shape != (classes,):
+    model, shape = _sequential(described, input_shape, outputs, rng)
+    if shape != (outputs,):
         raise RecipeError(
             f"{described.parts[-1].path} gives an example of shape {shape}; allowed: "
-            f"({classes},), one score for each class"
+            f"({outputs},), one score for each class, or one number"
         )
     return model
 
 
-def sequential(described: Layers, shape: Shape, rng: np.random.Generator) -> tuple[Layer, Shape]:
+def _sequential(
+    described: Layers, shape: Shape, outputs: int, rng: np.random.Generator
+) -> tuple[Layer, Shape]:
     children = []
     for i, part in enumerate(described.parts):
         if part.type == "residual":
-            inner, _ = sequential(described.inner[i], shape, rng)
+            inner, _ = _sequential(described.inner[i], shape, outputs, rng)
             projection = None
             if i in described.projection:
-                projection, _ = sequential(described.projection[i], shape, rng)
+                projection, _ = _sequential(described.projection[i], shape, outputs, rng)
             layer: Layer = layers.Residual(inner, projection)
         else:
-            layer = _layer(part, shape, rng)
+            layer = _layer(part, shape, outputs, rng)
         children.append(layer)
         shape = _output_shape(part, layer, shape)
     return layers.Sequential(*children), shape
@@ -74,7 +77,7 @@ def _culprit(part: Typed) -> str:
     return "kernel_size" if "kernel_size" in part.settings else "type"
 
 
-def _layer(part: Typed, shape: Shape, rng: np.random.Generator) -> Layer:
+def _layer(part: Typed, shape: Shape, outputs: int, rng: np.random.Generator) -> Layer:
     axes, wanted = _AXES.get(part.type, (len(shape), ""))
     if len(shape) != axes:
         raise RecipeError(
@@ -86,6 +89,8 @@ def _layer(part: Typed, shape: Shape, rng: np.random.Generator) -> Layer:
     }
     if "initializer" in settings:
         settings["initializer"] = getattr(initializers, settings["initializer"])
+    if settings.get("features") == OUTPUTS:
+        settings["features"] = outputs
     try:
         return constructed(part.type, settings, shape, rng)
     except HandgradError as error:

@@ -83,6 +83,7 @@ class _Given:
     parts: dict[str, _Part] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     classes: tuple[str, ...] | None = None
+    columns: tuple[str, ...] = ()
 
 
 def ready(
@@ -127,10 +128,12 @@ def _collected(x: Any, y: Any, validation: Any, test: Any) -> _Given:
         examples = as_examples(x)
         targets, given.classes = _targets(examples, y, None)
         given.parts["train"] = _Part("x", examples, targets)
+        given.columns = tuple(str(name) for name in getattr(x, "columns", ()))
     elif hasattr(x, "gather"):
         given.sources["train"] = x
     elif hasattr(x, "x_train"):
-        given.classes = getattr(x, "classes", None)
+        given.classes = getattr(x, "classes", None) or None
+        given.columns = getattr(x, "columns", ())
         for name in ("train", "validation", "test"):
             if getattr(x, f"x_{name}", None) is not None:
                 given.parts[name] = _Part(
@@ -262,6 +265,7 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
         "classes": given.classes,
         "input_shape": shape,
         "preprocessing": Preprocessing(steps),
+        "columns": given.columns,
     }
 
 

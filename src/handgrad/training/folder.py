@@ -71,6 +71,10 @@ _JSON_MARKER: Final = b'"sha256": "'
 #: Begins a line of config.toml that records a change.
 _CHANGED: Final = "# changed "
 
+#: The way to continue a run that a program started, and the start of its config.toml.
+PROGRAM: Final = "the same program, with fit(..., resume=True)"
+PROGRAM_CONFIG: Final = "[trainer]"
+
 _BUSY: Final = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
@@ -437,6 +441,11 @@ def start_run(folder: str | Path, config_text: str) -> Run:
         run.close()
         raise
     return run
+
+
+def is_of_program(config_text: str) -> bool:
+    """Return whether a program started the run, so that its model and data stand there."""
+    return f"\n{PROGRAM_CONFIG}\n" in f"\n{config_text}"
 
 
 def read_config(folder: str | Path) -> str:

@@ -33,7 +33,7 @@ from handgrad.training.checkpoint import (
 from handgrad.training.choices import chosen_loss, chosen_optimizer, chosen_steps
 from handgrad.training.divergence import layer_of
 from handgrad.training.fitting import ready
-from handgrad.training.folder import Run, resume_run, start_run
+from handgrad.training.folder import PROGRAM, PROGRAM_CONFIG, Run, resume_run, start_run
 from handgrad.training.gradients import StepGradients
 from handgrad.training.history import History
 from handgrad.training.identity import (
@@ -245,7 +245,7 @@ class Trainer:
                 raise ArgumentError("Trainer: resume needs out, the folder of the run; found None")
             return None
         run = resume_run(self.out) if resume else start_run(self.out, self._config(epochs))
-        run.resume_command = "the same program, with fit(..., resume=True)"
+        run.resume_command = PROGRAM
         run.change_command = (
             "the same program with another learning rate, such as lr={lr}, and "
             "fit(..., resume=True, change=True)"
@@ -255,7 +255,7 @@ class Trainer:
 
     def _config(self, epochs: int) -> str:
         """The config.toml of a run that was started from Python and not from a recipe."""
-        lines = ["# Written by hg.Trainer; model and data come from the program.", "[trainer]"]
+        lines = ["# Written by hg.Trainer; model and data come from the program.", PROGRAM_CONFIG]
         settings = {
             "epochs": epochs,
             "seed": self.seed,

@@ -1,4 +1,4 @@
-"""Examples with one class each: images, rows, or sequences."""
+"""Examples with one class each, or one number: images, rows, or sequences."""
 
 from __future__ import annotations
 
@@ -45,8 +45,13 @@ def of(recipe: Recipe, data: Dataset) -> Task:
         scale = (Scale(found["maximum"]),) if "maximum" in found else ()
         about = {"preprocessing": Preprocessing((*step_for(data.x_train), *scale, step))}
         data = _every_part(data, lambda x: standardized(x, step))
+    if not data.classes:
+        targets = _target_statistics(recipe, data.y_train)
+        found |= {"target_mean": list(targets.mean), "target_std": list(targets.std)}
+        about["targets"] = targets
+        data = _with_targets(data, targets)
     review = None
-    if recipe.model.type in SEQUENTIAL:
+    if recipe.model.type in SEQUENTIAL and data.classes:
         review = SequencesReview(data.x_test, data.y_test, data.classes, recipe.seed)
     return Task(data.name, data, len(data.x_train), summary, found, review, about=about)
 
@@ -55,7 +60,20 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
     """The recipe's data set as it is read, in the shape that the recipe gives."""
     values = recipe.data
     given = path if path is not None else values.get("path")
-    data = data_sets.load(values["name"], given, recipe.seed, maximum=values.get("maximum"))
+    numbers = recipe.loss.type == "mse" if "loss" in recipe.tables else None
+    data = data_sets.load(
+        values["name"],
+        given,
+        recipe.seed,
+        maximum=values.get("maximum"),
+        target=values.get("target"),
+        numbers=numbers if "classes" not in values else not values["classes"],
+    )
+    if numbers and data.classes:
+        raise RecipeError(
+            f'{recipe.name}: loss.type is "mse", and {data.name} has classes; allowed: '
+            '"cross_entropy", or a table with numbers to predict'
+        )
     data = _dense(recipe, data)
     shape = values.get("shape")
     if shape is not None and tuple(shape) != data.input_shape:
@@ -122,6 +140,20 @@ def statistics(recipe: Recipe, x: Any) -> Standardize:
         return Standardize(tuple(recipe.data["mean"]), tuple(recipe.data["std"]))
     values = x.values if isinstance(x, Sequences) else np.asarray(x)
     return Standardize.of(values, every=recipe.data["standardize"] == "all")
+
+
+def _target_statistics(recipe: Recipe, y: Array) -> Standardize:
+    """The step by which numbers to predict are learned: mean 0 and deviation 1."""
+    if "target_mean" in recipe.data and "target_std" in recipe.data:
+        return Standardize(tuple(recipe.data["target_mean"]), tuple(recipe.data["target_std"]))
+    return Standardize.of(y[:, None])
+
+
+def _with_targets(data: Dataset, step: Standardize) -> Dataset:
+    parts = {name: getattr(data, name) for name in ("y_train", "y_test", "y_validation")}
+    return replace(
+        data, **{name: step(y[:, None])[:, 0] for name, y in parts.items() if y is not None}
+    )
 
 
 def standardized(x: Any, step: Standardize) -> Any:

@@ -1,0 +1,340 @@
+"""Tables in CSV: one example a row, numbers and one target; `.csv.gz` too.
+
+The target is the column that is asked for by its name; else the one named `label`, `class`,
+`target` or `y`; without such a header the last. Texts are classes, and so are whole numbers where
+there are few different ones; other numbers are to be predicted as numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.arrays import class_indices
+from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
+from handgrad.data.files import Bound, read_lines, shortened
+from handgrad.errors import DataError
+
+TARGET_COLUMNS: Final = ("label", "class", "target", "y")
+#: So many different whole numbers are classes; of more, the target is a number.
+MOST_CLASSES: Final = 20
+#: Targets that are class indices; `str.isdigit` is true of ² as well.
+_INDEX: Final = re.compile(r"[0-9]{1,18}")
+#: Numbers of a table that become an array at a time.
+_BLOCK: Final = 2**16
+
+
+def load_csv(
+    name: str,
+    path: Path,
+    seed: int = 0,
+    maximum: float | None = None,
+    *,
+    target: str | None = None,
+    numbers: bool | None = None,
+) -> Dataset:
+    """The table in a CSV file: x (N, D) float32, and y (N,) of classes, or of numbers in float32.
+
+    target: the name of its column; numbers: whether it holds numbers to predict, not classes; by
+    default the targets say it. maximum: the number that becomes 1 in x.
+    Raises DataError naming a wrong row, or the columns where there is none of the target's name.
+    """
+    table = _Table(path, target)
+    for number, row, bound in _rows(path):
+        table.add(number, row, bound)
+    table.close()
+    y, classes = table.targets(numbers)
+    train, test = split_indices(y, TEST_FRACTION, seed)
+    # The blocks are given up as they are divided, so that the numbers are in memory once.
+    x_train, x_test = table.divided(test)
+    x = [each if maximum is None else Pixels(each, maximum) for each in (x_train, x_test)]
+    return Dataset(
+        name, x[0], y[train], x[1], y[test], tuple(classes), columns=tuple(table.columns)
+    )
+
+
+def read_rows(path: Path, count: int, columns: Sequence[str] = ()) -> Array:
+    """The examples in a CSV file without targets, (N, count) float32.
+
+    columns: the names that the training data had. A file with a header has to have these, in any
+    order, and may have others; one without has exactly `count`.
+    Raises DataError naming a wrong row, or a column that is missing.
+    """
+    reader = _Examples(path, count, columns)
+    for number, row, bound in _rows(path):
+        reader.add(number, row, bound)
+    return reader.close()
+
+
+class _Blocks:
+    """The numbers of a table as they are read, in blocks of float32."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.columns: list[str] = []
+        self._rows: list[list[str]] = []
+        self._first = 0
+        self._held = 0
+        self.blocks: list[Array] = []
+
+    def take(self, number: int, cells: list[str], bound: Bound, more: int) -> None:
+        """Add one row; more: bytes that are held for it beside its numbers."""
+        if not self._rows:
+            self._first = number
+        self._rows.append(cells)
+        self._held += 4 * len(cells) + more
+        if len(self._rows) * (len(cells) + 1) >= _BLOCK:
+            bound.check(self._held, "unpack it first, or " if self.path.suffix == ".gz" else "")
+            self.convert()
+
+    def convert(self) -> None:
+        """Make a block of the rows. Raises DataError naming a cell that is no number."""
+        if not self._rows:
+            return
+        try:
+            with np.errstate(over="ignore"):
+                block = np.array(self._rows, dtype=np.float32)
+        except ValueError:
+            block = np.full((1, 1), np.nan, np.float32)
+        if not np.isfinite(block).all():
+            number, i, cell = next(
+                (number, i, cell)
+                for number, row in enumerate(self._rows, self._first)
+                for i, cell in enumerate(row)
+                if not _is_number(cell)
+            )
+            where = f" in column {self.columns[i]!r}" if self.columns else ""
+            raise DataError(
+                f"{self.path}: row {number} has {_cut(cell)}{where}; expected a number that "
+                "float32 holds in every column but the target"
+            )
+        self.blocks.append(block.reshape(len(self._rows), -1))
+        self._rows = []
+
+
+class _Table:
+    """The numbers of a table as they are read, and its targets."""
+
+    def __init__(self, path: Path, target: str | None) -> None:
+        self._path = path
+        self._target = target
+        self._numbers = _Blocks(path)
+        self._width = 0
+        self._column = 0
+        self._known: dict[str, int] = {}
+        self._first_row: dict[str, int] = {}
+        self._targets: list[int] = []
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of x; none where the file has no header."""
+        return self._numbers.columns
+
+    def add(self, number: int, row: list[str], bound: Bound) -> None:
+        if not self._width:
+            self._begin(row)
+            if not (_is_number(row[0]) and _is_number(row[-2])):
+                self._read_header(row)
+                return
+            if self._target is not None:
+                raise DataError(
+                    f"{self._path} has no header; expected one with the column {self._target!r}"
+                )
+        if len(row) != self._width:
+            raise DataError(
+                f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
+            )
+        label = row.pop(self._column).strip()
+        if not label:
+            raise DataError(f"{self._path}: row {number} has no target; expected one in each row")
+        more = 40  # an index, its sorting and both parts of it
+        if label not in self._known:
+            self._known[label] = len(self._known)
+            self._first_row[label] = number
+            more += 400 + 4 * len(label)
+        self._targets.append(self._known[label])
+        self._numbers.take(number, row, bound, more)
+
+    def _begin(self, row: list[str]) -> None:
+        if len(row) < 2:
+            raise self._no_table()
+        self._width = len(row)
+        self._column = self._width - 1
+
+    def _read_header(self, header: list[str]) -> None:
+        names = [cell.strip() for cell in header]
+        lower = [name.lower() for name in names]
+        wanted = TARGET_COLUMNS if self._target is None else (self._target.lower(),)
+        for label in wanted:
+            if label in lower:
+                self._column = lower.index(label)
+                if lower.count(label) > 1:
+                    raise DataError(
+                        f"{self._path}: its header has {label} twice; expected one column of "
+                        "targets"
+                    )
+                break
+        else:
+            if self._target is not None:
+                raise DataError(
+                    f"{self._path} has no column {self._target!r}; expected one of "
+                    f"{_cut(', '.join(names), 200)}"
+                )
+        self._numbers.columns = names[: self._column] + names[self._column + 1 :]
+
+    def close(self) -> None:
+        """The last block. Raises DataError where there is no row."""
+        if not self._width:
+            raise self._no_table()
+        self._numbers.convert()
+        if not self._numbers.blocks:
+            raise DataError(f"{self._path} has a header and no rows; expected one example a row")
+
+    def _no_table(self) -> DataError:
+        return DataError(
+            f"{self._path} has no table; expected rows of numbers and a target, with commas"
+        )
+
+    def targets(self, numbers: bool | None) -> tuple[Array, list[str]]:
+        """The target of each row: indices of classes with their names, or numbers without."""
+        known = list(self._known)
+        if numbers is None:
+            numbers = self._are_numbers(known)
+        if numbers:
+            wrong = next((label for label in known if not _is_number(label)), None)
+            if wrong is not None:
+                raise DataError(
+                    f"{self._path}: row {self._first_row[wrong]} has the target {_cut(wrong)}; "
+                    "expected numbers, or classes in all rows"
+                )
+            return np.array([float(label) for label in known], np.float32)[self._targets], []
+        if all(map(_INDEX.fullmatch, known)):
+            values = np.array([int(label) for label in known])
+            (classes,), names = class_indices(self._path, [values], None)
+        else:  # not as an array, where each would be as long as the longest
+            names = sorted(known)
+            order = {label: i for i, label in enumerate(names)}
+            classes = np.array([order[label] for label in known])
+        return classes.astype(np.int64)[self._targets], names
+
+    def _are_numbers(self, known: Sequence[str]) -> bool:
+        """Numbers where most targets are, unless they are few different whole ones."""
+        numeric = [label for label in known if _is_number(label)]
+        if 2 * len(numeric) <= len(known):
+            return False
+        whole = all(float(label).is_integer() for label in numeric)
+        return not whole or len(known) > MOST_CLASSES
+
+    def divided(self, test: Array) -> tuple[Array, Array]:
+        """The rows that are not among `test`, and those that are."""
+        blocks = self._numbers.blocks
+        total = sum(map(len, blocks))
+        chosen = np.zeros(total, dtype=bool)
+        chosen[test] = True
+        parts = [
+            np.empty((count, self._width - 1), np.float32)
+            for count in (total - len(test), len(test))
+        ]
+        ends = [total - len(test), len(test)]
+        while blocks:
+            block = blocks.pop()
+            total -= len(block)
+            own = chosen[total : total + len(block)]
+            for i, rows in enumerate((block[~own], block[own])):
+                parts[i][ends[i] - len(rows) : ends[i]] = rows
+                ends[i] -= len(rows)
+        return parts[0], parts[1]
+
+
+class _Examples:
+    """Rows without a target, their columns in the order of the training data."""
+
+    def __init__(self, path: Path, count: int, columns: Sequence[str]) -> None:
+        self._path = path
+        self._columns = list(columns)
+        self._numbers = _Blocks(path)
+        self._width = 0
+        self._chosen = list(range(count))
+
+    def add(self, number: int, row: list[str], bound: Bound) -> None:
+        if not self._width:
+            self._width = len(row)
+            if not all(map(_is_number, row)) and self._read_header(row):
+                return
+            if len(row) != len(self._chosen):
+                raise DataError(
+                    f"{self._path}: row {number} has {len(row)} columns; expected "
+                    f"{len(self._chosen)}, as many as the model learned from"
+                )
+        if len(row) != self._width:
+            raise DataError(
+                f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
+            )
+        self._numbers.take(number, [row[i] for i in self._chosen], bound, 0)
+
+    def _read_header(self, header: list[str]) -> bool:
+        """Find the columns; False where the row is no header but one with a wrong cell."""
+        names = [cell.strip() for cell in header]
+        if not self._columns:
+            is_header = not any(map(_is_number, header)) and len(header) == len(self._chosen)
+            self._numbers.columns = names if is_header else []
+            return is_header
+        if not set(names) & set(self._columns):
+            return False
+        for column in self._columns:
+            if column not in names:
+                raise DataError(
+                    f"{self._path} has no column {column!r}; expected "
+                    f"{_cut(', '.join(self._columns), 200)}"
+                )
+        self._chosen = [names.index(column) for column in self._columns]
+        self._numbers.columns = self._columns
+        return True
+
+    def close(self) -> Array:
+        self._numbers.convert()
+        if not self._numbers.blocks:
+            raise DataError(f"{self._path} has no rows; expected one example a row")
+        return np.concatenate(self._numbers.blocks)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
+    """The rows that are not empty, counted from 1."""
+    bound = Bound(path, 0)
+
+    def lines() -> Iterator[str]:
+        nonlocal bound
+        for number, line, bound in read_lines(path, "CSV in UTF-8", newline=""):  # noqa: B007
+            if "\0" in line:
+                raise DataError(f"{path}: line {number:,} has a zero byte; expected CSV in UTF-8")
+            yield line
+
+    number = 0
+    try:
+        for row in csv.reader(lines(), strict=True):
+            if row:
+                number += 1
+                yield number, row, bound
+    except csv.Error as error:
+        raise DataError(
+            f"{path} cannot be read behind row {number} ({shortened(error)}); expected CSV in UTF-8"
+        ) from None
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether it is a number that is finite in float32."""
+    try:
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(np.float32(cell)))
+    except ValueError:
+        return False
+
+
+def _cut(cell: str, longest: int = 40) -> str:
+    return repr(cell if len(cell) <= longest else f"{cell[: longest - 3]}...")

@@ -1,0 +1,189 @@
+"""Tables in CSV: their columns, targets and errors."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from handgrad import data
+from handgrad.data.table import read_rows
+from handgrad.errors import ArgumentError, DataError
+
+TABLE = [f"{i},{i / 2},{'ab'[i % 2]}" for i in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "classes"),
+    [
+        (TABLE, ("a", "b")),
+        (["height,width,kind", *TABLE], ("a", "b")),
+        (["label,height,width", *(f"{i % 3},{i},{i}" for i in range(15))], ("0", "1", "2")),
+    ],
+)
+def test_csv_finds_its_labels(tmp_path, lines, classes):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines) + "\n")
+    found = data.load("mine", path)
+    assert found.classes == classes
+    assert found.input_shape == (2,)
+    rows = np.concatenate([found.x_train, found.x_test])
+    labels = np.concatenate([found.y_train, found.y_test])
+    np.testing.assert_array_equal(rows[:, 0] % len(classes), labels)
+
+
+def test_csv_in_gz(tmp_path):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(TABLE).encode()))
+    assert len(data.load("mine", path).x_train) == 8
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no table"),
+        (b"1\n2\n", "has no table"),
+        (b"a,b,label\n", "has a header and no rows"),
+        (b"1,2,a\n1,a\n", "row 2 has 2 columns; expected 3"),
+        (b"x,y,label\n1,2,a\n1,oops,b\n", "row 3 has 'oops' in column 'y'; expected"),
+        (b"1,2,\xc2\xb2\n" * 5 + b"1,\xc2\xb2,3\n", "row 6 has '²'; expected a number"),
+        (b"1,2,a\n1,nan,b\n", "row 2 has 'nan'; expected a number that float32 holds"),
+        (b"1,2,a\n1,1e39,b\n", "row 2 has '1e39'; expected a number that float32 holds"),
+        (b"1,2,a\n1,2,\n", "row 2 has no target"),
+        (b"1,2,a\n1,\x002,b\n", "line 2 has a zero byte"),
+        (b'1,2,a\n1,"2,b\n' * 3, "cannot be read behind row"),
+        (b'1,2,a\n"1"2,3,b\n', "cannot be read behind row 1"),
+        (b"label,x,label\n1,2,3\n", "its header has label twice"),
+        (b"1,2,a\n" + b"1" * 200_000 + b",2,b\n", "field larger than field limit"),
+        (b"1," * 3_000_000, "line 1 has 4,194,304 characters or more"),
+        (b"\xff\xfe\x00", "byte 0xff in line 1 or later, which is not UTF-8"),
+    ],
+)
+def test_csv_that_is_wrong_names_the_row(tmp_path, content, message):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        data.load("mine", path)
+
+
+@pytest.mark.parametrize(
+    ("content", "classes"),
+    [
+        (b"\xef\xbb\xbflabel,x\n" + b"a,1\nb,2\n" * 5, ("a", "b")),
+        (b"1,a\r2,b\r" * 5, ("a", "b")),
+        (b"1,1.0\n2,0.0\n" * 5, ("0.0", "1.0")),
+        ("1,²\n2,³\n".encode() * 5, ("²", "³")),
+        (b"1,-1\n2,1\n" * 5, ("-1", "1")),
+        (b"1,99999999999999999999\n2,3\n" * 5, ("3", "99999999999999999999")),
+    ],
+)
+def test_csv_of_other_programs(tmp_path, content, classes):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    found = data.load("mine", path)
+    assert found.classes == classes
+    assert len(found.x_train) == 8
+
+
+def test_csv_of_several_blocks_keeps_its_order(tmp_path, monkeypatch):
+    monkeypatch.setattr("handgrad.data.table._BLOCK", 16)
+    path = tmp_path / "table.csv"
+    path.write_text("".join(f"{i},{2 * i},{'ab'[i % 2]}\n" for i in range(50)))
+    found = data.load("mine", path)
+    for x, y in ((found.x_train, found.y_train), (found.x_test, found.y_test)):
+        np.testing.assert_array_equal(x[:, 0] % 2, y)
+        np.testing.assert_array_equal(x[:, 1], 2 * x[:, 0])
+        assert (np.diff(x[:, 0]) > 0).all()
+
+
+def test_csv_of_long_labels_is_no_wide_array(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [f"{i},{i}" for i in range(20_000)] + ["1," + "x" * 100_000]
+    path.write_text("\n".join(rows))
+    with pytest.raises(DataError, match="the test part is empty"):  # as an array it is 8 GB
+        data.load("mine", path, numbers=False)
+
+
+HOUSES = ["rooms,price,area", *(f"{i % 5},{1000.5 + i},{i * 2}" for i in range(30))]
+
+
+def written(tmp_path, lines):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_target_is_a_column_by_name(tmp_path):
+    found = data.load("houses", written(tmp_path, HOUSES), target="Price")
+    assert found.columns == ("rooms", "area")
+    assert found.classes == ()
+    assert found.y_train.dtype == np.float32
+    whole = np.concatenate([found.x_train[:, 1] / 2, found.x_test[:, 1] / 2])
+    targets = np.concatenate([found.y_train, found.y_test])
+    np.testing.assert_array_equal(targets, np.float32(1000.5 + whole))
+
+
+@pytest.mark.parametrize(
+    ("targets", "classes"),
+    [
+        ([i % 3 for i in range(30)], 3),
+        ([i % 3 - 1.0 for i in range(30)], 3),
+        (list(range(30)), 0),
+        ([i % 3 / 2 for i in range(30)], 0),
+        (["ab"[i % 2] for i in range(30)], 2),
+    ],
+)
+def test_few_whole_numbers_are_classes(tmp_path, targets, classes):
+    found = data.load("mine", written(tmp_path, ["x,of", *(f"1,{t}" for t in targets)]))
+    assert len(found.classes) == classes
+
+
+def test_the_kind_of_target_can_be_said(tmp_path):
+    path = written(tmp_path, ["x,of", *(f"1,{i % 3}" for i in range(30))])
+    assert data.load("mine", path, numbers=True).y_train.dtype == np.float32
+    path = written(tmp_path, ["x,of", *(f"1,{i / 2}" for i in range(0, 60, 2) for _ in "ab")])
+    assert len(data.load("mine", path, numbers=False).classes) == 30
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "message"),
+    [
+        (HOUSES, {"target": "cost"}, "no column 'cost'; expected one of 'rooms, price, area'"),
+        (HOUSES[1:], {"target": "price"}, "has no header; expected one with the column 'price'"),
+        ([*HOUSES, "1,2,"], {"target": "price"}, "row 32 has '' in column 'area'; expected a"),
+        ([*HOUSES, "1,?,3"], {"target": "price"}, "row 32 has the target '\\?'; expected numbers"),
+        ([*HOUSES, "1,,3"], {"target": "price"}, "row 32 has no target"),
+    ],
+)
+def test_wrong_targets_name_row_and_column(tmp_path, lines, settings, message):
+    with pytest.raises(DataError, match=message):
+        data.load("mine", written(tmp_path, lines), **settings)
+
+
+def test_a_target_belongs_to_a_table():
+    with pytest.raises(ArgumentError, match=r"target is 'a'; allowed: with a \.csv file"):
+        data.load("digits", __file__.replace("test_table.py", ""), target="a")
+
+
+def test_rows_to_predict_find_their_columns(tmp_path):
+    path = written(tmp_path, ["name,area,rooms", "a,2,1", "b,4,3"])
+    np.testing.assert_array_equal(read_rows(path, 2, ["rooms", "area"]), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(read_rows(written(tmp_path, ["1,2", "3,4"]), 2), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(read_rows(written(tmp_path, ["a,b", "3,4"]), 2), [[3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "message"),
+    [
+        (["rooms", "1"], ["rooms", "area"], "has no column 'area'; expected 'rooms, area'"),
+        (["1,2,3"], [], "row 1 has 3 columns; expected 2, as many as the model learned from"),
+        (["1,2", "1"], [], "row 2 has 1 columns; expected 2"),
+        (["rooms,area", "1,"], ["rooms", "area"], "row 2 has '' in column 'area'"),
+        (["rooms,area"], ["rooms", "area"], "has no rows; expected one example a row"),
+        (["1,x"], [], "row 1 has 'x'; expected a number"),
+    ],
+)
+def test_wrong_rows_to_predict_are_named(tmp_path, lines, columns, message):
+    with pytest.raises(DataError, match=message):
+        read_rows(written(tmp_path, lines), 2, columns)
