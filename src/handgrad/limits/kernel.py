@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Final, NamedTuple
@@ -17,11 +17,12 @@ from handgrad.layers.base import Layer, walk
 from handgrad.layers.recurrent import Recurrent
 from handgrad.limits import recurrent, transformer  # noqa: F401  their rules
 from handgrad.limits.inputs import Side, joined, sides
+from handgrad.limits.lattice import Lattice
 from handgrad.limits.moments import Moments, SamplesNeededError
 from handgrad.limits.program import Build, Raw, Signal
 from handgrad.limits.rules import lower
 from handgrad.limits.samples import Samples
-from handgrad.limits.variables import Variable, behind
+from handgrad.limits.variables import Gated, Variable, behind
 from handgrad.limits.variances import Drawn, Variances
 from handgrad.ops.arguments import check_choice
 
@@ -29,6 +30,9 @@ KINDS: Final = ("nngp", "ntk")
 #: Examples that are compared with as many others at a time: what is known of all pairs of a block
 #: stays in the second-level cache for a network of a few dozen positions.
 _BLOCK: Final = 128
+
+#: Points of a lattice are worth more than draws: for this many draws there is one of them.
+DRAWS_PER_POINT: Final = 16
 
 VarianceLike = float | Mapping[str, float] | None
 
@@ -143,7 +147,7 @@ def kernel(
         model, x, x2, lengths, lengths2, weight_variance, bias_variance
     )
     try:
-        return _in_blocks(outputs, left, right, kind)
+        return _in_blocks(outputs, left, right, kind, _points(outputs, samples, seed))
     except SamplesNeededError:
         found = _of_draws(outputs, left, right, kind, samples, seed)
     if right is None:
@@ -191,11 +195,12 @@ def blocks_of(
         model, x, x2, lengths, lengths2, weight_variance, bias_variance
     )
     assert right is not None
+    points = _points(outputs, samples, seed)
     try:
         return (
             None,
-            _in_blocks(outputs, left, right, kind),
-            _diagonal(outputs, Moments(right), kind),
+            _in_blocks(outputs, left, right, kind, points),
+            _diagonals(outputs, right, kind, points),
         )
     except SamplesNeededError:
         whole = _of_draws(outputs, left, right, kind, samples, seed)
@@ -218,9 +223,36 @@ def diagonal(
     check_choice("limits.diagonal", "kind", kind, KINDS)
     side, _, (outputs, _) = _compared(model, x, None, lengths, None, weight_variance, bias_variance)
     try:
-        return _diagonal(outputs, Moments(side), kind)
+        return _diagonals(outputs, side, kind, _points(outputs, samples, seed))
     except SamplesNeededError:
         return _diagonal(outputs, _sampled(side, samples, seed).alone[0], kind)
+
+
+def _points(outputs: Signal, samples: int, seed: int) -> Lattice | None:
+    """The points at which gates are taken, None without gates."""
+    _check_draws(samples, seed)
+    ends = [outputs.variables[place] for place in outputs.positions]
+    if not any(isinstance(each, Gated) for each in behind(ends)):
+        return None
+    return Lattice(samples // DRAWS_PER_POINT, seed)
+
+
+def _check_draws(samples: int, seed: int) -> None:
+    for name, value, least in (("samples", samples, 2), ("seed", seed, 0)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise ArgumentError(f"limits: {name} is {value!r}; allowed: whole numbers from {least}")
+
+
+def _blocks(side: Side, points: Lattice | None) -> list[Moments]:
+    """Some examples at a time with themselves, one where gates are taken at points."""
+    size = _BLOCK if points is None else 1
+    starts = range(0, max(side.count, 1), size)
+    return [Moments(side.part(slice(at, at + size)), points=points) for at in starts]
+
+
+def _diagonals(outputs: Signal, side: Side, kind: str, points: Lattice | None) -> Array:
+    found = [_diagonal(outputs, alone, kind) for alone in _blocks(side, points)]
+    return np.concatenate(found)
 
 
 def _diagonal(outputs: Signal, alone: Moments, kind: str) -> Array:
@@ -236,36 +268,47 @@ def _diagonal(outputs: Signal, alone: Moments, kind: str) -> Array:
 
 def _sampled(side: Side, samples: int, seed: int) -> Moments:
     """All examples with all others, with draws where there is no closed form."""
-    for name, value, least in (("samples", samples, 2), ("seed", seed, 0)):
-        if not isinstance(value, int | np.integer) or value < least:
-            raise ArgumentError(f"limits: {name} is {value!r}; allowed: whole numbers from {least}")
     drawn = Samples(samples, np.random.default_rng(seed))
     alone = Moments(side, samples=drawn)
     drawn.moments = Moments(side, side, alone=(alone, alone), samples=drawn)
     return drawn.moments
 
 
-def _in_blocks(outputs: Signal, left: Side, right: Side | None, kind: str) -> Array:
+def _in_blocks(
+    outputs: Signal, left: Side, right: Side | None, kind: str, points: Lattice | None
+) -> Array:
     """Blocks of examples, on all threads; without x2 those below the diagonal are turned ones."""
-    rows = [Moments(left.part(chosen)) for chosen in _blocks(left.count)]
-    columns = (
-        rows if right is None else [Moments(right.part(each)) for each in _blocks(right.count)]
-    )
+    rows = _blocks(left, points)
+    columns = rows if right is None else _blocks(right, points)
+    axes = outputs.variables.ndim
+    turned = (*range(1 + axes, 2 + 2 * axes), *range(1 + axes))
     pairs = [
         (i, j) for i in range(len(rows)) for j in range(len(columns)) if right is not None or j >= i
     ]
 
     def block(pair: tuple[int, int]) -> Array:
         row, column = rows[pair[0]], columns[pair[1]]
-        both = Moments(row.sides[0], column.sides[0], alone=(row, column))
-        return _table(outputs, both, kind)
+        if points is None:
+            both = Moments(row.sides[0], column.sides[0], alone=(row, column))
+            return _table(outputs, both, kind)
+        if row is column:
+            return _table(outputs, row, kind)
+        # In one order, so that the kernel of two examples is the same in every call.
+        swapped = row.sides[0].x.tobytes() > column.sides[0].x.tobytes()
+        first, second = (column, row) if swapped else (row, column)
+        both = Moments(first.sides[0], second.sides[0], alone=(first, second), points=points)
+        return _table(outputs, both, kind).transpose(turned if swapped else None)
 
     with ThreadPoolExecutor(get_threads()) as pool:
         # Each task needs a copy of the context, in which the engine and the precision are set.
-        tasks = [pool.submit(copy_context().run, block, pair) for pair in pairs]
-        found = dict(zip(pairs, (task.result() for task in tasks), strict=True))
-    axes = outputs.variables.ndim
-    turned = (*range(1 + axes, 2 + 2 * axes), *range(1 + axes))
+        def each(function: Callable[[Any], Array], given: list[Any]) -> list[Array]:
+            tasks = [pool.submit(copy_context().run, function, one) for one in given]
+            return [task.result() for task in tasks]
+
+        if points is not None:
+            # The draws of gates come from here, not from the pair that happens to be first.
+            each(lambda alone: _diagonal(outputs, alone, kind), [*{*rows, *columns}])
+        found = dict(zip(pairs, each(block, pairs), strict=True))
     whole = np.concatenate(
         [
             np.concatenate(
@@ -280,11 +323,6 @@ def _in_blocks(outputs: Signal, left: Side, right: Side | None, kind: str) -> Ar
         axis=0,
     )
     return _finite(whole)
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    for start in range(0, max(count, 1), _BLOCK):
-        yield slice(start, start + _BLOCK)
 
 
 def _table(outputs: Signal, moments: Moments, kind: str) -> Array:

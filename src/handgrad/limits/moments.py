@@ -23,11 +23,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.limits.gates import (
+    Gates,
+    are_mixtures,
+    are_separate,
+    mean_of_mixture,
+    second_given_gates,
+    second_of_mixtures,
+    second_over_gates,
+)
 from handgrad.limits.variables import (
     ONE,
     Bias,
     Coefficient,
     Concat,
+    Gated,
     Input,
     LinComb,
     MatMul,
@@ -42,11 +52,13 @@ from handgrad.ops.activation import gaussian_mean, v_transform
 
 if TYPE_CHECKING:
     from handgrad.limits.inputs import Side
+    from handgrad.limits.lattice import Lattice
     from handgrad.limits.samples import Samples
 
 
 class Ask(NamedTuple):
-    """One expectation: `kind` "second" is E[u v], "tangent" the tangent kernel of u and v."""
+    """One expectation: `kind` "second" is E[u v], "given" that given the gates behind u and v,
+    "tangent" the tangent kernel of u and v."""
 
     moments: Moments
     kind: str
@@ -76,12 +88,15 @@ class Moments:
         *,
         alone: tuple[Moments, Moments] | None = None,
         samples: Samples | None = None,
+        points: Lattice | None = None,
     ) -> None:
         self.sides = left, left if right is None else right
         self.is_diagonal = right is None
         #: Each side with itself.
         self.alone = (self, self) if alone is None else alone
         self.samples = samples
+        #: With points, both sides have one example.
+        self.gates = None if points is None else Gates(self, points)
         self._known: dict[Ask, Any] = {}
 
     def second(self, u: Variable, v: Variable) -> Any:
@@ -91,6 +106,9 @@ class Moments:
     def tangent(self, u: Variable, v: Variable) -> Any:
         """The sum over all parameters of the product of the derivatives of u and v by them."""
         return self._answer(Ask(self, "tangent", u, v))
+
+    def ask(self, kind: str, u: Variable, v: Variable) -> Ask:
+        return Ask(self, kind, u, v)
 
     def _answer(self, ask: Ask) -> Any:
         """An answer by its rule, and those it needs first; not by recursion, for long sequences."""
@@ -130,6 +148,8 @@ class Moments:
             return self._of_sum(kind, u, v, 0)
         if isinstance(v, LinComb):
             return self._of_sum(kind, v, u, 1)
+        if kind == "given":
+            return second_given_gates(self, u, v)
         return self._second(u, v) if kind == "second" else self._tangent(u, v)
 
     def _of_parts(self, kind: str, u: Variable, v: Variable) -> Rule:
@@ -182,6 +202,12 @@ class Moments:
         if isinstance(u, Nonlin) and isinstance(v, Nonlin) and self._closed(u, v):
             covariances = yield from self._covariances(u, v)
             return v_transform(u.activation, *covariances, **u.options)
+        if self.gates is not None:
+            if isinstance(u, Gated) or isinstance(v, Gated):
+                if are_separate(u, v):
+                    return (yield from second_over_gates(self, u, v))
+            elif isinstance(u, Nonlin) and isinstance(v, Nonlin) and are_mixtures(u, v):
+                return (yield from second_of_mixtures(self, u, v))
         for gaussian, other, side in ((u, v, 1), (v, u, 0)):
             drawn = isinstance(gaussian, (MatMul, Bias))
             if drawn and isinstance(other, Nonlin) and is_gaussian(other.operand):
@@ -223,6 +249,8 @@ class Moments:
         if isinstance(u, Nonlin) and is_gaussian(u.operand):
             variance = yield Ask(self.alone[side], "second", u.operand, u.operand)
             return self._along(gaussian_mean(u.activation, variance, **u.options), side)
+        if isinstance(u, Nonlin) and self.gates is not None and are_mixtures(u, u):
+            return (yield from mean_of_mixture(self, u, side))
         return self._sampled().second(self, *((ONE, u) if side else (u, ONE)))
 
     def _gram(self, u: Input, v: Input) -> Array:

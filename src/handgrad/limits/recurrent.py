@@ -13,6 +13,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.layers import GRU, LSTM, RNN, LeakyRNN
 from handgrad.layers.recurrent import Recurrent
+from handgrad.limits.gates import closed_gate, gated, logistic, open_gate
 from handgrad.limits.inputs import Place
 from handgrad.limits.program import (
     Build,
@@ -28,7 +29,6 @@ from handgrad.limits.program import (
 from handgrad.limits.rules import lower
 from handgrad.limits.variables import ONE, Concat, Function, Input, LinComb, Variable, Weight
 from handgrad.models import SequenceClassifier
-from handgrad.ops import sigmoid
 
 #: The vector of zeros, from which states start.
 ZERO = mixed()
@@ -215,11 +215,13 @@ class _Cell:
         return LinComb(self._label("h"), tuple(terms), index=x.index)
 
     def _gru(self, t: int, x: Variable, h: Variable) -> Variable:
-        r, z = self.preactivation(0, x, h), self.preactivation(1, x, h)
+        r, z = (self.preactivation(gate, x, h) for gate in (0, 1))
         a = self.sum_of(2, ("weight_ih", x), ("bias_ih", ONE))
         u = self.sum_of(2, ("weight_hh", h), ("bias_hh", ONE))
-        text = "(1 − σ({1})) ⊙ tanh({2} + σ({0}) ⊙ {3}) + σ({1}) ⊙ {4}"
-        return Function("h", (r, z, a, u, h), _gru_value, _gru_slopes, text, index=(t,))
+        reset = gated("u", (open_gate(r), u), text="σ({0}) ⊙ {1}", index=(t,))
+        n = activated("tanh", LinComb(self._label("a"), ((1.0, a), (1.0, reset)), index=(t,)))
+        text = "(1 − σ({0})) ⊙ {1} + σ({0}) ⊙ {2}"
+        return gated("h", (closed_gate(z), n), (open_gate(z), h), text=text, index=(t,))
 
     def _lstm(self, t: int, x: Variable, h: Variable, c: Variable) -> tuple[Variable, Variable]:
         assert isinstance(self.layer, LSTM)
@@ -237,35 +239,19 @@ class _Cell:
         return (h if projection is None else self.build.product(projection, h)), c
 
 
-def _logistic(a: Array) -> Array:
-    return np.asarray(sigmoid.forward.reference(np.asarray(a))[0])  # type: ignore[attr-defined]
-
-
-def _gru_value(r: Array, z: Array, a: Array, u: Array, h: Array) -> Array:
-    z = _logistic(z)
-    return (1.0 - z) * np.tanh(a + _logistic(r) * u) + z * h
-
-
-def _gru_slopes(r: Array, z: Array, a: Array, u: Array, h: Array) -> tuple[Array, ...]:
-    r, z = _logistic(r), _logistic(z)
-    n = np.tanh(a + r * u)
-    da = (1.0 - z) * (1.0 - n * n)
-    return da * u * r * (1.0 - r), (h - n) * z * (1.0 - z), da, da * r, z
-
-
 def _cell_value(i: Array, f: Array, g: Array, c: Array) -> Array:
-    return _logistic(f) * c + _logistic(i) * np.tanh(g)
+    return logistic(f) * c + logistic(i) * np.tanh(g)
 
 
 def _cell_slopes(i: Array, f: Array, g: Array, c: Array) -> tuple[Array, ...]:
-    i, f, g = _logistic(i), _logistic(f), np.tanh(g)
+    i, f, g = logistic(i), logistic(f), np.tanh(g)
     return i * (1.0 - i) * g, f * (1.0 - f) * c, i * (1.0 - g * g), f
 
 
 def _output_value(o: Array, c: Array) -> Array:
-    return _logistic(o) * np.tanh(c)
+    return logistic(o) * np.tanh(c)
 
 
 def _output_slopes(o: Array, c: Array) -> tuple[Array, ...]:
-    o, t = _logistic(o), np.tanh(c)
+    o, t = logistic(o), np.tanh(c)
     return o * (1.0 - o) * t, o * (1.0 - t * t)

@@ -23,8 +23,8 @@ from handgrad.limits.variables import (
     Variable,
     Weight,
     behind,
+    entrywise,
     is_gaussian,
-    operands_of,
     weights_of,
 )
 from handgrad.ops import matmul
@@ -102,7 +102,7 @@ class Samples:
 
     def values(self, variable: Variable) -> Array:
         """The values of a vector at the drawn entries, (count, N) or (count, 1)."""
-        for each in behind([variable], _entrywise):
+        for each in behind([variable], entrywise):
             if each not in self._values:
                 self._values[each] = self._made(each)
         return self._values[variable]
@@ -164,7 +164,7 @@ class Samples:
     def slopes(self, variable: Variable) -> dict[Variable, Array]:
         """The derivatives of a vector's values by those of the drawn vectors it is made of."""
         self.values(variable)
-        for each in behind([variable], _entrywise):
+        for each in behind([variable], entrywise):
             if each not in self._slopes:
                 self._slopes[each] = self._slopes_of(each)
         return self._slopes[variable]
@@ -196,8 +196,3 @@ class Samples:
                 through = slope * inner
                 found[source] = found[source] + through if source in found else through
         return found
-
-
-def _entrywise(variable: Variable) -> tuple[Variable, ...]:
-    """The vectors whose values make those of a variable; a drawn one is made of none."""
-    return () if is_gaussian(variable) else operands_of(variable)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from handgrad.arrays import Array
 
@@ -112,6 +112,21 @@ class Batched(Function):
     batches: tuple[slice, ...] = field(kw_only=True)
 
 
+class Gate(NamedTuple):
+    """A function of a Gaussian vector, which multiplies another vector, and its derivative."""
+
+    of: Variable
+    value: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Gated(Function):
+    """A sum of vectors times gates, which come from other matrices; see `limits.gates`."""
+
+    terms: tuple[tuple[Gate, Variable], ...] = field(kw_only=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Concat(Variable):
     """Vectors one after another in one vector, of which each takes a share of the entries."""
@@ -150,6 +165,11 @@ def weights_of(variable: Variable) -> set[Weight]:
     if isinstance(variable, LinComb):
         return set().union(*(weights_of(each) for _, each in variable.terms))
     return {variable.weight} if isinstance(variable, (Bias, MatMul)) else set()
+
+
+def entrywise(variable: Variable) -> tuple[Variable, ...]:
+    """The vectors whose values make those of a variable; a drawn one is made of none."""
+    return () if is_gaussian(variable) else operands_of(variable)
 
 
 def behind(

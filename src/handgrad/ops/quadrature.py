@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -52,6 +53,9 @@ _FARTHEST: Final = 12.5
 _DIGITS: Final = 37.0
 #: Coefficients that are held at once, and elements that fit in a second-level cache with their sum.
 _MOST_COEFFICIENTS: Final = 1 << 23
+#: Coefficients of one expansion that is kept, and the variance below which all have one rule.
+_MOST_KEPT: Final = 1 << 15
+_SMALLEST: Final = 2.0**-8
 _BLOCK: Final = 1 << 14
 
 
@@ -82,6 +86,7 @@ def _terms(variance: float) -> int:
     return min(16 + math.ceil(0.7 * root * root), MOST_TERMS)
 
 
+@lru_cache(maxsize=16)
 def _rule(variance: float, terms: int) -> _Rule:
     """The trapezoidal rule in u, x = width · sinh u.
 
@@ -100,8 +105,10 @@ def _rule(variance: float, terms: int) -> _Rule:
     return _Rule(x, weight * root * root, root)
 
 
-def _hermite(rule: _Rule, terms: int, odd: bool) -> Values:
-    """hₙ(x) √φ(x) for the odd or the even n, a row each: hₙ alone overflows."""
+@lru_cache(maxsize=16)
+def _hermite(variance: float, terms: int, odd: bool) -> Values:
+    """hₙ(x) √φ(x) at the nodes for the odd or the even n, a row each: hₙ alone overflows."""
+    rule = _rule(variance, terms)
     rows = np.empty((terms, rule.x.size))
     before, now = np.zeros_like(rule.x), rule.root
     for n in range(2 * terms):
@@ -111,16 +118,33 @@ def _hermite(rule: _Rule, terms: int, odd: bool) -> Values:
     return rows
 
 
-def _coefficients(f: Function, k: Values, terms: int, odd: bool, rule: _Rule) -> Values:
+def _coefficients(f: Function, k: Values, variance: float, terms: int, odd: bool) -> Values:
     """aₙ(k) for the odd or the even n, and in the last row the root of the sum of all aₙ² beyond.
 
     That row stands for the rest of the series as if it were one term: at ρ = 1 and k₁₁ = k₂₂ the
-    sum is E[f²]. Shape (terms + 1, *shape of k).
+    sum is E[f²]. Shape (terms + 1, *shape of k). A network asks for pairs of the same variances
+    again and again, so those of few of them are kept.
     """
+    if terms * k.size > _MOST_KEPT:
+        return _expanded(f, k, variance, terms, odd)
+    return _kept(f, k.tobytes(), k.shape, variance, terms, odd)
+
+
+@lru_cache(maxsize=512)
+def _kept(
+    f: Function, k: bytes, shape: tuple[int, ...], variance: float, terms: int, odd: bool
+) -> Values:
+    found = _expanded(f, np.frombuffer(k).reshape(shape), variance, terms, odd)
+    found.setflags(write=False)
+    return found
+
+
+def _expanded(f: Function, k: Values, variance: float, terms: int, odd: bool) -> Values:
+    rule = _rule(variance, terms)
     values = f(np.sqrt(k.reshape(-1, 1)) * rule.x)
     rows = np.empty((terms + 1, k.size))
     weight = rule.weight / rule.root
-    np.matmul(_hermite(rule, terms, odd), (values * weight).T, out=rows[:-1])
+    np.matmul(_hermite(variance, terms, odd), (values * weight).T, out=rows[:-1])
     rest = (values * values) @ rule.weight - np.sum(rows[:-1] * rows[:-1], axis=0)
     rows[-1] = np.sqrt(np.maximum(rest, 0.0))
     return rows.reshape(terms + 1, *k.shape)
@@ -159,8 +183,9 @@ def _take(array: Values, part: tuple[slice, ...]) -> Values:
 
 
 def _largest(k11: Values, k22: Values) -> float:
-    """The largest finite variance."""
-    return max(float(np.max(k, initial=0.0, where=np.isfinite(k))) for k in (k11, k22))
+    """The largest finite variance, up to the next power of √2, so that there are few rules."""
+    largest = max(float(np.max(k, initial=0.0, where=np.isfinite(k))) for k in (k11, k22))
+    return math.exp2(math.ceil(2.0 * math.log2(max(largest, _SMALLEST))) / 2.0)
 
 
 def _left_out(a: Values) -> Values:
@@ -207,13 +232,14 @@ def expected_product(
         return np.broadcast_to(expected_value(lambda x: f(x) ** 2, k11), k12.shape).copy()
     rho = np.atleast_1d(np.divide(k12, most, out=np.zeros_like(most), where=most > 0.0))
     k11, k22 = (k.reshape((1,) * (rho.ndim - k.ndim) + k.shape) for k in (k11, k22))
-    terms = _terms(_largest(k11, k22))
-    rule = _rule(_largest(k11, k22), terms)
+    largest = _largest(k11, k22)
+    terms = _terms(largest)
     value = np.empty(rho.shape)
-    most_variances = max(_MOST_COEFFICIENTS // max(terms, rule.x.size), 1)
+    nodes = _rule(largest, terms).x.size
+    most_variances = max(_MOST_COEFFICIENTS // max(terms, nodes), 1)
     for part in _blocks(rho.shape, most_variances, k11.shape, k22.shape):
-        a = _coefficients(f, _take(k11, part), terms, odd, rule)
-        b = _coefficients(f, _take(k22, part), terms, odd, rule)
+        a = _coefficients(f, _take(k11, part), largest, terms, odd)
+        b = _coefficients(f, _take(k22, part), largest, terms, odd)
         _series(a, b, _take(rho, part), odd, _take(value, part))
     return value.reshape(k12.shape)
 
@@ -225,9 +251,8 @@ def error_bound(f: Function, k11: ArrayLike, k22: ArrayLike, *, odd: bool) -> Va
     either variance, by the inequality of Cauchy and Schwarz. Rounding is not in it.
     """
     k11, k22 = variances(k11), variances(k22)
-    terms = _terms(_largest(k11, k22))
-    rule = _rule(_largest(k11, k22), terms)
-    a, b = (_coefficients(f, k, terms, odd, rule) for k in (k11, k22))
+    largest = _largest(k11, k22)
+    a, b = (_coefficients(f, k, largest, _terms(largest), odd) for k in (k11, k22))
     scale = np.sqrt(np.sum(a * a, axis=0) * np.sum(b * b, axis=0))
     return np.asarray(a[-1] * b[-1] + TOLERANCE * scale)
 
