@@ -16,11 +16,12 @@ import handgrad as hg
 from benchmarks.limit_networks import rng, tied_attention
 from handgrad import limits
 from handgrad.limits import samples
+from handgrad.limits.gates import gated
 from handgrad.limits.inputs import Place, Side
+from handgrad.limits.lattice import Lattice
 from handgrad.limits.moments import Moments
 from handgrad.limits.program import activated, mixed, total
-from handgrad.limits.samples import Samples
-from handgrad.limits.variables import Bias, Function, Input, MatMul, Variable, Weight
+from handgrad.limits.variables import Bias, Gate, Input, MatMul, Variable, Weight
 from handgrad.ops.special import erf
 
 W, U, B = 1.4, 0.9, 0.3
@@ -105,55 +106,68 @@ def test_the_transformer() -> None:
     assert np.abs(found - k[:, -1, :, -1]).max() < 1e-7
 
 
-def logistic(a: np.ndarray) -> np.ndarray:
-    return 0.5 * (1.0 + erf(a))
-
-
 def orthant(k12: np.ndarray, k11: np.ndarray, k22: np.ndarray) -> np.ndarray:
     """E[(1 + erf z₁)/2 (1 + erf z₂)/2] = ¼ + arcsin(…)/2π."""
     return 0.25 + 0.25 * arcsine(k12, k11, k22)
 
 
+def half(sign: float, a: Variable) -> Gate:
+    """(1 ± erf a)/2."""
+    scale = sign / math.sqrt(math.pi)
+    return Gate(a, lambda a: 0.5 * (1.0 + sign * erf(a)), lambda a: scale * np.exp(-a * a))
+
+
+def gated_states(words: list[Input], variances: dict[str, float]) -> list[Variable]:
+    """h_t = (1 − z_t) h_{t−1} + z_t erf(U x_t + W (h_{t−1} ⊙ r_t) + b), from Yang's program."""
+    w = {name: Weight(f"W{name}", variances["W"]) for name in "zrh"}
+    u = {name: Weight(f"U{name}", variances["U"]) for name in "zrh"}
+    b = {name: Bias(f"b{name}", Weight(f"b{name}", variances["b"])) for name in "zrh"}
+    states: list[Variable] = [mixed()]
+    for x in words:
+        h = states[-1]
+        z, r = (total(MatMul("W", w[n], h), MatMul("U", u[n], x), b[n]) for n in "zr")
+        reset = gated("reset", (half(1.0, r), h), text="")
+        new = total(MatMul("W", w["h"], reset), MatMul("U", u["h"], x), b["h"])
+        candidate = activated("erf", new)
+        states.append(gated("h", (half(-1.0, z), h), (half(1.0, z), candidate), text=""))
+    return states[1:]
+
+
+def gated_moments(x: np.ndarray, points: int) -> Moments:
+    """Of the first example with the second."""
+    lattice = Lattice(points, 0)
+    one, other = (Moments(Side(x[i : i + 1]), points=lattice) for i in range(2))
+    return Moments(one.sides[0], other.sides[0], alone=(one, other), points=lattice)
+
+
 def test_two_steps_of_the_gated_recurrent_unit_with_erf() -> None:
-    """h_t = (1 − z_t) h_{t−1} + z_t erf(U x_t + W (h_{t−1} ⊙ r_t) + b).
-
-    The covariance of the second candidate has a closed form: gates come from other matrices than
-    the state. By draws it has their error, three digits for 2¹⁸.
-    """
-    w = {name: Weight(f"W{name}", W) for name in "zrh"}
-    u = {name: Weight(f"U{name}", U) for name in "zrh"}
-    b = {name: Bias(f"b{name}", Weight(f"b{name}", B)) for name in "zrh"}
-
-    def pre(name: str, x: Variable, h: Variable | None) -> Variable:
-        terms = [MatMul("U", u[name], x), b[name]]
-        return total(*terms, *([] if h is None else [MatMul("W", w[name], h)]))
-
-    def gated(text: str, value, *operands: Variable) -> Function:
-        return Function("h", operands, value, lambda *values: (), text)
-
-    z, candidate = pre("z", WORDS[0], None), pre("h", WORDS[0], None)
-    h = gated("", lambda z, c: logistic(z) * erf(c), z, candidate)
-    r = pre("r", WORDS[1], h)
-    reset = gated("", lambda h, r: h * logistic(r), h, r)
-    second = pre("h", WORDS[1], reset)
-    side = Side(SENTENCES)
-    drawn = Samples(1 << 18, np.random.default_rng(0))
-    alone = Moments(side, samples=drawn)
-    drawn.moments = Moments(side, side, alone=(alone, alone), samples=drawn)
-    found = drawn.moments.second(second, second)
-
-    def covariance(t: int, below: np.ndarray | float) -> np.ndarray:
-        return U * GRAM[:, t, :, t] + B + below
+    """E[h₂ h₂′] in closed form but for that of the four gates, which is a product rule's."""
+    states = gated_states(WORDS[:2], {"W": W, "U": U, "b": B})
+    found = gated_moments(SENTENCES, 1 << 14).second(states[1], states[1])
 
     def over(transform, k: np.ndarray) -> np.ndarray:
         return transform(k, np.diag(k)[:, None], np.diag(k)[None])
 
-    first = covariance(0, 0.0)
+    grams = {(t, s): U * GRAM[:, t, :, s] + B for t in range(2) for s in range(2)}
+    first = grams[0, 0]
     hh = over(orthant, first) * over(arcsine, first)
-    gates = covariance(1, W * hh)
-    expected = covariance(1, W * hh * over(orthant, gates))
-    assert np.abs(found - expected).max() < 2e-3
-    assert np.abs(drawn.moments.second(h, h) - hh).max() < 2e-3
+    second = grams[1, 1] + W * hh
+    candidate = grams[1, 1] + W * hh * over(orthant, second)
+    gates = np.block([[first, grams[0, 1]], [grams[1, 0], second]])
+    # Both steps of the first example, then of the second.
+    order = [0, 2, 1, 3]
+    root = np.linalg.cholesky(gates[np.ix_(order, order)])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(28)
+    grid = np.stack(np.meshgrid(*[nodes] * 4, indexing="ij")).reshape(4, -1)
+    weight = np.prod(np.meshgrid(*[weights / np.sqrt(2 * np.pi)] * 4), axis=0).ravel()
+    z = 0.5 * (1.0 + erf(root @ grid))
+    shares = [[(1 - z[1]) * z[0], z[1]], [(1 - z[3]) * z[2], z[3]]]
+    steps = [first, candidate]
+    k12 = np.array([[first[0, 1], grams[0, 1][0, 1]], [grams[1, 0][0, 1], candidate[0, 1]]])
+    k11, k22 = (np.array([k[n, n] for k in steps]) for n in range(2))
+    candidates = arcsine(k12, k11[:, None], k22[None])
+    expected = np.einsum("p,ip,jp,ij->", weight, *map(np.array, shares), candidates, optimize=True)
+    assert abs(found.item() - expected) < 1e-5
 
 
 def test_batch_normalization_and_relu() -> None:
