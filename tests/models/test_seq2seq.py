@@ -25,6 +25,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "notes-cosine": {**NOTES, "score": "cosine"},
     "dot-lstm-tanh": {"score": "dot", "encoder": "lstm", "cell": "tanh"},
     "cosine-two-layers": {"score": "cosine", "num_layers": 2},
+    "learned-states": {"encoder": "lstm", "bias": "recurrent", "learn_h0": True},
+    "without-bias": {"encoder": "rnn", "bias": False, "learn_h0": True, "num_layers": 2},
     "wide-decoder": {"decoder_hidden": 7, "encoder": "lstm", "num_layers": 2},
 }
 ALL = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
@@ -127,16 +129,18 @@ def replica(
     hidden, layers = 4, settings.get("num_layers", 1)
     kind = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}[settings.get("encoder", "gru")]
     encoder = kind(3, hidden, layers, bidirectional=True, batch_first=True, dtype=torch.float64)
-    own = {name: w for name, w in weights.items() if name.startswith("encoder.")}
+    start = "encoder."
+    own = {name.removeprefix(start): w for name, w in weights.items() if name.startswith(start)}
+    biases = {name: w * 0 for name, w in encoder.named_parameters() if name.startswith("bias")}
+    states = [own.pop(name)[:, None].repeat(1, 3, 1) for name in ("h0", "c0") if name in own]
+    initial = (tuple(states) if len(states) == 2 else states[0]) if states else None
     packed = nn.utils.rnn.pack_padded_sequence(
         nn.functional.embedding(torch.tensor(sources), weights["source.weight"]),
         torch.tensor(source_lengths),
         batch_first=True,
         enforce_sorted=False,
     )
-    y, state = torch.func.functional_call(
-        encoder, {name.removeprefix("encoder."): w for name, w in own.items()}, (packed,)
-    )
+    y, state = torch.func.functional_call(encoder, biases | own, (packed, initial))
     h, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True)
     last = (state[0] if isinstance(state, tuple) else state)[-1]
     s = torch.tanh(last @ weights["first.weight"].T + weights["first.bias"])

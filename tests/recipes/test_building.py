@@ -128,6 +128,15 @@ def test_a_sequence_classifier_takes_bias_modes_and_learned_states():
     assert own == ["weight_ih_l0", "weight_hh_l0", "bias_hh_l0", "h0", "c0"]
 
 
+def test_the_encoder_of_seq2seq_takes_bias_modes_and_learned_states():
+    settings = {"embedding": 3, "hidden": 4, "encoder": "rnn", "bias": "input", "learn_h0": True}
+    recipe = recipe_for("", model={"type": "seq2seq", **settings})
+    names = recipes.build_model(recipe.changed("data", vocabularies=[9, 7])).parameters
+    own = [name.removeprefix("encoder.") for name in names if name.startswith("encoder.")]
+    assert own[:3] == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0"]
+    assert own[-1] == "h0"
+
+
 @pytest.mark.parametrize(
     ("layer", "message"),
     [

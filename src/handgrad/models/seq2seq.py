@@ -78,7 +78,8 @@ class Seq2Seq(Layer):
     Yamanishi leaves s_0 open, and his decoder does not know what it has written, which a
     translator has to: e_j, the token before. It is left out with feed=False.
 
-    - `encoder` ("rnn", "gru", "lstm") has `hidden` units in each direction and `num_layers` layers.
+    - `encoder` ("rnn", "gru", "lstm") has `hidden` units in each direction and `num_layers` layers;
+      `bias`, one of cuDNN's four modes, and `learn_h0` are its own, as of a `Recurrent`.
     - `score`: "additive", v·tanh(W_s s + W_h h_i); "cosine"; "dot", s·h_i/√d.
     - `cell` of the decoder: "sigmoid", "tanh" or "gru", of `decoder_hidden` units: `hidden` unless
       given, and for the scores that compare s with h directly 2 · `hidden`, the only size allowed.
@@ -110,6 +111,8 @@ class Seq2Seq(Layer):
         feed: bool = True,
         num_layers: int = 1,
         dropout: float = 0.0,
+        bias: bool | str = True,
+        learn_h0: bool = False,
         dtype: Any = np.float32,
     ) -> None:
         check_choice("Seq2Seq", "score", score, SCORES)
@@ -152,6 +155,8 @@ class Seq2Seq(Layer):
             rng=rng,
             bidirectional=True,
             dropout=dropout,
+            bias=bias,
+            learn_h0=learn_h0,
             dtype=dtype,
         )
         self.first = Dense(hidden, decoder_hidden, rng=rng, activation="tanh", dtype=dtype)

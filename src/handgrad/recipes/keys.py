@@ -167,6 +167,8 @@ MODELS: Final[dict[str, Keys]] = {
         "feed": Key(Flag()),
         "num_layers": Key(_COUNT),
         "dropout": Key(Number(0, 1)),
+        "bias": Key(BIAS),
+        "learn_h0": Key(Flag()),
     },
     "transformer": {
         "d_model": Key(_COUNT),
