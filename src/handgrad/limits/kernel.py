@@ -22,8 +22,9 @@ from handgrad.limits.moments import Moments, SamplesNeededError
 from handgrad.limits.program import Build, Raw, Signal
 from handgrad.limits.rules import lower
 from handgrad.limits.samples import Samples
-from handgrad.limits.variables import Gated, Variable, behind
+from handgrad.limits.variables import Function, Gated, Variable, behind
 from handgrad.limits.variances import Drawn, Variances
+from handgrad.limits.windows import are_windows
 from handgrad.ops.arguments import check_choice
 
 KINDS: Final = ("nngp", "ntk")
@@ -147,7 +148,7 @@ def kernel(
         model, x, x2, lengths, lengths2, weight_variance, bias_variance
     )
     try:
-        return _in_blocks(outputs, left, right, kind, _points(outputs, samples, seed))
+        return _in_blocks(outputs, left, right, kind, _points(outputs, kind, samples, seed))
     except SamplesNeededError:
         found = _of_draws(outputs, left, right, kind, samples, seed)
     if right is None:
@@ -195,7 +196,7 @@ def blocks_of(
         model, x, x2, lengths, lengths2, weight_variance, bias_variance
     )
     assert right is not None
-    points = _points(outputs, samples, seed)
+    points = _points(outputs, kind, samples, seed)
     try:
         return (
             None,
@@ -223,16 +224,18 @@ def diagonal(
     check_choice("limits.diagonal", "kind", kind, KINDS)
     side, _, (outputs, _) = _compared(model, x, None, lengths, None, weight_variance, bias_variance)
     try:
-        return _diagonals(outputs, side, kind, _points(outputs, samples, seed))
+        return _diagonals(outputs, side, kind, _points(outputs, kind, samples, seed))
     except SamplesNeededError:
         return _diagonal(outputs, _sampled(side, samples, seed).alone[0], kind)
 
 
-def _points(outputs: Signal, samples: int, seed: int) -> Lattice | None:
-    """The points at which gates are taken, None without gates."""
+def _points(outputs: Signal, kind: str, samples: int, seed: int) -> Lattice | None:
+    """The points of integrals; None where there is none, or one that takes draws."""
     _check_draws(samples, seed)
-    ends = [outputs.variables[place] for place in outputs.positions]
-    if not any(isinstance(each, Gated) for each in behind(ends)):
+    every = behind([outputs.variables[place] for place in outputs.positions])
+    functions = [each for each in every if isinstance(each, Function)]
+    others = [each for each in functions if kind == "ntk" or not isinstance(each, Gated)]
+    if not functions or not all(are_windows(each, each) for each in others):
         return None
     return Lattice(samples // DRAWS_PER_POINT, seed)
 
@@ -243,15 +246,17 @@ def _check_draws(samples: int, seed: int) -> None:
             raise ArgumentError(f"limits: {name} is {value!r}; allowed: whole numbers from {least}")
 
 
-def _blocks(side: Side, points: Lattice | None) -> list[Moments]:
-    """Some examples at a time with themselves, one where gates are taken at points."""
-    size = _BLOCK if points is None else 1
+def _blocks(outputs: Signal, side: Side, points: Lattice | None) -> list[Moments]:
+    """Some examples at a time with themselves, one where there are gates at points."""
+    every = behind([outputs.variables[place] for place in outputs.positions])
+    has_gates = points is not None and any(isinstance(each, Gated) for each in every)
+    size = 1 if has_gates else _BLOCK
     starts = range(0, max(side.count, 1), size)
     return [Moments(side.part(slice(at, at + size)), points=points) for at in starts]
 
 
 def _diagonals(outputs: Signal, side: Side, kind: str, points: Lattice | None) -> Array:
-    found = [_diagonal(outputs, alone, kind) for alone in _blocks(side, points)]
+    found = [_diagonal(outputs, alone, kind) for alone in _blocks(outputs, side, points)]
     return np.concatenate(found)
 
 
@@ -278,8 +283,8 @@ def _in_blocks(
     outputs: Signal, left: Side, right: Side | None, kind: str, points: Lattice | None
 ) -> Array:
     """Blocks of examples, on all threads; without x2 those below the diagonal are turned ones."""
-    rows = _blocks(left, points)
-    columns = rows if right is None else _blocks(right, points)
+    rows = _blocks(outputs, left, points)
+    columns = rows if right is None else _blocks(outputs, right, points)
     axes = outputs.variables.ndim
     turned = (*range(1 + axes, 2 + 2 * axes), *range(1 + axes))
     pairs = [
@@ -288,8 +293,8 @@ def _in_blocks(
 
     def block(pair: tuple[int, int]) -> Array:
         row, column = rows[pair[0]], columns[pair[1]]
-        if points is None:
-            both = Moments(row.sides[0], column.sides[0], alone=(row, column))
+        if row.gates is None or column.gates is None:
+            both = Moments(row.sides[0], column.sides[0], alone=(row, column), points=points)
             return _table(outputs, both, kind)
         if row is column:
             return _table(outputs, row, kind)

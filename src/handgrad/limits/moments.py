@@ -47,6 +47,7 @@ from handgrad.limits.variables import (
     is_gaussian,
     parts_of,
 )
+from handgrad.limits.windows import are_windows, second_of_windows, tangent_of_windows
 from handgrad.ops import matmul
 from handgrad.ops.activation import gaussian_mean, v_transform
 
@@ -95,8 +96,11 @@ class Moments:
         #: Each side with itself.
         self.alone = (self, self) if alone is None else alone
         self.samples = samples
-        #: With points, both sides have one example.
-        self.gates = None if points is None else Gates(self, points)
+        self.points = points
+        #: Where both sides have one example.
+        self.gates = None
+        if points is not None and self.sides[0].count == self.sides[1].count == 1:
+            self.gates = Gates(self, points)
         self._known: dict[Ask, Any] = {}
 
     def second(self, u: Variable, v: Variable) -> Any:
@@ -212,6 +216,8 @@ class Moments:
             drawn = isinstance(gaussian, (MatMul, Bias))
             if drawn and isinstance(other, Nonlin) and is_gaussian(other.operand):
                 return (yield from self._linear(gaussian, other, side))
+        if self.points is not None and are_windows(u, v):
+            return (yield from second_of_windows(self, u, v, self.points))
         return self._sampled().second(self, u, v)
 
     def _linear(self, g: Variable, h: Nonlin, side: int) -> Rule:
@@ -251,7 +257,10 @@ class Moments:
             return self._along(gaussian_mean(u.activation, variance, **u.options), side)
         if isinstance(u, Nonlin) and self.gates is not None and are_mixtures(u, u):
             return (yield from mean_of_mixture(self, u, side))
-        return self._sampled().second(self, *((ONE, u) if side else (u, ONE)))
+        one, other = (ONE, u) if side else (u, ONE)
+        if self.points is not None and are_windows(one, other):
+            return (yield from second_of_windows(self, one, other, self.points))
+        return self._sampled().second(self, one, other)
 
     def _gram(self, u: Input, v: Input) -> Array:
         one, other = self.sides[0].values(u.key), self.sides[1].values(v.key)
@@ -279,6 +288,8 @@ class Moments:
             covariances = yield from self._covariances(u, v)
             slope = v_transform(u.activation, *covariances, derivative=True, **u.options)
             return slope * below
+        if self.points is not None and are_windows(u, v):
+            return (yield from tangent_of_windows(self, u, v, self.points))
         found: Any = 0.0
         samples = self._sampled()
         for one, slope in samples.slopes(u).items():

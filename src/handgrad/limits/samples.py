@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.errors import ArgumentError
 from handgrad.limits.batch import batch_second
+from handgrad.limits.entries import slopes_of, value_of
 from handgrad.limits.variables import (
-    Function,
-    LinComb,
-    Nonlin,
-    One,
     Variable,
     Weight,
     behind,
@@ -28,7 +24,6 @@ from handgrad.limits.variables import (
     weights_of,
 )
 from handgrad.ops import matmul
-from handgrad.ops.activation import activate, activation_gradient
 
 if TYPE_CHECKING:
     from handgrad.limits.moments import Moments
@@ -78,6 +73,7 @@ class Samples:
     def __init__(self, count: int, rng: np.random.Generator) -> None:
         self.count = count + count % 2
         self.rng = rng
+        self._ones = np.ones((self.count, 1))
         self.moments: Moments
         self._values: dict[Variable, Array] = {}
         self._slopes: dict[Variable, dict[Variable, Array]] = {}
@@ -108,23 +104,9 @@ class Samples:
         return self._values[variable]
 
     def _made(self, variable: Variable) -> Array:
-        known = self._values
         if is_gaussian(variable):
             return self._drawn(variable)
-        match variable:
-            case One():
-                return np.ones((self.count, 1))
-            case LinComb():
-                terms = [self._factor(factor) * known[each] for factor, each in variable.terms]
-                return np.asarray(sum(terms))
-            case Nonlin():
-                return activate(known[variable.operand], variable.activation, **variable.options)
-            case Function():
-                return variable.value(*(known[each] for each in variable.operands))
-        raise ArgumentError(
-            f"limits: {variable.name} is a vector of the input; allowed: an activation after a "
-            "layer with weights, since the entries of an input are not draws"
-        )
+        return value_of(variable, self._values, self._factor, self._ones)
 
     def _factor(self, factor: Any) -> Any:
         return factor(self.moments.alone[0]) if callable(factor) else factor
@@ -166,33 +148,7 @@ class Samples:
         self.values(variable)
         for each in behind([variable], entrywise):
             if each not in self._slopes:
-                self._slopes[each] = self._slopes_of(each)
+                self._slopes[each] = slopes_of(
+                    each, self._values, self._slopes, self._factor, np.ones((self.count, 1))
+                )
         return self._slopes[variable]
-
-    def _slopes_of(self, variable: Variable) -> dict[Variable, Array]:
-        if is_gaussian(variable):
-            return {variable: np.ones((self.count, 1))}
-        known = self._values
-        pairs: list[tuple[Variable, Any]] = []
-        match variable:
-            case LinComb():
-                pairs = [(each, self._factor(factor)) for factor, each in variable.terms]
-            case Nonlin():
-                operand = known[variable.operand]
-                dy = np.ones_like(operand)
-                slope = activation_gradient(dy, operand, variable.activation, **variable.options)
-                pairs = [(variable.operand, slope)]
-            case Function():
-                if variable.over_batch:
-                    raise ArgumentError(
-                        "limits: kind is 'ntk', and BatchNorm's statistics depend on the batch as "
-                        "a whole; allowed with BatchNorm: 'nngp'"
-                    )
-                slopes = variable.partials(*(known[each] for each in variable.operands))
-                pairs = list(zip(variable.operands, slopes, strict=True))
-        found: dict[Variable, Array] = {}
-        for operand_variable, slope in pairs:
-            for source, inner in self._slopes[operand_variable].items():
-                through = slope * inner
-                found[source] = found[source] + through if source in found else through
-        return found
