@@ -129,8 +129,9 @@ def kernel(
 
     Closed forms for erf, sin, ReLU, leaky ReLU, GELU and the identity, series for tanh, sigmoid and
     SiLU, an integral for BatchNorm (with the statistics of each side's batch) of single vectors
-    before ReLU, leaky ReLU or nothing; gates (GRU, LSTM), max-pooling and other batches have none
-    of these, and are means over `samples` draws with `seed`. LayerNorm, RMSNorm and BatchNorm count
+    before ReLU, leaky ReLU or nothing. GRU and max-pooling of windows of at most nine are means
+    over `samples`/16 points of a lattice, which `seed` shifts; LSTM, larger windows, other batches,
+    and GRU with kind "ntk", over `samples` draws with `seed`. LayerNorm, RMSNorm and BatchNorm count
     as they start, with γ = 1 and β = 0.
 
     Shapes: x (N, …) and x2 (M, …), x itself if None, as the model takes them; `lengths` (N,) and
