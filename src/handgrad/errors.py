@@ -15,6 +15,10 @@ class HandgradError(Exception):
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in super().__str__())
 
 
+class HandgradWarning(UserWarning):
+    """Base of every warning given on purpose: one sentence that says how to do without it."""
+
+
 class ShapeError(HandgradError, ValueError):
     """An array whose shape does not fit the others."""
 

@@ -15,12 +15,34 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.suggestions import suggesting
+
+__all__ = [
+    "GAINS",
+    "Initializer",
+    "constant",
+    "fans",
+    "for_activation",
+    "he_normal",
+    "he_uniform",
+    "normal",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__)
 
 Shape = tuple[int, ...]
 Initializer: TypeAlias = Callable[..., NDArray[Any]]

@@ -42,7 +42,9 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         if name == "__all__":
             return sorted(names)
         if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from handgrad.suggestions import NoNameError
+
+            raise NoNameError(package, name)
         home = names[name]
         found: Any = (
             getattr(import_module(home), name) if home else import_module(f"{package}.{name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import inspect
 import sys
@@ -21,6 +20,7 @@ from handgrad import recipes
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from handgrad.recipes.runs import load_model, read_recipe
+from handgrad.suggestions import did_you_mean
 
 #: One example of each data set known by name, so that a model needs no data. All have 10 classes.
 _EXAMPLES: Final[dict[str, tuple[int, ...]]] = {
@@ -135,8 +135,7 @@ class _NoModuleError(ArgumentError):
 
 
 def _unknown(text: str) -> ArgumentError:
-    near = difflib.get_close_matches(text, (*OPS, *recipes.names()), n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(text, (*OPS, *recipes.names()))
     return ArgumentError(
         f"{text!r} is no op, recipe, run or module; allowed: an op ({', '.join(OPS)}), a recipe "
         f"({', '.join(recipes.names())}), the folder of a run, module:object, file.py:object{hint}"
@@ -206,8 +205,7 @@ def _object(module: ModuleType, home: str, path: str) -> Any:
     for part in path.split("."):
         if not hasattr(value, part):
             known = _public(module)
-            near = difflib.get_close_matches(part, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(part, known)
             raise ArgumentError(f"{home} has no {path!r}; allowed: {_listed(known)}{hint}")
         value = getattr(value, part)
     if isinstance(value, type) and _needs_object(value):

@@ -162,7 +162,6 @@ def test_what_is_no_array_is_refused(on: str) -> None:
             (None, h, s0),
             (e, "abc", s0),
             (e, h, s0.tolist()),
-            (e.astype(np.int64), h, s0),
             (e, h[:, :0], s0),
             (e, h, s0, [1, 2, 3]),
             (e, h, s0, np.array([1.0, 2.0, 3.0])),

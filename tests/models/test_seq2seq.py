@@ -376,7 +376,7 @@ def test_inputs_that_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"sources have shape \(3, 0\); allowed: \(N, S\) with S"):
         seq2seq.forward(sources[:, :0], source_lengths, inputs, target_lengths)
     with pytest.raises(ShapeError, match=r"sources have shape \(3, 5\); allowed: \(N, S, 3\)"):
-        model(None).forward(sources, source_lengths, inputs, target_lengths)
+        model(None).forward(sources.astype(np.float64), source_lengths, inputs, target_lengths)
     with pytest.raises(ArgumentError, match="source: lengths go from 2 to 6; allowed: 0 to 5"):
         seq2seq.forward(sources, np.array([6, 2, 4]), inputs, target_lengths)
     with pytest.raises(ArgumentError, match="target: lengths go from 1 to 5; allowed: 0 to 4"):

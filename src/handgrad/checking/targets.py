@@ -429,12 +429,5 @@ def _convert_buffers(model: Layer, dtype: Any) -> None:
 def _differentiable(layer: Layer, names: Sequence[str], arrays: Sequence[Any]) -> list[str]:
     """The inputs that have a gradient: all but integers beside x, and tokens in the place of x."""
     first, *others = zip(names, arrays, strict=True)
-    found = [] if _takes_tokens(layer) else [first[0]]
+    found = [] if layer.takes_tokens else [first[0]]
     return found + [name for name, array in others if _is_floats(array)]
-
-
-def _takes_tokens(layer: Layer) -> bool:
-    """Return whether x is integers, as for an embedding: then there is no dx."""
-    while layer.layers and type(layer).__name__ == "Sequential":
-        layer = next(iter(layer.layers.values()))
-    return layer.takes_tokens

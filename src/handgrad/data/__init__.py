@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from handgrad.data.text import Blocks, Text
 from handgrad.data.text import load as load_text
 from handgrad.data.tokens import Bytes, Symbols, Tokenizer, load_tokenizer
 from handgrad.errors import ArgumentError, DataError
+from handgrad.suggestions import suggesting
 
 __all__ = [
     "EXPECTED",
@@ -76,6 +77,9 @@ __all__ = [
     "stratified_split",
     "with_validation",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__)
 
 #: The sets known by name, and the files each is made of.
 EXPECTED: Final = {

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.ragged import Sequences
+from handgrad.elsewhere import OF_DATASETS
 from handgrad.errors import ArgumentError, DataError
+from handgrad.suggestions import NoAttributeError
 
 if TYPE_CHECKING:
     from jaxtyping import Int
 
 #: The part of a data set that becomes its test part where it does not come divided.
 TEST_FRACTION: Final = 0.2
+
+#: What Pixels have only as an array.
+_OF_ARRAYS: Final = {
+    name: f"x[:].{name}, because x[:] is an array"
+    for name in dir(np.ndarray)
+    if not name.startswith("_")
+}
 
 
 class Pixels:
@@ -49,6 +58,11 @@ class Pixels:
 
     def __getitem__(self, index: Any) -> Array:
         return np.divide(self.values[index], np.float32(self.maximum), dtype=np.float32)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise NoAttributeError(self, name, _OF_ARRAYS)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -101,6 +115,11 @@ class Dataset:
                     f"{self.name}: the {part} part has label {wrong}; "
                     f"expected 0 to {len(self.classes) - 1}"
                 )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise NoAttributeError(self, name, OF_DATASETS)
 
     @property
     def input_shape(self) -> tuple[int, ...]:

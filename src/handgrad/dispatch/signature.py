@@ -21,7 +21,7 @@ import numpy as np
 
 from handgrad import kernels
 from handgrad.arrays import Array
-from handgrad.dispatch.values import as_array, check_one_library, shown
+from handgrad.dispatch.values import as_array, check_one_library, remedy, shown
 from handgrad.errors import ArgumentError
 
 _takes_complex: Final[ContextVar[bool]] = ContextVar("handgrad.takes_complex", default=False)
@@ -64,6 +64,8 @@ _WORDS: Final = {
     NONE: "None",
 }
 _DATA_TYPES: Final = {FLOATS: "real floating", INTEGERS: "integral", BOOLEANS: "bool"}
+#: The type that a message suggests; none where there are several.
+_DTYPES: Final = {FLOATS: np.float32, INTEGERS: np.int64, BOOLEANS: bool}
 _MOST_INTEGER: Final = 2**63
 
 
@@ -74,7 +76,7 @@ class Signature:
         self._op = op
         self._signature = inspect.signature(forward)
         given = self._signature.parameters.values()
-        self._kinds = {each.name: _kinds_of(each.annotation) for each in given}
+        self._kinds = {each.name: kinds_of(each.annotation) for each in given}
         #: `fits(args, kwargs, strided)`: whether every argument is plain, and where it belongs.
         self.fits: Callable[[tuple[Any, ...], dict[str, Any], bool], bool]
         if kernels.native is None:
@@ -113,7 +115,7 @@ class Signature:
         return bound.args, bound.kwargs
 
 
-def _kinds_of(annotation: str) -> int:
+def kinds_of(annotation: str) -> int:
     """The kinds that an annotation names, as the source has it: a union of those in `_KINDS`."""
     kinds = 0
     for alternative in _alternatives(ast.parse(annotation.strip(), mode="eval").body):
@@ -147,7 +149,10 @@ def settled(op: str, name: str, value: Any, kinds: int) -> Any:
     found = _setting(value, kinds)
     # Strings are chosen from a few, which the op's own check names.
     if found is None and kinds != TEXT:
-        raise ArgumentError(f"{op}: {name} is {shown(value)}; allowed: {allowed(kinds)}")
+        line = ""
+        if kinds & _ARRAYS:
+            line = remedy(name, value, _DTYPES.get(kinds & _ARRAYS))
+        raise ArgumentError(f"{op}: {name} is {shown(value)}; allowed: {allowed(kinds)}{line}")
     return value if found is None else found
 
 

@@ -44,6 +44,25 @@ def shown(value: Any) -> str:
     return f"{article} {module}{kind.__name__}"
 
 
+def remedy(name: str, value: Any, dtype: Any, write: str = "write") -> str:
+    """The line that makes an array of `dtype` of a value, as the end of a sentence; "" if none.
+
+    dtype: None where several types are allowed.
+    """
+    line, kind = "", value.dtype.kind if isinstance(value, np.ndarray) else "none"
+    written = "bool" if dtype is bool else f"np.{np.dtype(dtype)}"
+    if type(value) is np.ndarray and kind in "fiub":
+        line = f"{name} = {name}.astype({written})" if dtype is not None else ""
+        if value.dtype == np.uint8 and written == "np.float32":
+            line += f", of images {name}.astype({written}) / 255"
+    elif type(value) is tuple and len(value) == 2 and isinstance(value[0], np.ndarray):
+        line = f"{name}, cache = layer.forward(...), because forward returns both"
+    elif type(value) in (list, tuple) or (kind in ("none", "O") and hasattr(value, "__array__")):
+        of = "" if dtype is None else f", dtype={written}"
+        line = f"{name} = np.asarray({name}{of})"
+    return f"; {write} {line}" if line else ""
+
+
 def as_array(value: Any) -> Array | None:
     """The value if it is an array: of NumPy in this machine's byte order, or of another library.
 

@@ -6,18 +6,22 @@ import copy
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.calls import explained
 from handgrad.dispatch import SKIP
+from handgrad.elsewhere import OF_LAYERS
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.kernels.sums import add
 from handgrad.layers.construction import Construction, recorded
 from handgrad.layers.construction import Shape as Shape
-from handgrad.layers.flat import FlatArrays, written_into
+from handgrad.layers.flat import FlatArrays, NamedArrays, written_into
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops.activation import own_options
+from handgrad.suggestions import NoAttributeError
 
 
 class Row(NamedTuple):
@@ -48,6 +52,10 @@ class Layer:
 
     Calling a layer, y = layer(x), is its forward without training and without the cache.
 
+    Forward takes arrays in the type of the layer's parameters. Other floats, and integers and
+    booleans in the place of x unless it is tokens, are converted, with one HandgradWarning for each
+    type; gradients come back in the type of the parameters.
+
     A subclass keeps its parameters, buffers and generators in attributes and names them in
     `parameter_names`, `buffer_names` and `generator_names` (an attribute that is None is absent);
     buffers that training leaves as they are made are also in `constant_names`. A container keeps
@@ -73,6 +81,11 @@ class Layer:
     - adds_residual_forward, adds_residual_backward (False): see forward and backward.
     """
 
+    # Slots, because they are no settings: no part of a copy or of what identifies a run.
+    __slots__ = ("__dict__", "__weakref__", "_input_type", "_warned_of")
+    _input_type: np.dtype[Any] | None
+    _warned_of: tuple[np.dtype[Any], ...]
+
     parameter_names: tuple[str, ...] = ()
     buffer_names: ClassVar[tuple[str, ...]] = ()
     constant_names: ClassVar[tuple[str, ...]] = ()
@@ -93,7 +106,11 @@ class Layer:
         for name in _PROMISES:
             setattr(cls, name, vars(cls).get(name, getattr(Layer, name)))
         if "__init__" in vars(cls):
-            cls.__init__ = recorded(cls.__init__)  # type: ignore[method-assign]
+            init = recorded(cls.__init__)
+            is_own = cls.__module__.startswith("handgrad.")
+            cls.__init__ = explained(init) if is_own else init  # type: ignore[method-assign]
+        if "forward" in vars(cls):
+            cls.forward = in_own_type(cls.forward)  # type: ignore[method-assign]
 
     if not TYPE_CHECKING:  # for type checkers a layer has the attributes that it declares
 
@@ -102,7 +119,7 @@ class Layer:
             found = getattr(type(self), name, None)
             if isinstance(found, property) and found.fget is not None:
                 return found.fget(self)  # raises again what led here, such as of a child
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise NoAttributeError(self, name, OF_LAYERS)
 
     def __call__(self, *inputs: Array, **settings: Any) -> Any:
         """y for these inputs, as `forward` gives it without training."""
@@ -248,9 +265,12 @@ class Layer:
             child._build(shape, rng, f"{name}.{child_name}" if name else child_name)
 
     @property
-    def parameters(self) -> dict[str, Array]:
-        """Every parameter by name: the arrays themselves, not copies."""
-        return self._collect("parameter_names")
+    def parameters(self) -> NamedArrays:
+        """Every parameter by name: the arrays themselves, not copies.
+
+        `layer.parameters["weight"] = values` writes values into the array that is there.
+        """
+        return NamedArrays(self._collect("parameter_names"))
 
     @property
     def parameter_bytes(self) -> int:
@@ -258,9 +278,9 @@ class Layer:
         return sum(array.nbytes for array in self.parameters.values())
 
     @property
-    def buffers(self) -> dict[str, Array]:
+    def buffers(self) -> NamedArrays:
         """Every array that is part of the model but not trained, such as running statistics."""
-        return self._collect("buffer_names")
+        return NamedArrays(self._collect("buffer_names"))
 
     @property
     def generators(self) -> dict[str, np.random.Generator]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,34 @@ def _aligned_zeros(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     return raw[start : start + size * dtype.itemsize].view(dtype)
 
 
+class NamedArrays(dict[str, Array]):
+    """Arrays of a layer by name. Names are fixed: setting an item writes into the array there.
+
+    Raises ArgumentError or ShapeError as `Layer.update_parameters` does.
+    """
+
+    def __setitem__(self, name: str, values: Array) -> None:
+        write_one(self, name, values)
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise KeyError(f"{_shown(name)} is unknown; allowed: {_listed(self)}")
+
+    def __call__(self) -> NoReturn:
+        raise ArgumentError("parameters: a call is given; allowed: model.parameters, a dictionary")
+
+    def update(self, *mappings: Any, **named: Array) -> None:
+        """Write into several arrays, one after another."""
+        for name, values in dict(*mappings, **named).items():
+            self[name] = values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
 class FlatArrays(Mapping[str, NDArray[Any]]):
     """Named arrays that are views of one contiguous `buffer`, in the order of `layout`.
 
-    The mapping itself is fixed: write into an array, `flat["0.weight"][...] = w`.
+    The names are fixed: `flat["0.weight"] = w` writes into the array that is there.
     """
 
     __slots__ = ("_children", "_views", "buffer", "layout")
@@ -108,6 +132,9 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._views[name]
 
+    def __setitem__(self, name: str, values: Array) -> None:
+        write_one(self, name, values)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._views)
 
@@ -154,6 +181,13 @@ def written_into(known: Mapping[str, Array], given: Mapping[str, Array], what: s
         converted[name] = fitting.copy() if shared else fitting
     for name, target in known.items():
         target[...] = converted[name]
+
+
+def write_one(known: Mapping[str, Array], name: str, values: Array) -> None:
+    """Write into the array of this name. Raises ArgumentError where there is none."""
+    if name not in known:
+        raise ArgumentError(f"parameters: {_shown(name)} is unknown; allowed: {_listed(known)}")
+    written_into({name: known[name]}, {name: values}, "parameters")
 
 
 def check_same_arrays(what: str, known: Mapping[str, Array], given: Mapping[str, Array]) -> None:

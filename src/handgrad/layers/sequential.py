@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.dispatch.values import shown
+from handgrad.errors import ArgumentError
 from handgrad.kernels.sums import add
 from handgrad.layers.base import (
     Layer,
@@ -68,6 +70,16 @@ class Sequential(Layer):
             if shape is not None and any(map(_lacks_size, self._children[i + 1 :])):
                 shape = child.output_shape(shape)
 
+    def __getitem__(self, position: int) -> Layer:
+        """The layer at this position."""
+        return self._children[position]
+
+    @property
+    def takes_tokens(self) -> bool:  # type: ignore[override]
+        """True if tokens reach the first layer that takes them or has parameters."""
+        used = (layer for layer in self._children if layer.takes_tokens or layer.parameters)
+        return next((layer.takes_tokens for layer in used), False)
+
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, tuple[Any, ...]]:
@@ -89,6 +101,11 @@ class Sequential(Layer):
         input_gradient: bool = True,
         residual: Array | None = None,
     ) -> tuple[Array | None, Mapping[str, Array]]:
+        if type(cache) is not tuple or len(cache) != len(self._children):
+            raise ArgumentError(
+                f"{type(self).__name__}: the cache is {shown(cache)}; allowed: the one that "
+                "forward returned; write y, cache = model.forward(x)"
+            )
         last_needed = 0 if input_gradient else self._first_trained
         found: dict[str, Mapping[str, Array]] = {}
         for i in range(len(self._children) - 1, last_needed - 1, -1):

@@ -1,12 +1,13 @@
 """Losses: the last node of a network."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from handgrad.losses.base import Loss
 from handgrad.losses.binary_cross_entropy import BinaryCrossEntropy
 from handgrad.losses.cross_entropy import CrossEntropy
 from handgrad.losses.ctc_loss import CTCLoss
 from handgrad.losses.squared_error import SquaredError
+from handgrad.suggestions import suggesting
 
 __all__ = ["BY_NAME", "BinaryCrossEntropy", "CTCLoss", "CrossEntropy", "Loss", "SquaredError"]
 
@@ -18,3 +19,6 @@ BY_NAME: Final[dict[str, type[Loss]]] = {
     "bce": BinaryCrossEntropy,
     "binary_cross_entropy": BinaryCrossEntropy,
 }
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__)

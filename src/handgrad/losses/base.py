@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import NDArray
 
 from handgrad.arrays import Array
+from handgrad.calls import explained
+from handgrad.conversion import converted
+from handgrad.dispatch.values import shown
+from handgrad.errors import ArgumentError
 
 
 class Cache(NamedTuple):
@@ -30,6 +36,13 @@ def _one(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return one
 
 
+@functools.cache
+def _takes_integers(op: ModuleType) -> bool:
+    """Return whether the target of an op may be integers."""
+    _, target, *_ = inspect.signature(op.forward).parameters.values()
+    return "Int" in str(target.annotation)
+
+
 class Loss:
     """L(y, target) by an op of the same name; `options` are that op's keyword arguments.
 
@@ -45,12 +58,48 @@ class Loss:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.capturable = vars(cls).get("capturable", False)
+        if "__init__" in vars(cls) and cls.__module__.startswith("handgrad."):
+            cls.__init__ = explained(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, **options: Any) -> None:
         self.options = options
 
+    def _check_cache(self, cache: Any) -> None:
+        if type(cache) is not Cache:
+            raise ArgumentError(
+                f"{type(self).__name__}: the cache is {shown(cache)}; allowed: the one that "
+                "forward returned; write value, cache = loss.forward(y, target)"
+            )
+
+    def _settled(self, y: Any, target: NDArray[Any]) -> NDArray[Any]:
+        """The target as it is where it is class numbers, else in the type of y."""
+        if type(y) is not np.ndarray:
+            return target
+        if y.dtype.kind in "iu" and target.dtype.kind == "f":
+            raise ArgumentError(
+                f"{type(self).__name__}: y is {shown(y)} and target {shown(target)}; allowed: "
+                "the output of the model first; write loss.forward(y, target)"
+            )
+        if _takes_integers(self.op):
+            converts = target.dtype.kind == "f" and target.shape == y.shape
+        else:
+            converts = target.dtype.kind in "fiub"
+        if y.dtype.kind != "f" or not converts:
+            return target
+        return converted(self, "target", target, y.dtype, "y")
+
+    def __call__(self, y: Array, target: Array) -> Array:
+        """The loss alone."""
+        return self.forward(y, target)[0]
+
     def forward(self, y: Array, target: Array) -> tuple[Array, Cache]:
-        """The loss and what backward needs."""
+        """The loss and what backward needs.
+
+        A target of numbers is converted to the type of y, with a HandgradWarning once for each
+        type; class numbers stay integers.
+        """
+        if type(target) is np.ndarray and target.dtype is not getattr(y, "dtype", None):
+            target = self._settled(y, target)
         loss, cache = self.op.forward(y, target, **self.options)
         return loss, Cache(cache, loss)
 
@@ -62,6 +111,7 @@ class Loss:
         `out` is where dy is written. That may be y itself, where nobody else needs it any more:
         then y is gone, and the cache with it.
         """
+        self._check_cache(cache)
         if dloss is None:
             loss = cache.loss
             if isinstance(loss, (np.ndarray, np.generic)):

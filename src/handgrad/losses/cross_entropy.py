@@ -61,6 +61,7 @@ class CrossEntropy(Loss):
     def backward(
         self, cache: Cache, dloss: Array | None = None, *, out: Array | None = None
     ) -> Array:
+        self._check_cache(cache)
         if cache.shape is None:
             return super().backward(cache, dloss, out=out)
         if dloss is not None and len(dloss.shape) > 0:

@@ -5,6 +5,8 @@ Scores have the classes last: (N, K), or (N, T, K) for every step of a sequence,
 `decoding`, from and to text in `translating`.
 """
 
+from typing import TYPE_CHECKING
+
 from handgrad.models.cls_encoder import ClsEncoder
 from handgrad.models.cnn import CNN
 from handgrad.models.decoding import Hypothesis, beam, greedy, sample
@@ -16,6 +18,7 @@ from handgrad.models.sequence_tagger import SequenceTagger
 from handgrad.models.transformer import Transformer
 from handgrad.models.translating import translate
 from handgrad.models.two_layer_net import TwoLayerNet
+from handgrad.suggestions import suggesting
 
 __all__ = [
     "CNN",
@@ -33,3 +36,6 @@ __all__ = [
     "sample",
     "translate",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from handgrad.suggestions import suggesting
 
 _MODULES: Final = {
     found.name: import_module(f"{__name__}.{found.name}")
@@ -18,3 +20,6 @@ _MODULES: Final = {
 #: The name of every op, each a module of this package and of `handgrad.kernels`.
 OPS: Final = tuple(name for name, module in _MODULES.items() if hasattr(module, "forward"))
 __all__ = ["OPS", *OPS]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__)

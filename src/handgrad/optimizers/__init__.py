@@ -1,6 +1,6 @@
 """Optimizers: each file has its update rule as a pure function, and the class that applies it."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from handgrad.optimizers.accumulation import Accumulation
 from handgrad.optimizers.adam import Adam
@@ -19,6 +19,7 @@ from handgrad.optimizers.schedules import (
     Step,
 )
 from handgrad.optimizers.sgd import SGD
+from handgrad.suggestions import suggesting
 
 __all__ = [
     "BY_NAME",
@@ -45,3 +46,6 @@ __all__ = [
 BY_NAME: Final[dict[str, type[Optimizer]]] = {
     each.name: each for each in (SGD, Momentum, Nesterov, RMSProp, Adam, AdamW)
 }
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__)

@@ -8,17 +8,20 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from handgrad import kernels
 from handgrad.arrays import Array
+from handgrad.calls import explained
 from handgrad.dispatch import get_engine
 from handgrad.dispatch.values import shown
+from handgrad.elsewhere import OF_OPTIMIZERS
 from handgrad.errors import ArgumentError, EngineError
-from handgrad.layers.flat import FlatArrays, Layout, check_same_arrays, numbers
+from handgrad.layers.flat import FlatArrays, Layout, NamedArrays, check_same_arrays, numbers
+from handgrad.suggestions import NoAttributeError
 
 
 @functools.cache
@@ -108,7 +111,8 @@ def check_changeable(what: str, arrays: Mapping[str, Array]) -> None:
     """Raise ArgumentError unless these are arrays of floats of NumPy that can be written to."""
     if not isinstance(arrays, Mapping):
         raise ArgumentError(
-            f"{what}: {shown(arrays)} is given; allowed: a mapping of names to arrays"
+            f"{what}: {shown(arrays)} is given; allowed: a mapping of names to arrays; write "
+            "optimizer.step(model.parameters, gradients)"
         )
     for name, array in arrays.items():
         numbers(what, name, array)
@@ -141,6 +145,11 @@ class Optimizer:
     counts_steps: ClassVar[bool] = False
     update: ClassVar[Callable[..., tuple[Array, ...]]]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls) and cls.__module__.startswith("handgrad."):
+            cls.__init__ = explained(cls.__init__)  # type: ignore[method-assign]
+
     def __init__(self, lr: float, **hyperparameters: Any) -> None:
         check_not_negative(type(self).__name__, lr=lr)
         self.lr = float(lr)
@@ -152,6 +161,11 @@ class Optimizer:
         self._slots: tuple[FlatArrays, ...] | None = None
         self._swept: tuple[FlatArrays | None, FlatArrays | None, str] = _NOTHING
         self._sweeps: list[_Sweep] = []
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise NoAttributeError(self, name, OF_OPTIMIZERS)
 
     def step(
         self,
@@ -207,6 +221,11 @@ class Optimizer:
         if parameters is last_parameters and gradients is last_gradients and engine == get_engine():
             return self._sweeps
         check_changeable(f"{type(self).__name__}: parameters", parameters)
+        if type(gradients) is NamedArrays:
+            raise ArgumentError(
+                f"{type(self).__name__}: gradients are the parameters of a layer; allowed: what "
+                "backward returned; write optimizer.step(model.parameters, gradients)"
+            )
         check_same_arrays(f"{type(self).__name__}: gradients", parameters, gradients)
         slots = self._slots_for(parameters)
         if (

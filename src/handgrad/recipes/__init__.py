@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from handgrad.recipes.building import (
     load_task,
 )
 from handgrad.recipes.recipe import Recipe
+from handgrad.suggestions import did_you_mean
 
 __all__ = [
     "Built",
@@ -55,8 +55,7 @@ def text(recipe: str) -> str:
     else:
         path = as_path("recipe", recipe)
     if path.suffix != ".toml":
-        near = difflib.get_close_matches(recipe, names(), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(recipe, names())
         raise RecipeError(
             f"{recipe} is no recipe; allowed: {', '.join(names())}, or a .toml file{hint}"
         )

@@ -6,13 +6,13 @@ form is checked here: defaults and finer limits belong to the classes that the v
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from handgrad.errors import RecipeError
+from handgrad.suggestions import did_you_mean
 
 
 class Kind(Protocol):
@@ -170,7 +170,7 @@ def check_table(path: str, table: Any, keys: Keys) -> dict[str, Any]:
         if not keys[name].kind.fits(value):
             near = ""
             if isinstance(value, str) and isinstance(keys[name].kind, Text):
-                near = _nearest(value, keys[name].kind.choices)  # type: ignore[attr-defined]
+                near = did_you_mean(value, keys[name].kind.choices)  # type: ignore[attr-defined]
             raise RecipeError(
                 f"{prefix}{name} is {shown(value)}; allowed: {keys[name].kind.allowed}{near}"
             )
@@ -209,12 +209,7 @@ def cut(text: str) -> str:
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
-    return f"allowed: {', '.join(known)}{_nearest(name, known)}"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"allowed: {', '.join(known)}{did_you_mean(name, known)}"
 
 
 def _range(least: float | None, most: float | None) -> str:

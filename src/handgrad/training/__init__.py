@@ -25,7 +25,10 @@ As a run, which is what the command line does with a recipe:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from handgrad.errors import Interrupted
+from handgrad.suggestions import suggesting
 from handgrad.training.augmentation import Affine, Augmentation, Compose, Flip, Shift
 from handgrad.training.callbacks import Callback, EarlyStopping
 from handgrad.training.history import History
@@ -72,3 +75,6 @@ __all__ = [
     "start_run",
     "train",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__)

@@ -1,0 +1,99 @@
+"""The inputs of a layer as callers give them, in the type of its parameters."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import array_api_compat
+import numpy as np
+
+from handgrad.calls import check_call
+from handgrad.conversion import converted
+from handgrad.dispatch.values import remedy, shown
+from handgrad.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from handgrad.layers.base import Layer
+
+
+def in_own_type(written: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer's forward, called with inputs in the type of the layer's parameters.
+
+    One array of that type costs a comparison. The function as written stays reachable as
+    `.reference`, which is what notes read.
+    """
+
+    @functools.wraps(written)
+    def forward(self: Layer, *inputs: Any, **settings: Any) -> Any:
+        try:
+            (x,) = inputs
+            plain = x.dtype is self._input_type and type(x) is np.ndarray
+        except (AttributeError, ValueError):
+            plain = False
+        if not plain:
+            names = list(inspect.signature(written).parameters)[1:]
+            inputs, settings = _settled(self, names, inputs, settings)
+        try:
+            return written(self, *inputs, **settings)
+        except TypeError:
+            check_call(f"{type(self).__name__}.forward", written, inputs, settings)
+            raise
+
+    forward.reference = written  # type: ignore[attr-defined]
+    return forward
+
+
+def _settled(
+    layer: Layer, names: list[str], inputs: tuple[Any, ...], settings: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with arrays of floats, and x whatever numbers it has, in the layer's type."""
+    own = _own_type(layer)
+    layer._input_type = own
+    if own is None:
+        return inputs, settings
+    first, tokens = names[0], layer.takes_tokens
+    if first in settings:
+        settings[first] = _first(layer, first, settings[first], own, tokens)
+    elif inputs:
+        inputs = (_first(layer, first, inputs[0], own, tokens), *inputs[1:])
+    return (
+        inputs[:1] + tuple(_other(layer, names, i, inputs[i], own) for i in range(1, len(inputs))),
+        settings,
+    )
+
+
+def _own_type(layer: Layer) -> np.dtype[Any] | None:
+    """The type of the first array of floats among parameters and buffers; None without one."""
+    for name in (*layer.parameter_names, *layer.buffer_names):
+        dtype = getattr(getattr(layer, name), "dtype", None)
+        if isinstance(dtype, np.dtype) and dtype.kind == "f":
+            return dtype
+    return next(filter(None, map(_own_type, layer.layers.values())), None)
+
+
+def _first(layer: Layer, name: str, x: Any, own: np.dtype[Any], tokens: bool) -> Any:
+    if type(x) is np.ndarray:
+        return (
+            x
+            if tokens or x.dtype.kind not in "fiub"
+            else converted(layer, name, x, own, "the parameters")
+        )
+    is_own = type(layer).__module__.startswith("handgrad.")
+    if is_own and not array_api_compat.is_array_api_obj(x):
+        line = remedy(name, x, np.dtype(np.int64) if tokens else own)
+        raise ArgumentError(
+            f"{type(layer).__name__}: {name} is {shown(x)}; allowed: an array{line}"
+        )
+    return x
+
+
+def _other(layer: Layer, names: list[str], i: int, value: Any, own: np.dtype[Any]) -> Any:
+    """Another input, such as a memory or a state; integers are lengths or tokens."""
+    if type(value) is tuple:
+        return tuple(_other(layer, names, i, each, own) for each in value)
+    if type(value) is np.ndarray and value.dtype.kind == "f":
+        return converted(layer, names[min(i, len(names) - 1)], value, own, "the parameters")
+    return value
