@@ -83,7 +83,7 @@ def test_forward_is_that_of_the_summary(model, rng):
     flow = flow_of(layer, model.input_shape)
     x = np.ones((3, *model.input_shape), dtype=int if model.name == "words" else F64)
     found = costs(flow, x)
-    rows = layer.summary(model.input_shape)
+    rows = layer.rows(model.input_shape)
     by_name = {row.name: row for row in rows}
     for cost in found:
         row = by_name[cost.node.name]

@@ -77,5 +77,5 @@ def test_another_order_is_refused() -> None:
 
 
 def test_the_table_has_a_row_for_the_sum() -> None:
-    rows = _layer("pre").summary((4,), "1")
+    rows = _layer("pre").rows((4,), "1")
     assert [row.name for row in rows] == ["1.norm", "1.inner", "1"]

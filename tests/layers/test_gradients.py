@@ -35,7 +35,7 @@ def test_output_shape_is_that_of_forward(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_summary_counts_every_parameter_and_all_flops(case: Case) -> None:
     layer = case.make(np.random.default_rng(3))
-    rows = layer.summary(case.shape[1:])
+    rows = layer.rows(case.shape[1:])
     parameters = layer.parameters.values()
     assert sum(row.parameters for row in rows) == sum(math.prod(p.shape) for p in parameters)
     assert sum(row.flops for row in rows) == layer.flops(case.shape[1:])

@@ -628,7 +628,7 @@ def test_in_a_sequence_of_layers_only_y_goes_on() -> None:
     both = np.concatenate((h[0], h[1]), axis=1)
     np.testing.assert_array_equal(y, model.layers["2"].forward(both)[0])
     assert next(iter(model.parameters)) == "0.weight_ih_l0"
-    (row, *_) = model.summary((5, FEATURES))
+    (row, *_) = model.rows((5, FEATURES))
     assert (row.layer, row.output_shape) == ("LSTM", (5, 2 * HIDDEN))
 
 

@@ -19,5 +19,5 @@ def test_a_branch_of_another_shape_is_refused() -> None:
 
 def test_the_table_has_a_row_for_the_sum() -> None:
     residual = Residual(Dense(4, 4, rng=np.random.default_rng(0)))
-    rows = residual.summary((4,), "2")
+    rows = residual.rows((4,), "2")
     assert [(row.name, row.layer) for row in rows] == [("2.inner", "Dense"), ("2", "Residual")]

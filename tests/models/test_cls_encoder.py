@@ -135,7 +135,7 @@ def test_shapes_are_those_of_the_notes() -> None:
         "weight2": (d2, k),
     }
     assert encoder.output_shape((n, m)) == (k,)
-    (row,) = encoder.summary((n, m))
+    (row,) = encoder.rows((n, m))
     assert row.parameters == sum(array.size for array in encoder.parameters.values())
     tokens = 5 * n * m + 2 * 2 * n * m + 5 * (n + 1)  # x̂, before and after the softmax, and itself
     weights = 2 * 2 * m * d1 + 4 * 2 * d1 * d2 + 2 * d2 * k

@@ -73,7 +73,7 @@ def test_equals_pytorch(batch_norm: bool) -> None:
 
 
 def test_stages_halve_the_image_and_have_readable_names() -> None:
-    shapes = {row.name: row.output_shape for row in model(**NORMED).summary((2, 9, 6))}
+    shapes = {row.name: row.output_shape for row in model(**NORMED).rows((2, 9, 6))}
     assert shapes == {
         "conv1": (3, 9, 6),
         "norm1": (3, 9, 6),

@@ -243,7 +243,7 @@ def test_attention_maps_are_in_the_cache() -> None:
 @ALL
 def test_shapes_and_the_table_of_the_report(settings: dict[str, Any]) -> None:
     gpt = model(**settings)
-    rows = gpt.summary((5,), "gpt")
+    rows = gpt.rows((5,), "gpt")
     assert gpt.output_shape((5,)) == (5, 7) == rows[-1].output_shape
     assert sum(row.parameters for row in rows) == sum(a.size for a in gpt.parameters.values())
     assert gpt.flops((5,)) == sum(row.flops for row in rows)

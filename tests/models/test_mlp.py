@@ -102,7 +102,7 @@ def test_dropout_is_between_the_layers_and_in_training_only() -> None:
 
 
 def test_the_table_counts_every_layer() -> None:
-    rows = model().summary((5,))
+    rows = model().rows((5,))
     assert [(row.name, row.output_shape) for row in rows] == [
         ("linear1", (4,)),
         ("linear2", (6,)),

@@ -341,7 +341,7 @@ def test_it_learns_to_turn_a_word_around() -> None:
 def test_summary_counts_every_parameter(settings: dict[str, Any]) -> None:
     seq2seq = model(**settings)
     assert seq2seq.output_shape(((5,), (4,))) == (4, 7)
-    rows = seq2seq.summary(((5,), (4,)), "model")
+    rows = seq2seq.rows(((5,), (4,)), "model")
     assert [row.name for row in rows] == [f"model.{name}" for name in seq2seq.layers]
     assert sum(row.parameters for row in rows) == sum(a.size for a in seq2seq.parameters.values())
     assert seq2seq.flops(((5,), (4,))) == sum(row.flops for row in rows)

@@ -171,7 +171,7 @@ def test_names_sizes_and_the_table() -> None:
     assert {name.split(".")[0] for name in classifier.parameters} == {"recurrent", "head"}
     assert classifier.parameters["head.weight"].shape == (K, 4)
     assert classifier.output_shape((6, D)) == (K,)
-    rows = classifier.summary((6, D), "model")
+    rows = classifier.rows((6, D), "model")
     assert [(row.name, row.output_shape) for row in rows] == [
         ("model.recurrent", (6, 4)),
         ("model.head", (K,)),

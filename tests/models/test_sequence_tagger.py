@@ -219,7 +219,7 @@ def test_names_sizes_and_the_table() -> None:
     assert tagger.parameters["recurrent.weight_ih_l0_reverse"].shape == (3 * H, D)
     assert tagger.parameters["head.weight"].shape == (K, 2 * H)
     assert tagger.output_shape((6,)) == (6, K)
-    rows = tagger.summary((6,), "tagger")
+    rows = tagger.rows((6,), "tagger")
     assert [(row.name, row.output_shape) for row in rows] == [
         ("tagger.embedding", (6, D)),
         ("tagger.recurrent", (6, 2 * H)),

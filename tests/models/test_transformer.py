@@ -267,7 +267,7 @@ def test_attention_maps_are_in_the_cache() -> None:
 def test_shapes_and_the_table_of_the_report(settings: dict[str, Any]) -> None:
     transformer = model(**settings)
     shape = ((4,), (5,))
-    rows = transformer.summary(shape, "model")
+    rows = transformer.rows(shape, "model")
     sizes = [array.size for array in transformer.parameters.values()]
     assert transformer.output_shape(shape) == (5, 7) == rows[-1].output_shape
     assert sum(row.parameters for row in rows) == sum(sizes)

@@ -96,7 +96,7 @@ def test_shapes_are_those_of_the_notes() -> None:
         "bias2": (k,),
     }
     assert net.output_shape((n, m)) == (k,)
-    (row,) = net.summary((n, m))
+    (row,) = net.rows((n, m))
     assert row.parameters == d * m + d * n + k * d * n + k
     products = 2 * (d * m * n + k * d * n)
     assert row.flops == products + 5 * n * m + 2 * d * n + k

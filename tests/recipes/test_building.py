@@ -92,7 +92,7 @@ def test_sequences_are_pooled_and_made_longer():
     )
     model = model_for(recipe, (6, 10), 3)
     assert model.parameters["2.weight"].shape == (4, 5, 3)
-    assert [row.output_shape for row in model.summary((6, 10))][1:4] == [(4, 4), (5, 9), (5, 1)]
+    assert [row.output_shape for row in model.rows((6, 10))][1:4] == [(4, 4), (5, 9), (5, 1)]
 
 
 def test_a_recurrent_layer_takes_the_biases_of_a_mode():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from io import StringIO
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
+
+from handgrad.printing import html, terminal_text
 
 
 class CheckError(AssertionError):
@@ -58,7 +59,7 @@ class TrialRow:
     detail: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckReport:
     """The result of `hg.check`. Printing it shows the table and every fault."""
 
@@ -102,10 +103,17 @@ class CheckReport:
         """`to_dict` as a text in JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"<CheckReport of {self.target}: {self.verdict}, {len(self.gradients)} gradients in "
+            f"{len(self.trials)} situations, {len(self.faults)} faults>"
+        )
+
     def __str__(self) -> str:
-        text = StringIO()
-        Console(file=text, width=100, no_color=True).print(self)
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+        return terminal_text(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         like = f" against {self.like}" if self.like and self.like != self.target else ""

@@ -12,6 +12,7 @@ from handgrad.arrays import Array
 from handgrad.data.ragged import Sequences
 from handgrad.elsewhere import OF_DATASETS
 from handgrad.errors import ArgumentError, DataError
+from handgrad.printing import html
 from handgrad.suggestions import NoAttributeError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The part of a data set that becomes its test part where it does not come divided.
 TEST_FRACTION: Final = 0.2
+#: The parts of a data set; the last one may be absent.
+PARTS: Final = ("train", "test", "validation")
 
 #: What Pixels have only as an array.
 _OF_ARRAYS: Final = {
@@ -64,13 +67,17 @@ class Pixels:
         def __getattr__(self, name: str) -> NoReturn:
             raise NoAttributeError(self, name, _OF_ARRAYS)
 
+    def __repr__(self) -> str:
+        values = self.values
+        return f"<Pixels {self.shape} of {values.dtype}, of which {self.maximum:g} becomes 1>"
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("the float32 values of Pixels are always a copy")
         return self[:] if dtype is None else self[:].astype(dtype, copy=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """A data set divided into training and test part, and where wanted a validation part.
 
@@ -91,7 +98,7 @@ class Dataset:
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for part in ("train", "test", "validation"):
+        for part in PARTS:
             x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
             if x is None:
                 continue
@@ -120,6 +127,30 @@ class Dataset:
 
         def __getattr__(self, name: str) -> NoReturn:
             raise NoAttributeError(self, name, OF_DATASETS)
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name}: {self._parts()}, {self._classes()}>"
+
+    def _repr_html_(self) -> str:
+        from rich.table import Table
+
+        table = Table(title=f"{self.name}: {self._classes()}", title_justify="left")
+        for column in ("part", "examples", "shape of one", "x"):
+            table.add_column(column)
+        for part in PARTS:
+            x = getattr(self, f"x_{part}")
+            if x is not None:
+                table.add_row(part, f"{len(x):,}", str(tuple(x.shape[1:])), type(x).__name__)
+        return html(table)
+
+    def _parts(self) -> str:
+        parts = ((part, getattr(self, f"x_{part}")) for part in PARTS)
+        counts = ", ".join(f"{len(x):,} for {part}" for part, x in parts if x is not None)
+        return f"{counts} of shape {self.input_shape}"
+
+    def _classes(self) -> str:
+        shown = ", ".join(self.classes[:10])
+        return f"{len(self.classes)} classes ({shown}{', ...' if len(self.classes) > 10 else ''})"
 
     @property
     def input_shape(self) -> tuple[int, ...]:

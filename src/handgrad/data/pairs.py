@@ -46,7 +46,7 @@ class PairBatch(NamedTuple):
     target_lengths: Int[Array, "N"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pairs:
     """Pairs as text and as tokens; a `Source` of batches for the trainer.
 
@@ -97,6 +97,9 @@ class Pairs:
             self.targets.take(index),
             self.pool,
         )
+
+    def __repr__(self) -> str:
+        return f"<Pairs: {len(self.rows):,}, such as {self.rows[0]}>"
 
     def references(self) -> dict[str, tuple[str, ...]]:
         """Every source with all the targets that are right for it."""

@@ -63,6 +63,11 @@ class Sequences:
             )
         return cls(np.concatenate(sequences), np.array([len(s) for s in sequences]), padding)
 
+    def __repr__(self) -> str:
+        steps = f"{min(self.lengths, default=0)} to {max(self.lengths, default=0)} steps"
+        shape = tuple(self.values.shape[1:])
+        return f"<Sequences: {len(self.lengths):,} of {steps} of shape {shape}>"
+
     @property
     def shape(self) -> tuple[int, ...]:
         return len(self), int(self.lengths.max(initial=0)), *self.values.shape[1:]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 UNITS: Final = ("characters", "bytes")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Text:
     """A text as tokens; `characters` are those of the validation part.
 
@@ -35,6 +35,12 @@ class Text:
     train: Int[Array, "A"]
     validation: Int[Array, "B"]
     characters: int
+
+    def __repr__(self) -> str:
+        return (
+            f"<Text {self.name}: {len(self.train):,} tokens for train, {len(self.validation):,} "
+            f"for validation, a vocabulary of {self.tokenizer.size}>"
+        )
 
     @property
     def tokens_per_character(self) -> float:

@@ -110,18 +110,18 @@ class AddNorm(Layer):
         return self.inner.output_shape(self.norm.output_shape(input_shape))
 
     def flops(self, input_shape: Shape) -> int:
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
     def input_flops(self, input_shape: Shape) -> int:
         first = self.inner if self.norm_position == "post" else self.norm
         return first.input_flops(input_shape)
 
-    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         prefix = f"{name}." if name else ""
         shape = self.output_shape(input_shape)
         rows = [
             row
             for child_name, layer in self.layers.items()
-            for row in layer.summary(input_shape, prefix + child_name)
+            for row in layer.rows(input_shape, prefix + child_name)
         ]
         return [*rows, Row(name, "AddNorm", shape, 0, int(np.prod(shape)))]

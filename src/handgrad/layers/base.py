@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
 import numpy as np
 
@@ -20,19 +20,11 @@ from handgrad.layers.construction import Construction, recorded
 from handgrad.layers.construction import Shape as Shape
 from handgrad.layers.flat import FlatArrays, NamedArrays, written_into
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.summary import Row as Row
+from handgrad.layers.summary import Summary, layer_text
 from handgrad.ops.activation import own_options
+from handgrad.printing import html_text
 from handgrad.suggestions import NoAttributeError
-
-
-class Row(NamedTuple):
-    """One line of the report's table: sizes are per example, a multiply-add is 2 FLOPs."""
-
-    name: str
-    layer: str
-    output_shape: Shape
-    parameters: int
-    flops: int
-
 
 #: Properties of a class that those derived from it do not inherit.
 _PROMISES: Final = (
@@ -334,7 +326,7 @@ class Layer:
 
         Raises ShapeError where the layer cannot take such an input.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no method output_shape of its own")
 
     def flops(self, input_shape: Shape) -> int:
         """Floating-point operations of forward for one example; a multiply-add is 2."""
@@ -344,13 +336,36 @@ class Layer:
         """Those of `flops` whose operand is x itself: what backward saves where it gives no dx."""
         return self.flops(input_shape)
 
-    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
-        """The rows of the report's table, one per layer that computes something."""
+    def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
+        """The rows of the summary, one per layer that computes something."""
         parameters = sum(array.size for array in self.parameters.values())
         kind = type(self).__name__
         return [
             Row(name, kind, self.output_shape(input_shape), parameters, self.flops(input_shape))
         ]
+
+    def summary(self, input_shape: Shape | None = None) -> Summary:
+        """The layers as a table: outputs and FLOPs for an example of this shape, and parameters.
+
+        input_shape: of one example, without the batch axis; None leaves outputs and FLOPs out.
+        Raises ShapeError where a layer cannot take its input.
+        """
+        kind = type(self).__name__
+        if input_shape is None:
+            found = [
+                Row(name, type(layer).__name__, None, _own_size(layer), 0)
+                for name, layer in walk(self)
+                if not layer.layers or layer.parameter_names
+            ]
+        else:
+            found = self.rows(input_shape)
+        return Summary(kind, input_shape, tuple(found), self.parameter_bytes)
+
+    def __repr__(self) -> str:
+        return layer_text(self)
+
+    def _repr_html_(self) -> str:
+        return html_text(repr(self)) + (self.summary()._repr_html_() if self.is_built else "")
 
 
 class OpLayer(Layer):
@@ -384,6 +399,11 @@ class OpLayer(Layer):
         out = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
         dx = self.op.backward(dy, cache, out=(out_dx, *out), **added)[0]
         return dx, gradients
+
+
+def _own_size(layer: Layer) -> int:
+    own = (getattr(layer, name) for name in layer.parameter_names)
+    return sum(array.size for array in own if array is not None)
 
 
 def forward_residual(

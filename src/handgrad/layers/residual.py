@@ -81,15 +81,15 @@ class Residual(Layer):
         return branch
 
     def flops(self, input_shape: Shape) -> int:
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
     def input_flops(self, input_shape: Shape) -> int:
         return self.layers["inner"].input_flops(input_shape)
 
-    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         shape = self.output_shape(input_shape)
         prefix = f"{name}." if name else ""
         rows = []
         for child_name, layer in self.layers.items():
-            rows += layer.summary(input_shape, prefix + child_name)
+            rows += layer.rows(input_shape, prefix + child_name)
         return [*rows, Row(name, "Residual", shape, 0, math.prod(shape))]

@@ -130,16 +130,16 @@ class Sequential(Layer):
         return input_shape
 
     def flops(self, input_shape: Shape) -> int:
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
     def input_flops(self, input_shape: Shape) -> int:
         return self._children[0].input_flops(input_shape) if self._children else 0
 
-    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         rows = []
         for child_name, layer in self.layers.items():
             full_name = f"{name}.{child_name}" if name else child_name
-            rows += layer.summary(input_shape, full_name)
+            rows += layer.rows(input_shape, full_name)
             input_shape = layer.output_shape(input_shape)
         return rows
 

@@ -148,17 +148,17 @@ class _Stack(Layer):
         return self.blocks[0].output_shape(input_shape)
 
     def flops(self, input_shape: Shape) -> int:
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
     def input_flops(self, input_shape: Shape) -> int:
         return self.blocks[0].input_flops(input_shape)
 
-    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         prefix = f"{name}." if name else ""
         return [
             row
             for child_name, layer in self.layers.items()
-            for row in layer.summary(input_shape, prefix + child_name)
+            for row in layer.rows(input_shape, prefix + child_name)
         ]
 
 

@@ -16,6 +16,7 @@ from handgrad.calls import explained
 from handgrad.conversion import converted
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
+from handgrad.printing import call_text, changed_settings
 
 
 class Cache(NamedTuple):
@@ -63,6 +64,10 @@ class Loss:
 
     def __init__(self, **options: Any) -> None:
         self.options = options
+
+    def __repr__(self) -> str:
+        settings = {**vars(self), **self.options}
+        return call_text(type(self).__name__, (), changed_settings(self, settings))
 
     def _check_cache(self, cache: Any) -> None:
         if type(cache) is not Cache:

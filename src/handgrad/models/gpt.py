@@ -263,15 +263,15 @@ class GPT(Layer):
         return (*input_shape, self.vocabulary)
 
     def flops(self, input_shape: Shape) -> int:
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
-    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         """A tied head has no parameters of its own."""
         prefix = f"{name}." if name else ""
         shape, logits_shape = input_shape, self.output_shape(input_shape)
         rows = []
         for child_name, layer in self.layers.items():
-            rows += layer.summary(shape, prefix + child_name)
+            rows += layer.rows(shape, prefix + child_name)
             shape = layer.output_shape(shape)
         if self.head is None:
             flops = 2 * self.tokens.features * math.prod(logits_shape)

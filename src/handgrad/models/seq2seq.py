@@ -377,9 +377,9 @@ class Seq2Seq(Layer):
         return (*input_shape[1], self.target_vocabulary)
 
     def flops(self, input_shape: Any) -> int:
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
-    def summary(self, input_shape: Any, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Any, name: str = "") -> list[Row]:
         """The rows of the layers for an example of the shapes that `output_shape` takes."""
         prefix = f"{name}." if name else ""
         steps, _ = self.output_shape(input_shape)
@@ -397,5 +397,5 @@ class Seq2Seq(Layer):
         return [
             row
             for child_name, layer in self.layers.items()
-            for row in layer.summary(shapes[child_name], prefix + child_name)
+            for row in layer.rows(shapes[child_name], prefix + child_name)
         ]

@@ -150,13 +150,13 @@ class SequenceClassifier(Layer):
 
     def flops(self, input_shape: Shape) -> int:
         """Without the pooling, which is little."""
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
-    def summary(self, input_shape: Shape, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         prefix = f"{name}." if name else ""
         return [
-            *self.recurrent.summary(input_shape, prefix + "recurrent"),
-            *self.head.summary((self.features,), prefix + "head"),
+            *self.recurrent.rows(input_shape, prefix + "recurrent"),
+            *self.head.rows((self.features,), prefix + "head"),
         ]
 
 

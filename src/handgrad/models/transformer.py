@@ -319,9 +319,9 @@ class Transformer(Layer):
         return (*input_shape[1], self.vocabularies["target"])
 
     def flops(self, input_shape: Any) -> int:
-        return sum(row.flops for row in self.summary(input_shape))
+        return sum(row.flops for row in self.rows(input_shape))
 
-    def summary(self, input_shape: Any, name: str = "") -> list[Row]:
+    def rows(self, input_shape: Any, name: str = "") -> list[Row]:
         """For an example of shape ((S,), (T,)); a shared table counts once."""
         prefix = f"{name}." if name else ""
         logits_shape = self.output_shape(input_shape)
@@ -335,7 +335,7 @@ class Transformer(Layer):
         }
         rows = []
         for child_name, layer in self.layers.items():
-            rows += layer.summary(shapes.get(child_name, target), prefix + child_name)
+            rows += layer.rows(shapes.get(child_name, target), prefix + child_name)
         if self.head is None:
             flops = 2 * self.features * math.prod(logits_shape)
             rows.append(Row(f"{prefix}head", "Dense", logits_shape, 0, flops))

@@ -21,6 +21,7 @@ from handgrad.dispatch.values import shown
 from handgrad.elsewhere import OF_OPTIMIZERS
 from handgrad.errors import ArgumentError, EngineError
 from handgrad.layers.flat import FlatArrays, Layout, NamedArrays, check_same_arrays, numbers
+from handgrad.printing import call_text, changed_settings
 from handgrad.suggestions import NoAttributeError
 
 
@@ -166,6 +167,14 @@ class Optimizer:
 
         def __getattr__(self, name: str) -> NoReturn:
             raise NoAttributeError(self, name, OF_OPTIMIZERS)
+
+    def __repr__(self) -> str:
+        settings = dict(self.hyperparameters)
+        if "beta1" in settings:
+            settings["betas"] = (settings.pop("beta1"), settings.pop("beta2"))
+        return call_text(
+            type(self).__name__, (), {"lr": self.lr, **changed_settings(self, settings)}
+        )
 
     def step(
         self,

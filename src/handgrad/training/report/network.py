@@ -88,7 +88,7 @@ def layer_table(model: Layer, input_shape: Any) -> str:
     """The section with a row for each layer, where the shape of an example is known."""
     if input_shape is None:
         return ""
-    rows = model.summary(input_shape)
+    rows = model.rows(input_shape)
     body = "".join(
         f"<tr><td>{escape(row.name)}</td><td>{escape(row.layer)}</td>"
         f"<td>{_sizes(row.output_shape)}</td>"
