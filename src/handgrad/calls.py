@@ -128,10 +128,10 @@ def _check_kind(name: str, argument: str, value: Any, annotation: str) -> None:
         if kinds & GENERATOR:
             seed = value if type(value) is int and value >= 0 else 0
             line = f"; write rng=np.random.default_rng({seed})"
-        elif argument == "lr" and callable(value):
-            line = "; write hg.Trainer(..., schedule=schedule)"
         elif argument == "lr" and isinstance(value, Mapping):
             line = f"; write {name}(lr=0.001), and optimizer.step(model.parameters, gradients)"
+        elif argument == "lr" and callable(value):
+            line = "; write hg.Trainer(..., schedule=schedule)"
         raise ArgumentError(f"{error}{line}") from None
 
 

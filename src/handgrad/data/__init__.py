@@ -48,7 +48,7 @@ from handgrad.data.text import Blocks, Text
 from handgrad.data.text import load as load_text
 from handgrad.data.tokens import Bytes, Symbols, Tokenizer, load_tokenizer
 from handgrad.errors import ArgumentError, DataError
-from handgrad.suggestions import suggesting
+from handgrad.suggestions import did_you_mean, suggesting
 
 __all__ = [
     "EXPECTED",
@@ -146,7 +146,9 @@ def load(
         raise ArgumentError(f"{name}: maximum is {maximum!r}; allowed: a number above 0")
     if name in _OWN and path is None and target is None:
         return _OWN[name](seed)
-    expected = EXPECTED.get(name, _ANY) if path is None else _ANY
+    expected = _ANY
+    if path is None:
+        expected = EXPECTED.get(name) or _ANY + did_you_mean(name, EXPECTED)
     folders = _FOLDERS.get(name, ())
     location = files.find(name, path, expected, folders)
     form = _form(location)

@@ -67,6 +67,13 @@ class Pixels:
         def __getattr__(self, name: str) -> NoReturn:
             raise NoAttributeError(self, name, _OF_ARRAYS)
 
+    def _refuse(self, other: Any) -> NoReturn:
+        raise ArgumentError(
+            f"data: arithmetic with {self!r}; allowed: indexing, which gives arrays; write x[:]"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+
     def __repr__(self) -> str:
         values = self.values
         return f"<Pixels {self.shape} of {values.dtype}, of which {self.maximum:g} becomes 1>"
@@ -127,6 +134,13 @@ class Dataset:
 
         def __getattr__(self, name: str) -> NoReturn:
             raise NoAttributeError(self, name, OF_DATASETS)
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        """Refuse what loops and unpacking ask for: a data set has parts."""
+        raise ArgumentError(
+            f"data: {self.name} is given an index or unpacked; allowed: x_train, y_train, x_test "
+            "and y_test; write x, y = data.x_train[:], data.y_train"
+        )
 
     def __repr__(self) -> str:
         return f"<Dataset {self.name}: {self._parts()}, {self._classes()}>"
