@@ -57,7 +57,7 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ("hg.Dropout(50, rng=rng)", ArgumentError, "Dropout: p is 50; allowed: 0 to 1"),
     ("hg.MLP(4, 3, 2, rng=rng)", ArgumentError, "allowed without one: sizes; with one: rng="),
     # -- data --------------------------------------------------------------------------------------
-    ("hg.data.load('mnist')", DataError, "or in Python hg.data.load('mnist', PATH), where PATH is"),
+    ("hg.data.load('mnist')", DataError, "in Python hg.data.load('mnist', PATH), where PATH is"),
     ("hg.data.load('digit')", DataError, "did you mean digits?"),
     ("data.x_test.mean()", AttributeError, "no attribute 'mean'; write x[:].mean, because x[:] is"),
     ("data.x_test / 255", ArgumentError, "allowed: indexing, which gives arrays; write x[:]"),

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from handgrad.training import Trainer as Trainer
 
     from . import data as data
+    from . import errors as errors
     from . import initializers as initializers
     from . import layers as layers
     from . import limits as limits

@@ -54,7 +54,7 @@ def find(name: str, path: StrPath | None, expected: str, folders: Iterable[str] 
     given = path if path is not None else os.environ.get("HANDGRAD_DATA")
     if not given:
         raise DataError(
-            f"{name}: no data given; expected --data PATH, HANDGRAD_DATA=PATH or in Python "
+            f"{name}: no data given; expected --data PATH or HANDGRAD_DATA=PATH, in Python "
             f"hg.data.load({name!r}, PATH), where PATH is {expected}"
         )
     location = as_path(name, given)
