@@ -32,7 +32,11 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ("hg.no_grad()", AttributeError, "write y = model(x), which keeps nothing for backward"),
     ("hg.DataLoader(x)", AttributeError, "write hg.Trainer, which makes the batches"),
     # -- making layers -----------------------------------------------------------------------------
-    ("hg.Sequential([dense])", ArgumentError, "layers[0] is a list; allowed: a layer; write Seq"),
+    (
+        "hg.Sequential([dense])",
+        ArgumentError,
+        "a list; allowed: a layer; write hg.Sequential(*layers)",
+    ),
     (
         "hg.Sequential(hg.Flatten)",
         ArgumentError,
@@ -80,7 +84,7 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
         HandgradWarning,
         "of images x.astype(np.float32) /",
     ),
-    ("model.fit(x, y)", AttributeError, "no attribute 'fit'; write hg.Trainer(model, loss"),
+    ("model.fit(x, y)", AttributeError, "write hg.Trainer(model).fit(x, y, epochs=5)"),
     ("model.predict(x)", AttributeError, "no attribute 'predict'; write y = model(x)"),
     ("model.eval()", AttributeError, "write model.forward(x, training=True) to train, model(x) to"),
     ("model.zero_grad()", AttributeError, "write nothing: backward returns new gradients"),
@@ -138,6 +142,52 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
         "optimizer.step(gradients, model.parameters)",
         ArgumentError,
         "allowed: what backward returned",
+    ),
+    # -- training ----------------------------------------------------------------------------------
+    (
+        "hg.Trainer([dense])",
+        ArgumentError,
+        "model is a list; allowed: a layer; write hg.Sequential",
+    ),
+    (
+        "hg.Trainer(model, hg.losses.CrossEntropy)",
+        ArgumentError,
+        "allowed: an object, CrossEntropy()",
+    ),
+    ("hg.Trainer(model, optimizer='adm')", ArgumentError, "optimizer is 'adm'; allowed: sgd, "),
+    ("hg.Trainer(model, criterion=loss)", ArgumentError, "criterion is unknown; allowed: model, "),
+    ("hg.Trainer(model, epochs=3)", ArgumentError, "write trainer.fit(x, y, epochs=...)"),
+    ("hg.Trainer(model, batch_size=2.5)", ArgumentError, "batch_size is 2.5; allowed: an integer"),
+    ("hg.Trainer(model, augment='flip')", ArgumentError, "write augment=hg.training.Shift(1)"),
+    (
+        "hg.Trainer(model, callbacks=hg.training.EarlyStopping(3))",
+        ArgumentError,
+        "write callbacks=[hg.training.EarlyStopping(patience=3)]",
+    ),
+    ("hg.Trainer(model).fit(x, y)", ArgumentError, "Trainer.fit: epochs is missing; allowed: all"),
+    (
+        "hg.Trainer(model).fit(x, y, epochs='3')",
+        ArgumentError,
+        "epochs is '3'; allowed: an integer",
+    ),
+    (
+        "hg.Trainer(model).fit(x, y, epochs=1, batch_size=2)",
+        ArgumentError,
+        "write hg.Trainer(model, batch_size=...)",
+    ),
+    (
+        "hg.Trainer(model).fit(x, y[:2], epochs=1)",
+        ShapeError,
+        "x has 5 examples and y 2; allowed: ",
+    ),
+    ("hg.Trainer(model).fit(x, y + 10, epochs=1)", DataError, "y has the label 10 in row 0; exp"),
+    ("hg.Trainer(model).fit(x * np.nan, y, epochs=1)", DataError, "in row 0"),
+    ("hg.Trainer(model).predict(x)", AttributeError, "write trainer.trained.predict(x)"),
+    ("hg.Trainer(model).train(x, y)", AttributeError, "write trainer.fit(x, y, epochs=5)"),
+    (
+        "hg.Trainer(model, progress='off').fit(x, y, epochs=1)['val_loss']",
+        KeyError,
+        "'val_loss' is unknown; allowed: kind, epoch, step, loss",
     ),
 ]
 

@@ -9,45 +9,48 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from handgrad import initializers
 from handgrad.dispatch.signature import GENERATOR, NONE, NUMBER, kinds_of, settled
 from handgrad.dispatch.values import shown
-from handgrad.elsewhere import ARGUMENTS
+from handgrad.elsewhere import ARGUMENTS, CALLS
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.suggestions import did_you_mean
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-def explained(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor whose arguments are checked before it runs."""
 
-    @functools.wraps(init)
-    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
-        name = type(self).__name__
-        check_call(name, init, args, kwargs)
+def explained(method: Method) -> Method:
+    """A constructor, or a method that is called seldom, whose arguments are checked before."""
+    of = "" if method.__name__ == "__init__" else f".{method.__name__}"
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__ + of
+        check_call(name, method, args, kwargs)
         try:
-            init(self, *args, **kwargs)
+            return method(self, *args, **kwargs)
         except HandgradError:
             raise
         except ValueError:
-            _check_sizes(name, _signature(init).bind(*args, **kwargs))
+            _check_sizes(name, _signature(method).bind(*args, **kwargs))
             raise
 
-    return construct
+    return call  # type: ignore[return-value]
 
 
 def check_call(
-    name: str, init: Callable[..., None], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    name: str, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
     """Raise ArgumentError unless a constructor, or method, takes these arguments after self."""
-    signature = _signature(init)
+    signature = _signature(method)
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:
-        raise ArgumentError(f"{name}: {_refusal(signature, args, kwargs)}") from None
+        raise ArgumentError(f"{name}: {_refusal(name, signature, args, kwargs)}") from None
     for key, value in given.items():
         parameter = signature.parameters[key]
         several = {key: value}
@@ -68,12 +71,13 @@ def _check_sizes(name: str, given: inspect.BoundArguments) -> None:
 
 
 @functools.cache
-def _signature(init: Callable[..., None]) -> inspect.Signature:
-    given = inspect.signature(init)
+def _signature(method: Callable[..., Any]) -> inspect.Signature:
+    given = inspect.signature(method)
     return given.replace(parameters=list(given.parameters.values())[1:])
 
 
 def _refusal(
+    name: str,
     signature: inspect.Signature,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -83,7 +87,8 @@ def _refusal(
     unknown = next((key for key in kwargs if key not in parameters), None)
     if unknown is not None:
         same = [each for each in ARGUMENTS.get(unknown, ()) if each in parameters]
-        meant = f"; write {same[0]}=" if same else did_you_mean(unknown, known)
+        line = CALLS.get((name, unknown)) or (f"{same[0]}=" if same else "")
+        meant = f"; write {line}" if line else did_you_mean(unknown, known)
         return f"{unknown} is unknown; allowed: {', '.join(known)}{meant}"
     positional = [key for key, each in parameters.items() if each.kind is not each.KEYWORD_ONLY]
     if len(args) > len(positional):
@@ -107,7 +112,7 @@ def _check_kind(name: str, argument: str, value: Any, annotation: str) -> None:
     if annotation in ("Layer", "Layer | None"):
         if isinstance(value, type) or not hasattr(value, "backward"):
             raise ArgumentError(
-                f"{name}: {argument} is {_shown(value)}; allowed: a layer{_layer_line(name, value)}"
+                f"{name}: {argument} is {_shown(value)}; allowed: a layer{_layer_line(value)}"
             )
         return
     if annotation.startswith("Initializer") and not callable(value):
@@ -162,9 +167,9 @@ def _shown(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else shown(value)
 
 
-def _layer_line(name: str, value: Any) -> str:
+def _layer_line(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"; write {name}(*layers)"
+        return "; write hg.Sequential(*layers)"
     if isinstance(value, type) and hasattr(value, "backward"):
         return f"; write {value.__name__}(...), an object of it"
     if callable(value) or isinstance(value, str):

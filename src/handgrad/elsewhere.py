@@ -81,6 +81,19 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "num_epochs": ("epochs",),
 }
 
+#: Arguments that belong to another call, by the call and the argument.
+CALLS: Final[Mapping[tuple[str, str], str]] = {
+    **{
+        ("Trainer", name): f"trainer.fit(x, y, {name}=...)"
+        for name in ("epochs", "validation_split", "validation_data")
+    },
+    **{
+        ("Trainer.fit", name): f"hg.Trainer(model, {name}=...)"
+        for name in ("batch_size", "callbacks", "loss", "optimizer", "lr", "seed", "out")
+    },
+    ("Trainer.fit", "verbose"): 'hg.Trainer(model, progress="off")',
+}
+
 _NO_MODE = "model.forward(x, training=True) to train, model(x) to use it"
 _NO_DEVICE = "nothing: handgrad computes on the CPU"
 _WEIGHTS = "model.parameters and model.buffers, dictionaries of arrays"
@@ -89,7 +102,7 @@ _WEIGHTS = "model.parameters and model.buffers, dictionaries of arrays"
 OF_LAYERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("fit", "train_on_batch", "compile", "partial_fit"),
-        "hg.Trainer(model, loss, optimizer).fit((x, y), epochs=5)",
+        "hg.Trainer(model).fit(x, y, epochs=5)",
     ),
     **dict.fromkeys(("predict", "predict_proba"), "y = model(x)"),
     **dict.fromkeys(("train", "eval", "training"), _NO_MODE),
@@ -106,6 +119,15 @@ OF_LAYERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("modules", "children", "named_children"), "model.layers, a dictionary"),
     **dict.fromkeys(("add", "append", "add_module"), "hg.Sequential(*layers) with all of them"),
     **dict.fromkeys(("count_params", "num_parameters"), "model.summary()"),
+}
+
+#: Methods and attributes of trainers.
+OF_TRAINERS: Final[Mapping[str, str]] = {
+    "train": "trainer.fit(x, y, epochs=5)",
+    **dict.fromkeys(("predict", "predict_proba"), "trainer.trained.predict(x)"),
+    **dict.fromkeys(("evaluate", "score"), "trainer.trained.evaluate(x, y)"),
+    **dict.fromkeys(("save", "save_model"), "trainer.trained.save(path)"),
+    **dict.fromkeys(("parameters", "gradients"), "trainer.fit(...) first, which builds the model"),
 }
 
 _STEP = "optimizer.step(model.parameters, gradients)"

@@ -21,7 +21,7 @@ from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
-from handgrad.layers.base import walk
+from handgrad.layers.base import reads_tokens, walk
 from handgrad.layers.flat import FlatArrays
 from handgrad.ops import OPS
 from handgrad.ops.samples import Seed, gradient_names
@@ -429,5 +429,5 @@ def _convert_buffers(model: Layer, dtype: Any) -> None:
 def _differentiable(layer: Layer, names: Sequence[str], arrays: Sequence[Any]) -> list[str]:
     """The inputs that have a gradient: all but integers beside x, and tokens in the place of x."""
     first, *others = zip(names, arrays, strict=True)
-    found = [] if layer.takes_tokens else [first[0]]
+    found = [] if reads_tokens(layer) else [first[0]]
     return found + [name for name, array in others if _is_floats(array)]

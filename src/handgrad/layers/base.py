@@ -20,6 +20,7 @@ from handgrad.layers.construction import Construction, recorded
 from handgrad.layers.construction import Shape as Shape
 from handgrad.layers.flat import FlatArrays, NamedArrays, written_into
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.inputs import reads_tokens as reads_tokens
 from handgrad.layers.summary import Row as Row
 from handgrad.layers.summary import Summary, layer_text
 from handgrad.ops.activation import own_options
@@ -460,9 +461,3 @@ def walk(layer: Layer, name: str = "") -> Iterator[tuple[str, Layer]]:
     yield name, layer
     for child_name, child in layer.layers.items():
         yield from walk(child, f"{name}.{child_name}" if name else child_name)
-
-
-def reads_tokens(layer: Layer) -> bool:
-    """Return whether the layer, or the first of those in it, takes tokens."""
-    first = next(iter(layer.layers.values()), None)
-    return layer.takes_tokens or (first is not None and reads_tokens(first))

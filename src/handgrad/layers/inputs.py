@@ -54,7 +54,7 @@ def _settled(
     layer._input_type = own
     if own is None:
         return inputs, settings
-    first, tokens = names[0], layer.takes_tokens
+    first, tokens = names[0], reads_tokens(layer)
     if first in settings:
         settings[first] = _first(layer, first, settings[first], own, tokens)
     elif inputs:
@@ -97,3 +97,9 @@ def _other(layer: Layer, names: list[str], i: int, value: Any, own: np.dtype[Any
     if type(value) is np.ndarray and value.dtype.kind == "f":
         return converted(layer, names[min(i, len(names) - 1)], value, own, "the parameters")
     return value
+
+
+def reads_tokens(layer: Layer) -> bool:
+    """Return whether the layer, or the first of those in it, takes tokens."""
+    first = next(iter(layer.layers.values()), None)
+    return layer.takes_tokens or (first is not None and reads_tokens(first))

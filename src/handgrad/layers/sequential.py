@@ -74,12 +74,6 @@ class Sequential(Layer):
         """The layer at this position."""
         return self._children[position]
 
-    @property
-    def takes_tokens(self) -> bool:  # type: ignore[override]
-        """True if tokens reach the first layer that takes them or has parameters."""
-        used = (layer for layer in self._children if layer.takes_tokens or layer.parameters)
-        return next((layer.takes_tokens for layer in used), False)
-
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, tuple[Any, ...]]:

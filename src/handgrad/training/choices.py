@@ -60,6 +60,28 @@ def chosen_steps(steps: str | Step | Sequence[str | Step]) -> tuple[str | Step, 
     return tuple(several)
 
 
+def chosen_callbacks(callbacks: Any) -> tuple[Any, ...]:
+    """The callbacks, each an object with the methods of `Callback`."""
+    several = callbacks if isinstance(callbacks, list | tuple) else (callbacks,)
+    for each in several:
+        if isinstance(each, type) or not hasattr(each, "on_start") or several is not callbacks:
+            raise ArgumentError(
+                f"Trainer: callbacks is {shown(callbacks)}; allowed: a list of callbacks; write "
+                "callbacks=[hg.training.EarlyStopping(patience=3)]"
+            )
+    return tuple(several)
+
+
+def chosen_augmentation(augment: Any) -> Any:
+    """The augmentation, or None."""
+    if augment is not None and (isinstance(augment, type) or not callable(augment)):
+        raise ArgumentError(
+            f"Trainer: augment is {shown(augment)}; allowed: an augmentation; write "
+            "augment=hg.training.Shift(1)"
+        )
+    return augment
+
+
 def default_loss(targets: Any) -> Any:
     """Squared error for floats; cross-entropy for classes, of every step where there are more."""
     is_tags = isinstance(targets, Sequences) or targets.ndim > 1

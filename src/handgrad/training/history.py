@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
 
+from handgrad.suggestions import did_you_mean
+
 #: Epochs that a table shows; of more, the first and the last of them.
 _MOST: Final = 20
 
@@ -34,6 +36,10 @@ class History:
     summary: dict[str, Any] | None = None
 
     def __getitem__(self, name: str) -> list[Any]:
+        known = dict.fromkeys(key for record in self.epochs for key in record)
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise KeyError(f"history: {name!r} is unknown; allowed: {', '.join(known)}{hint}")
         return [record[name] for record in self.epochs]
 
     def __repr__(self) -> str:

@@ -9,19 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
 from handgrad import dispatch, kernels
 from handgrad.arrays import Array
+from handgrad.calls import explained
 from handgrad.data.sources import Source
+from handgrad.elsewhere import OF_TRAINERS
 from handgrad.errors import ArgumentError, Interrupted, RunError
 from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer, clipping_factor, global_norm
+from handgrad.suggestions import NoAttributeError
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
 from handgrad.training.checkpoint import (
@@ -30,7 +33,13 @@ from handgrad.training.checkpoint import (
     restore_generator,
     under,
 )
-from handgrad.training.choices import chosen_loss, chosen_optimizer, chosen_steps
+from handgrad.training.choices import (
+    chosen_augmentation,
+    chosen_callbacks,
+    chosen_loss,
+    chosen_optimizer,
+    chosen_steps,
+)
 from handgrad.training.divergence import layer_of
 from handgrad.training.fitting import ready
 from handgrad.training.folder import PROGRAM, PROGRAM_CONFIG, Run, resume_run, start_run
@@ -92,6 +101,7 @@ class Trainer:
     gradients: FlatArrays
     parameters: FlatArrays
 
+    @explained
     def __init__(
         self,
         model: Layer,
@@ -139,9 +149,9 @@ class Trainer:
         self.accumulate = accumulate
         self.batch_size = batch_size
         self.seed = seed
-        self.callbacks = tuple(callbacks)
+        self.callbacks = chosen_callbacks(callbacks)
         self.out = out
-        self.augment = augment
+        self.augment = chosen_augmentation(augment)
         self.precision = precision or dispatch.get_precision()
         self.checkpoint_every = checkpoint_every
         self.checkpoint_steps = checkpoint_steps
@@ -171,12 +181,18 @@ class Trainer:
         self._interrupt = Interrupt()
         self._saved_at = self._save_seconds = 0.0
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise NoAttributeError(self, name, OF_TRAINERS)
+
     @property
     def model_dtype(self) -> np.dtype[Any]:
         """The type of the model's numbers."""
         arrays = self.model.parameters.values()
         return next((array.dtype for array in arrays), np.dtype(np.float32))
 
+    @explained
     def fit(
         self,
         x: Any,
