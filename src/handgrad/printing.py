@@ -55,19 +55,18 @@ def value_text(value: Any) -> str:
 
 
 def changed_settings(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the values that its constructor requires, or that are not at their default."""
-    parameters = inspect.signature(type(owner)).parameters
+    """Those of the values that are not at their default, in the order of its constructor."""
+    parameters = inspect.signature(type(owner)).parameters.items()
     return {
-        name: value
-        for name, value in values.items()
-        if name in parameters
-        and parameters[name].default is not value
-        and not _same(parameters[name].default, value)
+        name: values[name]
+        for name, parameter in parameters
+        if name in values and not _same(parameter.default, values[name])
     }
 
 
 def _same(default: Any, value: Any) -> bool:
-    return type(value) in (bool, int, float, str, tuple) and bool(default == value)
+    plain = type(value) in (bool, int, float, str, tuple)
+    return value is default or (plain and bool(default == value))
 
 
 def terminal_text(renderable: Any, width: int = _WIDTH) -> str:
