@@ -76,7 +76,7 @@ class Layer:
 
     # Slots, because they are no settings: no part of a copy or of what identifies a run.
     __slots__ = ("__dict__", "__weakref__", "_input_type", "_warned_of")
-    _input_type: np.dtype[Any] | None
+    _input_type: Any
     _warned_of: tuple[np.dtype[Any], ...]
 
     parameter_names: tuple[str, ...] = ()

@@ -25,44 +25,74 @@ def in_own_type(written: Callable[..., Any]) -> Callable[..., Any]:
     One array of that type costs a comparison. The function as written stays reachable as
     `.reference`, which is what notes read.
     """
+    forward = _of_any_inputs(written)
+    if _names(written)[:2] == ("x", "training"):
+        forward = _of_one_input(written, forward)
+    forward.reference = written  # type: ignore[attr-defined]
+    return forward
 
+
+def _of_one_input(written: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for `forward(x, *, training)`, which passes an array on without unpacking.
+
+    `other` takes what is not one array of the layer's type.
+    """
+    ndarray = np.ndarray
+
+    @functools.wraps(written)
+    def forward(self: Layer, x: Any, *others: Any, training: bool = False, **settings: Any) -> Any:
+        try:
+            plain = type(x) is ndarray and x.dtype is self._input_type
+        except AttributeError:  # it has met no input yet
+            plain = False
+        if plain and not others and not settings:
+            return written(self, x, training=training)
+        return other(self, x, *others, training=training, **settings)
+
+    return forward
+
+
+def _of_any_inputs(written: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(written)
     def forward(self: Layer, *inputs: Any, **settings: Any) -> Any:
         try:
             (x,) = inputs
-            plain = x.dtype is self._input_type and type(x) is np.ndarray
+            plain = type(x) is np.ndarray and x.dtype is self._input_type
         except (AttributeError, ValueError):
             plain = False
         if not plain:
-            names = list(inspect.signature(written).parameters)[1:]
-            inputs, settings = _settled(self, names, inputs, settings)
+            inputs, settings = _settled(self, _names(written), inputs, settings)
         try:
             return written(self, *inputs, **settings)
         except TypeError:
             check_call(f"{type(self).__name__}.forward", written, inputs, settings)
             raise
 
-    forward.reference = written  # type: ignore[attr-defined]
     return forward
 
 
+@functools.cache
+def _names(forward: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters of a forward without self."""
+    return tuple(inspect.signature(forward).parameters)[1:]
+
+
 def _settled(
-    layer: Layer, names: list[str], inputs: tuple[Any, ...], settings: dict[str, Any]
+    layer: Layer, names: tuple[str, ...], inputs: tuple[Any, ...], settings: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with arrays of floats, and x whatever numbers it has, in the layer's type."""
     own = _own_type(layer)
-    layer._input_type = own
-    if own is None:
-        return inputs, settings
-    first, tokens = names[0], reads_tokens(layer)
-    if first in settings:
-        settings[first] = _first(layer, first, settings[first], own, tokens)
-    elif inputs:
-        inputs = (_first(layer, first, inputs[0], own, tokens), *inputs[1:])
-    return (
-        inputs[:1] + tuple(_other(layer, names, i, inputs[i], own) for i in range(1, len(inputs))),
-        settings,
-    )
+    if own is not None:
+        first, tokens = names[0], reads_tokens(layer)
+        if first in settings:
+            settings[first] = _first(layer, first, settings[first], own, tokens)
+        elif inputs:
+            inputs = (_first(layer, first, inputs[0], own, tokens), *inputs[1:])
+        others = (_other(layer, names, i, inputs[i], own) for i in range(1, len(inputs)))
+        inputs = (*inputs[:1], *others)
+    # The next input of this type, which may be that of tokens, is not looked at.
+    layer._input_type = getattr(inputs[0], "dtype", None) if inputs else own
+    return inputs, settings
 
 
 def _own_type(layer: Layer) -> np.dtype[Any] | None:
@@ -90,7 +120,7 @@ def _first(layer: Layer, name: str, x: Any, own: np.dtype[Any], tokens: bool) ->
     return x
 
 
-def _other(layer: Layer, names: list[str], i: int, value: Any, own: np.dtype[Any]) -> Any:
+def _other(layer: Layer, names: tuple[str, ...], i: int, value: Any, own: np.dtype[Any]) -> Any:
     """Another input, such as a memory or a state; integers are lengths or tokens."""
     if type(value) is tuple:
         return tuple(_other(layer, names, i, each, own) for each in value)
