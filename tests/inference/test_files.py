@@ -84,7 +84,7 @@ HOSTILE = {
         "more parameters than its file",
     ),
     "a deep nest": (_deep, "more than 64 layers in one another"),
-    "an unknown setting": (lambda e: _dense(e)["settings"].update(size=3), "is no Dense"),
+    "an unknown setting": (lambda e: _dense(e)["settings"].update(size=3), "size is unknown"),
     "a generator": (lambda e: _dense(e)["settings"].update(rng=3), "expected no generator"),
     "an open size": (lambda e: _dense(e)["settings"].update(in_features=None), "size that is null"),
     "an unknown initializer": (

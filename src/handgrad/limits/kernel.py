@@ -131,8 +131,8 @@ def kernel(
     SiLU, an integral for BatchNorm (with the statistics of each side's batch) of single vectors
     before ReLU, leaky ReLU or nothing. GRU and max-pooling of windows of at most nine are means
     over `samples`/16 points of a lattice, which `seed` shifts; LSTM, larger windows, other batches,
-    and GRU with kind "ntk", over `samples` draws with `seed`. LayerNorm, RMSNorm and BatchNorm count
-    as they start, with γ = 1 and β = 0.
+    and GRU with kind "ntk", over `samples` draws with `seed`. LayerNorm, RMSNorm and BatchNorm
+    count as they start, with γ = 1 and β = 0.
 
     Shapes: x (N, …) and x2 (M, …), x itself if None, as the model takes them; `lengths` (N,) and
     `lengths2` (M,) of sequences; the result (N, M), or (N, *P, M, *P) where the model has a vector
