@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import json
 import re
 
 import numpy as np
@@ -28,16 +30,70 @@ def test_the_most_probable_classes_first(handgrad, digits_run, tmp_path):
     assert sum(shares) == pytest.approx(100, abs=1)
 
 
-def test_images_and_dark_ink(handgrad, digits_run, tmp_path):
+@pytest.fixture
+def photographs(tmp_path):
+    """The same digit, light on dark and dark on light, in a folder."""
     image = pytest.importorskip("PIL.Image")
-    scan = data.load("digits").x_train[0][0]
-    light, dark = np.uint8(scan * 255), np.uint8(255 - np.uint8(scan * 255))
-    image.fromarray(light).resize((40, 40)).save(tmp_path / "light.png")
-    image.fromarray(dark).resize((40, 40)).convert("RGB").save(tmp_path / "dark.png")
-    first = handgrad("predict", digits_run, tmp_path / "light.png")
-    second = handgrad("predict", digits_run, "--invert", tmp_path / "dark.png")
-    assert first.exit_code == 0, first.output
-    assert first.stdout.split()[1:2] == second.stdout.split()[1:2]
+    scan = np.uint8(data.load("digits").x_train[0][0] * 255)
+    folder = tmp_path / "photographs"
+    folder.mkdir()
+    image.fromarray(scan).resize((40, 40)).save(folder / "light.png")
+    image.fromarray(255 - scan).resize((90, 90)).convert("RGB").save(folder / "dark.png")
+    return folder
+
+
+def test_pictures_of_either_polarity(handgrad, digits_run, photographs):
+    result = handgrad("predict", digits_run, photographs)
+    assert result.exit_code == 0, result.output
+    dark, light = (line.split()[1:] for line in result.stdout.splitlines())
+    assert dark[0] == light[0]
+
+
+def test_show_writes_the_pictures_as_the_model_sees_them(
+    handgrad, digits_run, photographs, tmp_path
+):
+    image = pytest.importorskip("PIL.Image")
+    result = handgrad("predict", digits_run, photographs, "--show", tmp_path / "seen")
+    assert "dark.png: 90 × 90 pixels, dark and light swapped, cut to" in result.stderr
+    seen = np.asarray(image.open(tmp_path / "seen" / "dark.png"))
+    assert seen.shape == (256, 256)
+    assert np.median(seen[0]) < 128
+
+
+def test_a_picture_of_something_else_gets_a_warning(handgrad, digits_run, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    board = np.add.outer(np.arange(60), np.arange(60)) // 10 % 2
+    image.fromarray(np.uint8(255 * board)).save(tmp_path / "board.png")
+    result = handgrad("predict", digits_run, tmp_path / "board.png")
+    assert result.exit_code == 0, result.output
+    assert "Warning: " in result.stderr
+    assert "board.png may show none of these" in result.stderr
+
+
+def test_answers_as_csv_and_json(handgrad, digits_run, photographs):
+    plain = handgrad("predict", digits_run, photographs, "--top", 2).stdout.splitlines()
+    rows = list(
+        csv.reader(
+            handgrad("predict", digits_run, photographs, "--top", 2, "--csv").stdout.splitlines()
+        )
+    )
+    assert rows[0] == ["example", "class", "probability", "class", "probability"]
+    records = json.loads(handgrad("predict", digits_run, photographs, "--top", 2, "--json").stdout)
+    for line, row, record in zip(plain, rows[1:], records, strict=True):
+        assert line.split()[:2] == row[:2] == [record["example"], record["classes"][0]["class"]]
+        assert float(row[2]) == pytest.approx(record["classes"][0]["probability"])
+    assert records[0]["done"][0] == "90 × 90 pixels"
+
+
+def test_csv_and_json_exclude_each_other(refused, digits_run, photographs):
+    assert "--csv together with --json" in refused(
+        "predict", digits_run, photographs, "--csv", "--json"
+    )
+
+
+def test_a_folder_without_images_is_refused(refused, digits_run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "has no images" in refused("predict", digits_run, tmp_path / "empty")
 
 
 def test_what_cannot_be_read_is_one_sentence_and_code_2(refused, digits_run, tmp_path):

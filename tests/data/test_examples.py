@@ -25,13 +25,6 @@ def test_many_examples_and_a_table(tmp_path):
     np.testing.assert_array_equal(read_examples(tmp_path / "x.npy", (3,)), np.full((5, 3), 7))
 
 
-def test_an_image_is_made_to_fit(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    image.new("RGB", (20, 30), (255, 255, 255)).save(tmp_path / "scan.png")
-    found = read_examples(tmp_path / "scan.png", SHAPE, maximum=16)
-    np.testing.assert_array_equal(found, np.ones((1, 1, 8, 8)))
-
-
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
@@ -54,23 +47,15 @@ def test_arrays_that_do_not_fit(tmp_path, name, array, message):
     [
         ("x.npy", None, "x.npy is missing"),
         ("x.npz", None, "x.npz is missing"),
-        ("x.png", None, "x.png is missing"),
         ("x.npy", b"\x93NUMPY", "x.npy cannot be read"),
         ("x.txt", b"hello", "of no known kind; expected an image"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, name, content, message):
-    if name.endswith("png"):
-        pytest.importorskip("PIL")
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_examples(tmp_path / name, SHAPE)
-
-
-def test_an_image_for_a_table_is_refused(tmp_path):
-    with pytest.raises(DataError, match="is an image; expected an array"):
-        read_examples(tmp_path / "x.png", (3,))
 
 
 def test_a_npz_with_several_arrays_needs_x(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from handgrad import data
-from handgrad.errors import DataError
+from handgrad.errors import ArgumentError, DataError
 from tests.data.files import write_image_folder
 
 Image = pytest.importorskip("PIL.Image")
@@ -39,6 +39,29 @@ def test_another_size_is_named(tmp_path):
     Image.new("L", (9, 8)).save(tmp_path / "dog" / "3.png")
     with pytest.raises(DataError, match=r"3\.png is 8 × 9 pixels; expected 8 × 8"):
         data.load("pets", tmp_path)
+
+
+def test_images_of_any_size_are_made_one(tmp_path):
+    write_image_folder(tmp_path)
+    tall = np.zeros((30, 10), np.uint8)
+    tall[10:20] = 255
+    Image.fromarray(tall).save(tmp_path / "dog" / "3.png")
+    found = data.load("pets", tmp_path, resize=(4, 4))
+    assert found.input_shape == (1, 4, 4)
+    every = np.concatenate([found.x_train[:], found.x_test[:]])
+    assert sum(bool((x > 0.9).all()) for x in every) == 1
+
+
+def test_resize_is_for_images(tmp_path):
+    with pytest.raises(
+        ArgumentError, match=r"resize is \(4, 4\); allowed: with a folder of images"
+    ):
+        data.load("digits", data_file(tmp_path), resize=(4, 4))
+
+
+def data_file(folder):
+    np.savez(folder / "x.npz", x=np.zeros((4, 2)), y=[0, 1, 0, 1])
+    return folder / "x.npz"
 
 
 def test_a_damaged_image_is_named(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from handgrad import data
-from handgrad.data.images import read_image
+from handgrad.data.images import read_image, read_size
 from handgrad.errors import DataError
 from tests.data.files import write_image_folder
 
@@ -43,6 +43,30 @@ def test_formats_of_the_suffixes_are_read_under_any_of_them(tmp_path, form):
     found = read_image(tmp_path / "x.jpg")
     assert found.shape == (3, 4, 6)
     assert found.min() > 250
+
+
+def test_what_is_transparent_is_white(tmp_path):
+    pixels = np.zeros((4, 6, 4), np.uint8)
+    pixels[:2, :, 3] = 255
+    Image.fromarray(pixels).save(tmp_path / "x.png")
+    found = read_image(tmp_path / "x.png", channels=1)
+    np.testing.assert_array_equal(found[0], [[0] * 6] * 2 + [[255] * 6] * 2)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_photograph_is_turned_as_the_camera_was_held(tmp_path, orientation):
+    seen = np.zeros((24, 16), np.uint8)
+    seen[:12, :8] = 255
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    # The transposition of Pillow that undoes each orientation is proved by its own reader.
+    back = {1: None, 2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}[orientation]
+    kept = Image.fromarray(seen) if back is None else Image.fromarray(seen).transpose(back)
+    kept.save(tmp_path / "x.jpg", exif=exif, quality=95)
+    found = read_image(tmp_path / "x.jpg")[0]
+    assert found.shape == (24, 16)
+    assert np.abs(found.astype(int) - seen).mean() < 8
+    assert read_size(tmp_path / "x.jpg")[1:3] == (24, 16)
 
 
 def png_of_size(width: int, height: int) -> bytes:

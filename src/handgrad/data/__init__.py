@@ -124,6 +124,7 @@ def load(
     maximum: float | None = None,
     target: str | None = None,
     numbers: bool | None = None,
+    resize: tuple[int, int] | None = None,
 ) -> Dataset:
     """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
 
@@ -133,7 +134,7 @@ def load(
     alone. `seed` draws the test part of sets that do not come divided; `maximum` is what becomes 1
     in .npz and .csv files, where the number of bits does not say it as it does in images. `target`
     is the column of a CSV file that is to be predicted; `numbers` says that it holds numbers, and
-    not classes (see `data.table`).
+    not classes (see `data.table`). `resize` (H, W) makes images in a folder of one size.
     Raises DataError where files are missing, truncated, of another kind, or need more memory than
     4 × their bytes and 150 MB (HANDGRAD_DATA_MB), ArgumentError for a setting that is not allowed.
     """
@@ -154,6 +155,8 @@ def load(
     form = _form(location)
     if target is not None and form != "csv":
         raise ArgumentError(f"{name}: target is {target!r}; allowed: with a .csv file")
+    if resize is not None and form != "folder":
+        raise ArgumentError(f"{name}: resize is {resize!r}; allowed: with a folder of images")
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
         raise DataError(f"{location} holds no {'data set' if path else name}; expected {expected}")
@@ -165,7 +168,7 @@ def load(
         case "cifar":
             return cifar.load(title, location)
         case "folder":
-            return folder.load(title, location, seed)
+            return folder.load(title, location, seed, resize)
         case "ts":
             return uea.load(location, next(iter(folders), None))
         case "npz":

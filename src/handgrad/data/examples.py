@@ -1,4 +1,4 @@
-"""Examples to predict: image files and arrays, in the form a trained model takes."""
+"""Examples to predict: files of arrays, in the form a trained model takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.images import SUFFIXES, read_image
 from handgrad.data.npy import Header, read_npy, read_npz
 from handgrad.errors import DataError
 
@@ -19,20 +18,17 @@ def read_examples(
 ) -> Array:
     """The examples in a file as float32 (N, *shape).
 
-    An image file is one example: made grey or coloured and resampled as `shape` (C, H, W) asks. A
-    .npy or .npz file (array `x`, or its only one) holds one example or many.
-    `maximum` is what the model's own data counts as 1: integers are divided by it, image files
-    always by 255, and floats have to lie between 0 and 1 already. Where it is None, numbers are
-    taken as they are. any_length: an example is a sequence (T, ...) with any T.
+    A .npy or .npz file (array `x`, or its only one) holds one example or many. `maximum` is what
+    the model's own data counts as 1: integers are divided by it, and floats have to lie between 0
+    and 1 already. Where it is None, numbers are taken as they are. any_length: an example is a
+    sequence (T, ...) with any T.
     Raises DataError where a file is missing, damaged or of another shape.
     """
-    if path.suffix.lower() in SUFFIXES:
-        if len(shape) != 3 or shape[0] not in (1, 3):
-            raise DataError(f"{path} is an image; expected an array of examples of shape {shape}")
-        image = read_image(path, channels=shape[0], size=(shape[1], shape[2]))
-        return image[None].astype(np.float32) / np.float32(255)
     if path.suffix not in (".npy", ".npz"):
-        raise DataError(f"{path} is of no known kind; expected an image, a .npy or a .npz file")
+        raise DataError(
+            f"{path} is of no known kind; expected an image, a folder of images, a .csv, a .npy or "
+            "a .npz file"
+        )
     array = _array(path)
     if any_length and array.ndim >= len(shape):
         shape = (array.shape[array.ndim - len(shape)], *shape[1:])

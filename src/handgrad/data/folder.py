@@ -13,7 +13,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, stratified_split
 from handgrad.data.files import entries
-from handgrad.data.images import SUFFIXES, check_together, read_image, read_size
+from handgrad.data.images import SUFFIXES, check_together, cut, read_image, read_size
 from handgrad.errors import DataError
 
 
@@ -22,10 +22,12 @@ def is_image_folder(folder: Path) -> bool:
     return bool(_class_names(folder / "train") or _class_names(folder))
 
 
-def load(name: str, folder: Path, seed: int = 0) -> Dataset:
+def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None = None) -> Dataset:
     """x (N, C, H, W) from 0 to 1, y (N,); a class is named as its folder.
 
-    Without folders `train` and `test`, a stratified fifth drawn from `seed` is the test part.
+    resize: (H, W) of all images, which are cut to that proportion in the middle and resampled;
+    without it they have one size. Without folders `train` and `test`, a stratified fifth drawn
+    from `seed` is the test part.
     Raises DataError where a class is missing, a file is damaged, sizes differ, or the images take
     more memory than the bound of their files.
     """
@@ -50,7 +52,7 @@ def load(name: str, folder: Path, seed: int = 0) -> Dataset:
         parts, labels = map(
             list, zip(*(_listed(folder / part, classes) for part in ("train", "test")), strict=True)
         )
-    x_train, x_test = _read(folder, parts)
+    x_train, x_test = _read(folder, parts, resize)
     return Dataset(name, x_train, labels[0], x_test, labels[1], tuple(classes))
 
 
@@ -78,27 +80,27 @@ def _listed(folder: Path, classes: list[str]) -> tuple[list[Path], Array]:
     return [path for path, _ in found], np.array([label for _, label in found], dtype=np.int64)
 
 
-def _read(folder: Path, parts: list[list[Path]]) -> list[Pixels]:
-    """The images of each part, which all have one size; grey ones have three channels beside
-    coloured ones."""
+def _read(folder: Path, parts: list[list[Path]], resize: tuple[int, int] | None) -> list[Pixels]:
+    """The images of each part, in one size; grey ones have three channels beside coloured ones."""
     sizes = {path: read_size(path) for paths in parts for path in paths}
     first = next(iter(sizes))
+    height, width = resize or (sizes[first].height, sizes[first].width)
     for path, size in sizes.items():
-        if (size.height, size.width) != (sizes[first].height, sizes[first].width):
+        if resize is None and (size.height, size.width) != (height, width):
             raise DataError(
-                f"{path} is {size.height} × {size.width} pixels; expected "
-                f"{sizes[first].height} × {sizes[first].width}, as {first} has"
+                f"{path} is {size.height} × {size.width} pixels; expected {height} × {width}, as "
+                f"{first} has, or resize = [{height}, {width}], which makes all images so"
             )
     channels = max(size.channels for size in sizes.values())
-    check_together(folder, sizes.values(), channels)
-    shape = (channels, sizes[first].height, sizes[first].width)
+    made = (size._replace(height=height, width=width) for size in sizes.values())
+    check_together(folder, made, channels)
     found = []
     for paths in parts:
-        x = np.empty((len(paths), *shape), np.uint8)
+        x = np.empty((len(paths), channels, height, width), np.uint8)
         for i, path in enumerate(paths):
             image = read_image(path, channels=sizes[path].channels)
-            if image.shape[1:] != shape[1:]:
+            if image.shape[1:] != (sizes[path].height, sizes[path].width):
                 raise DataError(f"{path} was changed while it was read; expected the same size")
-            x[i] = image
+            x[i] = cut(image, (height, width))
         found.append(Pixels(x))
     return found

@@ -38,8 +38,9 @@ _PLUGINS: Final = {
 
 _GREY_MODES: Final = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "F"})
 _DEEP_MODES: Final = frozenset({"I", "I;16", "I;16B"})
-#: Bytes for a pixel while it is unpacked, converted and made an array.
+#: Bytes for a pixel while it is unpacked, converted and made an array, and laid on white.
 _WORKING: Final = 10
+_LAYING: Final = 8
 
 
 class Size(NamedTuple):
@@ -54,30 +55,36 @@ class Size(NamedTuple):
 def read_size(path: Path) -> Size:
     """The size of an image, from its header alone. Raises DataError as `read_image` does."""
     with _opened(path) as (image, _, bound):
-        return Size(_channels(image), image.height, image.width, bound.size)
+        height, width = image.height, image.width
+        if _orientation(image) >= 5:
+            height, width = width, height
+        return Size(_channels(image), height, width, bound.size)
 
 
-def read_image(
-    path: Path, *, channels: int | None = None, size: tuple[int, int] | None = None
-) -> UInt8[Array, "C H W"]:
+def read_image(path: Path, *, channels: int | None = None) -> UInt8[Array, "C H W"]:
     """An image file as unsigned bytes (C, H, W): 1 channel for grey, 3 for colour.
 
-    channels: 1 or 3 converts; None takes what the file has. size (H, W) resamples.
+    channels: 1 or 3 converts; None takes what the file has. A camera's note of how it was held is
+    followed, and what is transparent is white.
     Raises DataError where the file is missing, damaged, too large for its bytes, or Pillow is not
     installed.
     """
     with _opened(path) as (image, Image, bound):
-        bound.check(_WORKING * image.width * image.height, "make the image smaller, or ")
+        transparent = "transparency" in image.info or image.mode in ("RGBA", "LA", "PA")
+        working = _WORKING + (_LAYING if transparent else 0)
+        bound.check(working * image.width * image.height, "make the image smaller, or ")
         image.load()
         if channels is None:
             channels = _channels(image)
+        image = _upright(image, Image)
+        if transparent:
+            white = Image.new("RGBA", image.size, "white")
+            image = Image.alpha_composite(white, image.convert("RGBA"))
         if image.mode in _DEEP_MODES:
             image = image.point(lambda value: value / 256).convert("L")
         mode = "L" if channels == 1 else "RGB"
         if image.mode != mode:
             image = image.convert(mode)
-        if size is not None and image.size != (size[1], size[0]):
-            image = image.resize((size[1], size[0]), Image.Resampling.LANCZOS)
         pixels = np.asarray(image, dtype=np.uint8)
         return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
 
@@ -106,6 +113,28 @@ def check_together(folder: Path, sizes: Iterable[Size], channels: int) -> None:
         file += size.file
         pixels += channels * size.height * size.width
     Bound(folder, file).check(pixels, "make the images smaller, or ")
+
+
+def _orientation(image: Any) -> int:
+    """The number from 1 to 8 that says how a camera was held; 1 without one."""
+    found = image.getexif().get(0x0112, 1)
+    return found if isinstance(found, int) and 1 <= found <= 8 else 1
+
+
+def _upright(image: Any, Image: Any) -> Any:
+    """The image as it was seen. From 5 on rows and columns are exchanged."""
+    turn = Image.Transpose
+    turns = {
+        2: turn.FLIP_LEFT_RIGHT,
+        3: turn.ROTATE_180,
+        4: turn.FLIP_TOP_BOTTOM,
+        5: turn.TRANSPOSE,
+        6: turn.ROTATE_270,
+        7: turn.TRANSVERSE,
+        8: turn.ROTATE_90,
+    }
+    orientation = _orientation(image)
+    return image if orientation == 1 else image.transpose(turns[orientation])
 
 
 def _channels(image: Any) -> int:

@@ -49,6 +49,7 @@ _CLASSIFIED: Final[Keys] = {
     "validation": Key(_RATE),
     "shape": Key(Several(_COUNT, (1, 2, 3))),
     "maximum": Key(_POSITIVE),
+    "resize": Key(Several(_COUNT, (2,))),
     "classes": Key(Several(Text())),
     "target": Key(Text()),
     "standardize": Key(Text(("all", "channels"))),

@@ -66,6 +66,7 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
         given,
         recipe.seed,
         maximum=values.get("maximum"),
+        resize=tuple(values["resize"]) if "resize" in values else None,
         target=values.get("target"),
         numbers=numbers if "classes" not in values else not values["classes"],
     )
