@@ -35,6 +35,10 @@ _BLOCK: Final = 128
 #: Points of a lattice are worth more than draws: for this many draws there is one of them.
 DRAWS_PER_POINT: Final = 16
 
+#: Gates take points of every pair of examples: of more examples draws, which all pairs share, take
+#: less time, and what they give is a covariance even of examples that are almost equal.
+_MOST_WITH_GATES: Final = 16
+
 VarianceLike = float | Mapping[str, float] | None
 
 
@@ -129,10 +133,10 @@ def kernel(
 
     Closed forms for erf, sin, ReLU, leaky ReLU, GELU and the identity, series for tanh, sigmoid and
     SiLU, an integral for BatchNorm (with the statistics of each side's batch) of single vectors
-    before ReLU, leaky ReLU or nothing. GRU and max-pooling of windows of at most nine are means
-    over `samples`/16 points of a lattice, which `seed` shifts; LSTM, larger windows, other batches,
-    and GRU with kind "ntk", over `samples` draws with `seed`. LayerNorm, RMSNorm and BatchNorm
-    count as they start, with γ = 1 and β = 0.
+    before ReLU, leaky ReLU or nothing. GRU, of at most 16 examples on both sides, and max-pooling
+    of windows of at most nine are means over `samples`/16 points of a lattice, which `seed` shifts;
+    LSTM, more examples of GRU and its kind "ntk", larger windows and other batches over `samples`
+    draws with `seed`. LayerNorm, RMSNorm and BatchNorm count as they start, with γ = 1 and β = 0.
 
     Shapes: x (N, …) and x2 (M, …), x itself if None, as the model takes them; `lengths` (N,) and
     `lengths2` (M,) of sequences; the result (N, M), or (N, *P, M, *P) where the model has a vector
@@ -149,7 +153,9 @@ def kernel(
         model, x, x2, lengths, lengths2, weight_variance, bias_variance
     )
     try:
-        return _in_blocks(outputs, left, right, kind, _points(outputs, kind, samples, seed))
+        return _in_blocks(
+            outputs, left, right, kind, _points(outputs, (left, right), kind, samples, seed)
+        )
     except SamplesNeededError:
         found = _of_draws(outputs, left, right, kind, samples, seed)
     if right is None:
@@ -197,7 +203,7 @@ def blocks_of(
         model, x, x2, lengths, lengths2, weight_variance, bias_variance
     )
     assert right is not None
-    points = _points(outputs, kind, samples, seed)
+    points = _points(outputs, (left, right), kind, samples, seed)
     try:
         return (
             None,
@@ -225,18 +231,23 @@ def diagonal(
     check_choice("limits.diagonal", "kind", kind, KINDS)
     side, _, (outputs, _) = _compared(model, x, None, lengths, None, weight_variance, bias_variance)
     try:
-        return _diagonals(outputs, side, kind, _points(outputs, kind, samples, seed))
+        return _diagonals(outputs, side, kind, _points(outputs, (side,), kind, samples, seed))
     except SamplesNeededError:
         return _diagonal(outputs, _sampled(side, samples, seed).alone[0], kind)
 
 
-def _points(outputs: Signal, kind: str, samples: int, seed: int) -> Lattice | None:
+def _points(
+    outputs: Signal, sides: tuple[Side | None, ...], kind: str, samples: int, seed: int
+) -> Lattice | None:
     """The points of integrals; None where there is none, or one that takes draws."""
     _check_draws(samples, seed)
+    examples = sum(side.count for side in sides if side is not None)
     every = behind([outputs.variables[place] for place in outputs.positions])
     functions = [each for each in every if isinstance(each, Function)]
     others = [each for each in functions if kind == "ntk" or not isinstance(each, Gated)]
     if not functions or not all(are_windows(each, each) for each in others):
+        return None
+    if examples > _MOST_WITH_GATES and len(others) < len(functions):
         return None
     return Lattice(samples // DRAWS_PER_POINT, seed)
 
