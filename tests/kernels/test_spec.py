@@ -60,6 +60,9 @@ def test_calls_of_a_capturable_kernel_are_replayed_on_other_values(case: Case) -
     if not spec(case.op).capturable:
         assert capture.reason
         return
+    if case.op == "squared_error" and case.options.get("reduction") != "none":
+        assert capture.reason == "a kernel returned a value"
+        return
     assert capture.reason == ""
     others = tuple(np.array(np.flip(each) / 2) for each in inputs)
     assert capture.replay(others)

@@ -20,7 +20,8 @@ class KernelSpec:
     - adds_residual_backward: `backward` does, and adds it to the first gradient.
     - overwrites_cache: backward may write its gradient over the first array of the cache.
     - capturable: forward and backward compute by native calls alone, on no random numbers and by
-      no branch on values, so that these calls can be replayed on other values.
+      no branch on values, so that these calls can be replayed on other values. A native call that
+      returns a number, such as a sum, invalidates the capture by itself.
     """
 
     op: str

@@ -52,4 +52,4 @@ def backward(dloss: Array, cache: Cache, out: Any = None) -> Array | None:
 
 
 # The scores are the largest array of some models, so that their gradient may take their memory.
-SPEC: Final = KernelSpec("squared_error", forward, backward, overwrites_cache=True)
+SPEC: Final = KernelSpec("squared_error", forward, backward, overwrites_cache=True, capturable=True)

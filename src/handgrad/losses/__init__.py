@@ -7,9 +7,18 @@ from handgrad.losses.binary_cross_entropy import BinaryCrossEntropy
 from handgrad.losses.cross_entropy import CrossEntropy
 from handgrad.losses.ctc_loss import CTCLoss
 from handgrad.losses.squared_error import SquaredError
+from handgrad.losses.weighted import Weighted
 from handgrad.suggestions import suggesting
 
-__all__ = ["BY_NAME", "BinaryCrossEntropy", "CTCLoss", "CrossEntropy", "Loss", "SquaredError"]
+__all__ = [
+    "BY_NAME",
+    "BinaryCrossEntropy",
+    "CTCLoss",
+    "CrossEntropy",
+    "Loss",
+    "SquaredError",
+    "Weighted",
+]
 
 #: The losses that a text can name, some by two names.
 BY_NAME: Final[dict[str, type[Loss]]] = {

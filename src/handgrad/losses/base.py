@@ -44,6 +44,13 @@ def _takes_integers(op: ModuleType) -> bool:
     return "Int" in str(target.annotation)
 
 
+def ones_like(loss: Array) -> Array:
+    """dL/dL for a loss of this shape and type; not to be written to."""
+    if isinstance(loss, (np.ndarray, np.generic)):
+        return _one(loss.dtype) if loss.ndim == 0 else np.ones_like(loss)
+    return array_namespace(loss).ones_like(loss)
+
+
 class Loss:
     """L(y, target) by an op of the same name; `options` are that op's keyword arguments.
 
@@ -118,9 +125,5 @@ class Loss:
         """
         self._check_cache(cache)
         if dloss is None:
-            loss = cache.loss
-            if isinstance(loss, (np.ndarray, np.generic)):
-                dloss = _one(loss.dtype) if loss.ndim == 0 else np.ones_like(loss)
-            else:
-                dloss = array_namespace(loss).ones_like(loss)
+            dloss = ones_like(cache.loss)
         return self.op.backward(dloss, cache.op, out=None if out is None else (out,))

@@ -10,6 +10,7 @@ class SquaredError(Loss):
     """`ops.squared_error`: the mean of (y − t)², or with `reduction="half_sum"` ½ Σ (y − t)²."""
 
     op = squared_error
+    capturable = True
 
     def __init__(self, *, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)

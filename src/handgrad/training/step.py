@@ -47,7 +47,9 @@ class _Captured(NamedTuple):
 class TrainingStep:
     """`value = step(inputs, targets)`, and the gradients of the parameters in `gradients`.
 
-    `step(inputs, targets, see)` also calls see(outputs, value), for example to count what is right.
+    `targets` is an array, or a tuple of all that the loss takes behind the outputs, such as the
+    weights of `losses.Weighted`. `step(inputs, targets, see)` also calls see(outputs, value), for
+    example to count what is right.
     When the step returns, the outputs of a model that declares `backward_reads_output = False` are
     gone: their gradient stands where they were.
 
@@ -78,11 +80,18 @@ class TrainingStep:
         self._parameters = self._find_parameters()
         self._captured: list[_Captured] = []  # the last one replayed is the first
 
-    def __call__(self, inputs: tuple[Array, ...], targets: Array, see: See | None = None) -> Array:
+    def __call__(
+        self,
+        inputs: tuple[Array, ...],
+        targets: Array | tuple[Array, ...],
+        see: See | None = None,
+    ) -> Array:
         if not isinstance(inputs, tuple):
             raise ArgumentError(
                 f"TrainingStep: inputs is {shown(inputs)}; allowed: the model's inputs in a tuple"
             )
+        if not isinstance(targets, tuple):
+            targets = (targets,)
         if not self._capturable:
             return self._compute(inputs, targets, see)[1]
         outputs, value = self._replay(inputs, targets)
@@ -100,11 +109,13 @@ class TrainingStep:
         """The size of the arrays of all captures; those that several share count for each."""
         return sum(captured.calls.bytes for captured in self._captured)
 
-    def _replay(self, inputs: tuple[Array, ...], targets: Array) -> tuple[Array, Array]:
+    def _replay(
+        self, inputs: tuple[Array, ...], targets: tuple[Array, ...]
+    ) -> tuple[Array, Array]:
         """Outputs and loss by a capture, which is made where there is none for plain arrays."""
         if not self._has_same_parameters():
             self._captured.clear()
-        batch = (*inputs, targets)
+        batch = (*inputs, *targets)
         if not all(type(each) is np.ndarray and each.dtype.kind in "biuf" for each in batch):
             return self._compute(inputs, targets)
         settings = dispatch.current_settings()[:2]
@@ -116,13 +127,13 @@ class TrainingStep:
                     return captured.results
         except IndexError:  # the op has the words for it
             return self._compute(inputs, targets)
-        return self._capture(batch, settings)
+        return self._capture(batch, len(inputs), settings)
 
     def _compute(
-        self, inputs: tuple[Array, ...], targets: Array, see: See | None = None
+        self, inputs: tuple[Array, ...], targets: tuple[Array, ...], see: See | None = None
     ) -> tuple[Array, Array]:
         outputs, cache = self.model.forward(*inputs, training=True)
-        value, loss_cache = self.loss.forward(outputs, targets)
+        value, loss_cache = self.loss.forward(outputs, *targets)
         if getattr(value, "shape", ()) != ():
             raise ShapeError(
                 f"TrainingStep: the loss has shape {value.shape}; allowed: one number, as by "
@@ -137,12 +148,15 @@ class TrainingStep:
             self.model.backward(doutputs, cache, gradients=self.gradients, input_gradient=False)
         return outputs, value
 
-    def _capture(self, batch: tuple[Array, ...], settings: tuple[str, str]) -> tuple[Array, Array]:
+    def _capture(
+        self, batch: tuple[Array, ...], inputs: int, settings: tuple[str, str]
+    ) -> tuple[Array, Array]:
+        """Outputs and loss of a batch whose first `inputs` arrays are those of the model."""
         batch = tuple(np.array(array, order="C") for array in batch)
         calls = kernels.native.Capture(batch, MOST_BYTES)  # type: ignore[union-attr]
         calls.begin()
         try:
-            results = self._compute(batch[:-1], batch[-1])
+            results = self._compute(batch[:inputs], batch[inputs:])
         finally:
             calls.end()
         if calls.reason:

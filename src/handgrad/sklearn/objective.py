@@ -1,0 +1,41 @@
+"""The number that training lowers, and its gradients: loss of a batch and penalty on the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.layers import Layer
+from handgrad.losses import Loss
+from handgrad.training.step import TrainingStep
+
+
+class Objective:
+    """J = Σᵢ cᵢ lᵢ + (α/2W) Σ w² over a batch, and ∂J/∂p in `gradients`.
+
+    c are the coefficients that come with the targets, W what the examples of the batch weigh
+    together; the penalty is on all parameters of two axes or more, so on no bias. `model` ends in
+    what the loss takes; its parameters move into one buffer, `parameters`.
+    """
+
+    def __init__(self, model: Layer, loss: Loss, alpha: float) -> None:
+        self.parameters = model.bind()
+        self.gradients = self.parameters.zeros_like()
+        self._step = TrainingStep(model, loss, self.gradients)
+        strengths = self.parameters.zeros_like()
+        for array in strengths.values():
+            array[...] = alpha if array.ndim > 1 else 0.0
+        self._strengths = strengths.buffer if alpha > 0 else None
+        self._penalty = np.empty_like(strengths.buffer)
+
+    def __call__(
+        self, inputs: tuple[Array, ...], targets: tuple[Array, ...], weight: float
+    ) -> float:
+        value = float(self._step(inputs, targets))
+        if self._strengths is not None:
+            parameters, penalty = self.parameters.buffer, self._penalty
+            np.multiply(self._strengths, parameters, out=penalty)
+            np.multiply(penalty, 1.0 / weight, out=penalty)
+            value += 0.5 * float(np.dot(penalty, parameters))
+            np.add(self.gradients.buffer, penalty, out=self.gradients.buffer)
+        return value
