@@ -36,9 +36,7 @@ class Weighted(Loss):
         self.loss = loss
         self.capturable = loss.capturable
 
-    def forward(
-        self, y: Array, target: Array, weight: Array | None = None
-    ) -> tuple[Array, Cache]:
+    def forward(self, y: Array, target: Array, weight: Array | None = None) -> tuple[Array, Cache]:
         losses, inner = self.loss.forward(y, target)
         shape = tuple(losses.shape)
         if weight is None or tuple(weight.shape) != shape:

@@ -25,23 +25,32 @@ class Batch(NamedTuple):
 def inputs_of(x: Any, index: Array, dtype: Any) -> tuple[Array, ...]:
     """The rows of an array, of a sparse matrix or of `Sequences` as a model takes them."""
     if isinstance(x, Sequences):
-        batch = x[index]
-        return batch.x, batch.lengths
+        padded, lengths = x[index]
+        return (padded,) if (lengths == padded.shape[1]).all() else (padded, lengths)
     if isinstance(x, np.ndarray):
         return (x.take(index, axis=0),)
     return (np.ascontiguousarray(x[index].toarray(), dtype=dtype),)
 
 
 def converted(x: Any, dtype: str) -> Any:
-    """An array, C-contiguous, or a sparse matrix in this type, as it is if it is that already.
+    """The examples in this type, arrays C-contiguous; as they are if they are that already.
 
     Raises ValueError for a number that is too large for the type.
     """
+    if isinstance(x, Sequences):
+        return Sequences(converted(x.values, dtype), x.lengths)
     with np.errstate(over="ignore"):
         fitting = x.astype(dtype, copy=False)
     if fitting is not x:
         assert_all_finite(fitting, input_name="X")
     return np.ascontiguousarray(fitting) if isinstance(fitting, np.ndarray) else fitting.tocsr()
+
+
+def taken(x: Any, index: Array) -> Any:
+    """The examples at `index`, of whatever kind; None of None."""
+    if x is None:
+        return None
+    return x.take(index) if isinstance(x, Sequences) else x[index]
 
 
 class Examples:
@@ -82,12 +91,9 @@ class Examples:
 
 
 class Tagged:
-    """Sequences with a target at every step and the weights (N,) of the sequences.
+    """Sequences with a target at every step, and a weight for each; the mean is over the steps."""
 
-    The mean is over steps: one of a sequence of weight w counts w times.
-    """
-
-    def __init__(self, x: Sequences, y: Sequences, weight: Array | None, dtype: Any) -> None:
+    def __init__(self, x: Sequences, y: Sequences, weight: Sequences | None, dtype: Any) -> None:
         self.x, self.y, self.weight, self.dtype = x, y, weight, dtype
 
     def __len__(self) -> int:
@@ -95,10 +101,9 @@ class Tagged:
 
     def batch(self, index: Array) -> Batch:
         """The sequences at `index`."""
-        target = self.y[index].x
-        coefficients = (target != IGNORED).astype(np.float64)
-        if self.weight is not None:
-            coefficients *= self.weight[index][:, None]
+        target, _ = self.y[index]
+        real = target != IGNORED
+        coefficients = real.astype(np.float64) if self.weight is None else self.weight[index].x
         weight = float(coefficients.sum())
         coefficients = (coefficients / (weight or 1.0)).astype(self.dtype)
         return Batch(inputs_of(self.x, index, self.dtype), (target, coefficients), weight)

@@ -58,9 +58,7 @@ class Poisson(Loss):
     def __init__(self) -> None:
         super().__init__()
 
-    def forward(
-        self, y: Array, target: Array, weight: Array | None = None
-    ) -> tuple[Array, Cache]:
+    def forward(self, y: Array, target: Array, weight: Array | None = None) -> tuple[Array, Cache]:
         with np.errstate(over="ignore"):
             predicted = np.exp(y)
         logarithms = np.log(np.where(target > 0, target, 1))

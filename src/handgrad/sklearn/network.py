@@ -21,9 +21,8 @@ from handgrad.sklearn.examples import Batch, inputs_of
 from handgrad.sklearn.objective import Objective
 from handgrad.sklearn.state import packed, unpacked
 
-#: The batch of "auto", and the most examples that a prediction takes at a time.
+#: The batch of "auto".
 AUTO_BATCH: Final = 200
-PREDICTION_BATCH: Final = 4096
 #: "adaptive" divides the rate by this as long as it is above the smallest.
 _RATE_DIVISOR: Final = 5.0
 _SMALLEST_RATE: Final = 1e-6
@@ -43,6 +42,11 @@ _NUMBERS: Final[dict[str, tuple[type, float, bool, float, bool]]] = {
     "n_iter_no_change": (Real, 1, True, np.inf, True),
     "max_fun": (Integral, 1, True, np.inf, False),
 }
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator that goes on from scikit-learn's random state; any one where there is none."""
+    return np.random.default_rng(None if random_state is None else random_state.randint(2**31))
 
 
 class Data(Protocol):
@@ -88,6 +92,8 @@ class Network(BaseEstimator):  # type: ignore[misc]
     n_iter_no_change: float = 10
     dtype: str = "auto"
 
+    #: The most examples that a prediction takes at a time.
+    prediction_batch: ClassVar[int] = 4096
     #: Allowed values of arguments that are words; a subclass adds its own.
     choices: ClassVar[dict[str, tuple[Any, ...]]] = {
         "solver": ("adam", "sgd"),
@@ -123,6 +129,12 @@ class Network(BaseEstimator):  # type: ignore[misc]
         if size != "auto" and not (isinstance(size, Integral) and size >= 1):
             raise ArgumentError(
                 f"{name}: batch_size is {shown(size)}; allowed: 'auto' or an integer from 1"
+            )
+
+    def _check_fraction(self, key: str, value: Any) -> None:
+        if not (isinstance(value, Real) and 0 <= value < 1):
+            raise ArgumentError(
+                f"{type(self).__name__}: {key} is {shown(value)}; allowed: a number from 0 below 1"
             )
 
     # -- the model --------------------------------------------------------------------------------
@@ -161,7 +173,7 @@ class Network(BaseEstimator):  # type: ignore[misc]
         every = np.arange(x.shape[0])
         parts = [
             self._model.forward(*inputs_of(x, every[part], self._model_dtype()))[0]
-            for part in gen_batches(len(every), PREDICTION_BATCH)
+            for part in gen_batches(len(every), self.prediction_batch)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -293,7 +305,9 @@ class Network(BaseEstimator):  # type: ignore[misc]
                     start = float(self.learning_rate_init)
                     self._set_rate(optimizer, start / (self.t_ + 1) ** self.power_t)
                 if self._no_improvement > self.n_iter_no_change:
-                    if self._stops(optimizer, "Training loss" if score is None else "Validation score"):
+                    if self._stops(
+                        optimizer, "Training loss" if score is None else "Validation score"
+                    ):
                         break
                     self._no_improvement = 0
                 if incremental:
@@ -352,4 +366,3 @@ class Network(BaseEstimator):  # type: ignore[misc]
                 "data of moderate size, as StandardScaler makes it, and a learning_rate_init with "
                 "which the loss does not grow"
             )
-

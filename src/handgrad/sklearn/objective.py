@@ -1,4 +1,4 @@
-"""The number that training lowers, and its gradients: loss of a batch and penalty on the weights."""
+"""The number that training lowers, loss and penalty on the weights, and its gradients."""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ def sample_weights(estimator: str, given: Any, examples: int) -> Array | None:
     if weights.ndim == 0:
         weights = np.full(examples, float(weights))
     elif weights.ndim > 1:
-        raise ShapeError(f"{estimator}: sample_weight has shape {weights.shape}; allowed: 1D or scalar")
+        raise ShapeError(
+            f"{estimator}: sample_weight has shape {weights.shape}; allowed: 1D or scalar"
+        )
     weights = column_or_1d(weights)
     if len(weights) != examples:
         raise ShapeError(

@@ -109,9 +109,7 @@ class TrainingStep:
         """The size of the arrays of all captures; those that several share count for each."""
         return sum(captured.calls.bytes for captured in self._captured)
 
-    def _replay(
-        self, inputs: tuple[Array, ...], targets: tuple[Array, ...]
-    ) -> tuple[Array, Array]:
+    def _replay(self, inputs: tuple[Array, ...], targets: tuple[Array, ...]) -> tuple[Array, Array]:
         """Outputs and loss by a capture, which is made where there is none for plain arrays."""
         if not self._has_same_parameters():
             self._captured.clear()
