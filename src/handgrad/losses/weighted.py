@@ -53,6 +53,8 @@ class Weighted(Loss):
         inner, kept = cache.op
         xp = array_namespace(cache.loss)
         dloss = xp.reshape(ones_like(cache.loss) if dloss is None else dloss, (1, 1))
-        dlosses: Any = linear.backward(dloss, kept, out=(None, SKIP, SKIP))[0]
+        dlosses: Any = linear.backward(  # type: ignore[call-arg]
+            dloss, kept, out=(None, SKIP, SKIP)
+        )[0]
         dlosses = xp.reshape(dlosses, cache.shape)
         return self.loss.backward(inner, dlosses, out=out)

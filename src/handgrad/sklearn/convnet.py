@@ -25,6 +25,7 @@ from handgrad.layers import (
     Sequential,
 )
 from handgrad.ops.activation import ACTIVATIONS
+from handgrad.sklearn.arguments import is_size
 from handgrad.sklearn.estimator import Classifier
 from handgrad.sklearn.network import generator
 
@@ -94,8 +95,8 @@ class ConvNetClassifier(Classifier):
     def _check_settings(self) -> None:
         super()._check_settings()
         channels = self.channels
-        fits = isinstance(channels, Iterable) and all(_is_size(each) for each in channels)
-        if not fits or not _is_size(self.hidden):
+        fits = isinstance(channels, Iterable) and all(is_size(each) for each in channels)
+        if not fits or not is_size(self.hidden):
             raise ArgumentError(
                 f"ConvNetClassifier: channels is {shown(channels)} and hidden "
                 f"{shown(self.hidden)}; allowed: a sequence of integers from 1, and one"
@@ -103,9 +104,7 @@ class ConvNetClassifier(Classifier):
         self._check_fraction("dropout", self.dropout)
         shape = self.image_shape
         if shape is not None and not (
-            isinstance(shape, Iterable)
-            and len(tuple(shape)) in (2, 3)
-            and all(map(_is_size, shape))
+            isinstance(shape, Iterable) and len(tuple(shape)) in (2, 3) and all(map(is_size, shape))
         ):
             raise ArgumentError(
                 f"ConvNetClassifier: image_shape is {shown(shape)}; allowed: (H, W) or (C, H, W)"
@@ -130,7 +129,7 @@ class ConvNetClassifier(Classifier):
                 f"{self.image_shape_}, as in fit"
             )
         if reset:
-            self.image_shape_ = x.shape[1:]
+            self.image_shape_: tuple[int, ...] = x.shape[1:]
         return x, None if y is None else column_or_1d(y, warn=True)
 
     def _images(self, x: Array) -> Array:
@@ -167,7 +166,3 @@ class ConvNetClassifier(Classifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and value >= 1

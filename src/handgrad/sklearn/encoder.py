@@ -78,6 +78,7 @@ class SequenceEncoder(Layer):
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
+        dh: Any
         dh, found["head"] = self.head.backward(dy, cache.head, gradients=part(gradients, "head"))
         if cache.weights is not None:
             dh = cache.weights * dh[:, None]

@@ -38,7 +38,9 @@ class TwoScores(Layer):
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
-        dx: Any = linear.backward(dy.reshape(-1, 2), cache, out=(None, SKIP, SKIP))[0]
+        dx: Any = linear.backward(  # type: ignore[call-arg]
+            dy.reshape(-1, 2), cache, out=(None, SKIP, SKIP)
+        )[0]
         return dx.reshape(dy.shape[:-1]), {} if gradients is None else gradients
 
     def output_shape(self, input_shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -38,7 +38,7 @@ def perceptron(random_state: Any, sizes: Sequence[int], activation: str, dtype: 
     for i, (features, outputs) in enumerate(pairwise(sizes), start=2):
         bound = math.sqrt((2.0 if activation == "logistic" else 6.0) / (features + outputs))
         f = _ACTIVATIONS.get(activation, activation) if i < len(sizes) else "identity"
-        layer = Dense(
+        layer: Any = Dense(
             features, outputs, rng=random_state, activation=f, initializer=_zeros, dtype=dtype
         )
         if random_state is not None:
@@ -63,9 +63,9 @@ class Perceptron(Estimator):
         **Estimator.choices,
         "solver": ("adam", "sgd", "lbfgs"),
     }
-    # The first arguments of the subclasses, where they may stand by position.
-    hidden_layer_sizes: ClassVar[Any]
-    activation: ClassVar[Any]
+    if TYPE_CHECKING:  # fields of the subclasses, where they may stand by position
+        hidden_layer_sizes: Any
+        activation: str
 
     def _hidden_sizes(self) -> list[int]:
         given = self.hidden_layer_sizes
@@ -160,7 +160,7 @@ class MLPClassifier(Classifier, Perceptron):
     hidden_layer_sizes: Any = (100,)
     activation: str = "relu"
 
-    @available_if(Perceptron._has_epochs)
+    @available_if(Perceptron._has_epochs)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
         """One epoch over X and y; the first call has to name all `classes`."""
         return super().partial_fit(X, y, sample_weight, classes)
@@ -219,7 +219,7 @@ class MLPClassifier(Classifier, Perceptron):
 
 
 @dataclass(eq=False, repr=False)
-class MLPRegressor(RegressorMixin, Perceptron):
+class MLPRegressor(RegressorMixin, Perceptron):  # type: ignore[misc]
     """scikit-learn's MLPRegressor on handgrad's training steps.
 
     Arguments, attributes and the course of training are scikit-learn's, with half the squared error
@@ -242,7 +242,7 @@ class MLPRegressor(RegressorMixin, Perceptron):
         self._fit(X, y, sample_weight, incremental=False)
         return self
 
-    @available_if(Perceptron._has_epochs)
+    @available_if(Perceptron._has_epochs)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPRegressor:
         """One epoch over X and y."""
         self._fit(X, y, sample_weight, incremental=True)

@@ -17,6 +17,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
+from handgrad.sklearn.arguments import is_fraction, is_size
 from handgrad.sklearn.examples import Batch, inputs_of
 from handgrad.sklearn.objective import Objective
 from handgrad.sklearn.state import packed, unpacked
@@ -28,7 +29,7 @@ _RATE_DIVISOR: Final = 5.0
 _SMALLEST_RATE: Final = 1e-6
 
 #: The numbers among the arguments: the type, the least and the largest, each with "may it be so".
-_NUMBERS: Final[dict[str, tuple[type, float, bool, float, bool]]] = {
+_NUMBERS: Final[dict[str, tuple[Any, float, bool, float, bool]]] = {
     "alpha": (Real, 0, True, np.inf, False),
     "learning_rate_init": (Real, 0, False, np.inf, False),
     "power_t": (Real, 0, True, np.inf, False),
@@ -114,7 +115,7 @@ class Network(BaseEstimator):  # type: ignore[misc]
         for key, (kind, low, has_low, high, has_high) in _NUMBERS.items():
             if key not in settings:
                 continue
-            value = settings[key]
+            value: Any = settings[key]
             fits = isinstance(value, kind) and (
                 (low < value < high) or (has_low and value == low) or (has_high and value == high)
             )
@@ -126,13 +127,13 @@ class Network(BaseEstimator):  # type: ignore[misc]
                     f"{'from' if has_low else 'above'} {low}{below}"
                 )
         size = self.batch_size
-        if size != "auto" and not (isinstance(size, Integral) and size >= 1):
+        if size != "auto" and not is_size(size):
             raise ArgumentError(
                 f"{name}: batch_size is {shown(size)}; allowed: 'auto' or an integer from 1"
             )
 
     def _check_fraction(self, key: str, value: Any) -> None:
-        if not (isinstance(value, Real) and 0 <= value < 1):
+        if not is_fraction(value):
             raise ArgumentError(
                 f"{type(self).__name__}: {key} is {shown(value)}; allowed: a number from 0 below 1"
             )
@@ -153,14 +154,14 @@ class Network(BaseEstimator):  # type: ignore[misc]
         self.t_ = 0
         self.loss_curve_: list[float] = []
         self.best_loss_ = None if self.early_stopping else np.inf
-        self.validation_scores_ = [] if self.early_stopping else None
+        self.validation_scores_: list[float] | None = [] if self.early_stopping else None
         self.best_validation_score_ = -np.inf if self.early_stopping else None
         self._no_improvement = 0
 
     def _float(self, examples: int, incremental: bool) -> str:
         if self.dtype != "auto":
             return self.dtype
-        most = AUTO_BATCH if self.batch_size == "auto" else self.batch_size
+        most = AUTO_BATCH if isinstance(self.batch_size, str) else self.batch_size
         whole = self.solver == "lbfgs" or (examples <= most and not incremental)
         return "float64" if whole else "float32"
 
@@ -236,7 +237,7 @@ class Network(BaseEstimator):  # type: ignore[misc]
         optimizer.step(objective.parameters, objective.gradients)
 
     def _batch_size(self, examples: int) -> int:
-        if self.batch_size == "auto":
+        if isinstance(self.batch_size, str):
             return min(AUTO_BATCH, examples)
         if self.batch_size > examples:
             warnings.warn(

@@ -18,6 +18,7 @@ from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import Layer
 from handgrad.ops import softmax
+from handgrad.sklearn.arguments import is_size
 from handgrad.sklearn.encoder import SequenceEncoder
 from handgrad.sklearn.estimator import Classifier, log_softmax
 from handgrad.sklearn.examples import IGNORED, Tagged, converted, inputs_of
@@ -123,7 +124,7 @@ class SequenceEstimator(Classifier):
         name = type(self).__name__
         for key in ("hidden_size", "num_layers", "heads"):
             value = getattr(self, key)
-            if not (isinstance(value, int | np.integer) and value >= 1):
+            if not is_size(value):
                 raise ArgumentError(f"{name}: {key} is {shown(value)}; allowed: an integer from 1")
         self._check_fraction("dropout", self.dropout)
         if self.cell == "transformer" and (self.hidden_size % self.heads or self.hidden_size % 2):
@@ -181,7 +182,7 @@ class SequenceEstimator(Classifier):
                     f"{self.n_features_in_}, as in fit"
                 )
         if reset:
-            self._fitted_on_matrix = is_matrix
+            self._fitted_on_matrix: bool = is_matrix
         return x, y
 
     def __sklearn_tags__(self) -> Any:
