@@ -112,7 +112,8 @@ class ConvNetClassifier(Classifier):
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         settings = {"dtype": (np.float64, np.float32), "allow_nd": True}
-        if (X.ndim if hasattr(X, "ndim") else np.ndim(X)) > 2:
+        ndim = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+        if ndim > 2:
             X = check_array(X, **settings) if y is None else X
             if y is not None:
                 X, y = check_X_y(X, y, **settings)

@@ -52,6 +52,14 @@ class Estimator(Network):
         """The score by which training stops early."""
         raise NotImplementedError
 
+    def _reported(self, targets: Any) -> float:
+        """The share of the loss that is reported."""
+        return 1.0
+
+    def _stratified(self, y: Any) -> bool:
+        """Return whether the examples to judge by are to be of all classes alike."""
+        return isinstance(self, ClassifierMixin) and np.ndim(y) == 1
+
     def _trained(self) -> Layer:
         """The layer that is trained: the model, and what the loss needs beyond it."""
         return self._model
@@ -100,7 +108,9 @@ class Estimator(Network):
                 f"{shown(self._architecture[changed[0]])}, as in the fit that is continued"
             )
         if self._objective is None or not incremental:
-            self._objective = Objective(self._trained(), self._loss()[0], float(self.alpha))
+            self._objective = Objective(
+                self._trained(), self._loss()[0], float(self.alpha), self._reported(targets)
+            )
         if self.solver == "lbfgs":
             minimize(self, self._objective, self._examples(x, targets, weights))
             return
@@ -118,7 +128,7 @@ class Estimator(Network):
             np.arange(len(y)),
             random_state=random_state,
             test_size=self.validation_fraction,
-            stratify=y if isinstance(self, ClassifierMixin) and np.ndim(y) == 1 else None,
+            stratify=y if self._stratified(y) else None,
         )
         if len(judged) < 2:
             raise ArgumentError(
@@ -141,6 +151,12 @@ def log_softmax(scores: Array) -> Array:
     shifted = scores - scores.max(axis=-1, keepdims=True)
     found: Array = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return found
+
+
+def listed(classes: Array) -> str:
+    """The first classes as an error names them."""
+    shown_ones = ", ".join(map(str, classes[:10]))
+    return f"{shown_ones}, ..." if len(classes) > 10 else shown_ones
 
 
 def labels_in(y: Any) -> Array:
@@ -174,8 +190,8 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             self.classes_ = unique_labels(classes)
         elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ArgumentError(
-                f"{name}: classes is {shown(classes)}; allowed: {shown(self.classes_)}, as in the "
-                "first call to partial_fit"
+                f"{name}: classes are {listed(unique_labels(classes))}; allowed: "
+                f"{listed(self.classes_)}, as in the first call to partial_fit"
             )
         if self.class_weight == "balanced":
             raise ArgumentError(
@@ -209,8 +225,8 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         same = not self.warm_start or not self._is_fitted() or set(found) == set(self.classes_)
         if not same or len(np.setdiff1d(found, self.classes_)):
             raise ArgumentError(
-                f"{type(self).__name__}: y has the classes {shown(found.tolist())}; allowed: "
-                f"{shown(self.classes_.tolist())}, as in the call before"
+                f"{type(self).__name__}: y has the classes {listed(found)}; allowed: "
+                f"{listed(self.classes_)}, as in the call before"
             )
 
     def _targets(self, y: Any, dtype: str, *, reset: bool) -> Any:

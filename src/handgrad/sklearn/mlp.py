@@ -207,6 +207,9 @@ class MLPClassifier(Classifier, Perceptron):
         self.out_activation_ = "softmax" if softmaxed else "logistic"
         return len(self.classes_) if softmaxed else super()._outputs(targets)
 
+    def _stratified(self, y: Array) -> bool:
+        return y.ndim == 1 and self.n_outputs_ == 1  # for three classes scikit-learn does not
+
     def _trained(self) -> Layer:
         if self.out_activation_ == "softmax":
             return self._model
@@ -260,6 +263,11 @@ class MLPRegressor(RegressorMixin, Perceptron):  # type: ignore[misc]
     def _values(self, z: Array) -> Array:
         values = np.exp(z) if self.loss == "poisson" else z
         return values.ravel() if values.shape[1] == 1 else values
+
+    def _reported(self, targets: Array) -> float:
+        # scikit-learn reports the mean over the outputs and descends along the gradient of the sum.
+        is_mean = self.loss == "squared_error" and self.solver != "lbfgs"
+        return 1.0 / targets.shape[1] if is_mean else 1.0
 
     def _targets(self, y: Array, dtype: str, *, reset: bool) -> Array:
         if self.loss == "poisson" and np.min(y) < 0:

@@ -278,7 +278,7 @@ class Network(BaseEstimator):  # type: ignore[misc]
         """Epochs until there is no improvement, of `score()` where there is one, else of the loss.
 
         incremental: one epoch, with the optimizer of the call before. Raises ArgumentError where
-        the weights are not finite at the end of an epoch.
+        the loss or the weights are not finite at the end of an epoch.
         """
         if self._optimizer is None or not incremental:
             self._optimizer = self._new_optimizer()
@@ -291,7 +291,8 @@ class Network(BaseEstimator):  # type: ignore[misc]
             while self.n_iter_ < self.max_iter:
                 if self.shuffle:
                     order = shuffle(order, random_state=random_state)
-                self.loss_ = self._run_epoch(objective, optimizer, data, order, size)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self.loss_ = self._run_epoch(objective, optimizer, data, order, size)
                 self.n_iter_ += 1
                 self.t_ += len(data)
                 self.loss_curve_.append(self.loss_)
@@ -361,9 +362,9 @@ class Network(BaseEstimator):  # type: ignore[misc]
         return stops
 
     def _check_weights(self, objective: Objective) -> None:
-        if not np.isfinite(objective.parameters.buffer).all():
+        if not (np.isfinite(self.loss_) and np.isfinite(objective.parameters.buffer).all()):
             raise ArgumentError(
-                f"{type(self).__name__}: training gives weights that are not finite; allowed: "
-                "data of moderate size, as StandardScaler makes it, and a learning_rate_init with "
-                "which the loss does not grow"
+                f"{type(self).__name__}: training gives a loss or weights that are not finite; "
+                "allowed: data of moderate size, as StandardScaler makes it, and a "
+                "learning_rate_init with which the loss does not grow"
             )

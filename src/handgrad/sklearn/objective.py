@@ -15,10 +15,12 @@ class Objective:
 
     c are the coefficients that come with the targets, W what the examples of the batch weigh
     together; the penalty is on all parameters of two axes or more, so on no bias. `model` ends in
-    what the loss takes; its parameters move into one buffer, `parameters`.
+    what the loss takes; its parameters move into one buffer, `parameters`. Of the sum of the losses
+    the share `reported` is in the value that a call returns, and all of it in the gradients.
     """
 
-    def __init__(self, model: Layer, loss: Loss, alpha: float) -> None:
+    def __init__(self, model: Layer, loss: Loss, alpha: float, reported: float = 1.0) -> None:
+        self._reported = reported
         self.parameters = model.bind()
         self.gradients = self.parameters.zeros_like()
         self._step = TrainingStep(model, loss, self.gradients)
@@ -31,7 +33,7 @@ class Objective:
     def __call__(
         self, inputs: tuple[Array, ...], targets: tuple[Array, ...], weight: float
     ) -> float:
-        value = float(self._step(inputs, targets))
+        value = self._reported * float(self._step(inputs, targets))
         if self._strengths is not None:
             parameters, penalty = self.parameters.buffer, self._penalty
             np.multiply(self._strengths, parameters, out=penalty)
