@@ -1,9 +1,9 @@
-"""Write the saved figures into README.md and benchmarks/results/README.md, and draw them.
+"""Write the saved figures into README.md, docs/scikit-learn.md and benchmarks/results/README.md.
 
     python -m benchmarks.readme [--check]
 
-Nothing in these tables is typed by hand; with --check nothing is written, and the exit code is 1
-where a file is out of date.
+The pictures are drawn too. Nothing in these tables is typed by hand; with --check nothing is
+written, and the exit code is 1 where a file is out of date.
 """
 
 from __future__ import annotations
@@ -54,12 +54,21 @@ def page(found: list[dict[str, Any]]) -> str:
     return "\n\n".join([intro, *(parts or [NONE_YET])]) + "\n"
 
 
+def of_estimators(found: list[dict[str, Any]]) -> str:
+    """The part of docs/scikit-learn.md: the latest result that has fits."""
+    for result in found:
+        fits = {**result, "sections": {"sklearn": result["sections"].get("sklearn")}}
+        if fits["sections"]["sklearn"]:
+            return section(fits)
+    return "No results have been saved yet; `python -m benchmarks.sklearn --save` does it."
+
+
 def with_figures(readme: str, text: str) -> str:
     """The README with `text` between the two comments."""
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"README.md has no {BEGIN} and {END}")
+        raise ValueError(f"the page has no {BEGIN} and {END}")
     return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
@@ -72,8 +81,10 @@ def written() -> dict[Path, str]:
         for result in found
         if picture.drawn(result)
     }
+    estimators = ROOT / "docs" / "scikit-learn.md"
     return {
         **drawings,
+        estimators: with_figures(estimators.read_text("utf-8"), of_estimators(found)),
         readme: with_figures(readme.read_text("utf-8"), figures(found)),
         results.FOLDER / "README.md": page(found),
     }

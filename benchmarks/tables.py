@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from benchmarks.peers import TITLES, precision
@@ -54,6 +55,7 @@ def tables(result: Result) -> list[Table]:
         "footprint": (_footprint,),
         "accuracy": (_accuracy,),
         "headlines": (_headlines,),
+        "sklearn": (_sklearn,),
     }
     found = (
         make(sections[name]) for name, some in makers.items() if sections.get(name) for make in some
@@ -363,3 +365,43 @@ def _headlines(measured: dict[str, Any]) -> Table:
     header = ("source", "reported there", "library", "found", "training, s", "recipe")
     title = f"What the source documents report, with their own settings, {_threads(measured)}"
     return Table(title, header, rows)
+
+
+def _sklearn(measured: dict[str, Any]) -> Table:
+    rows = []
+    for data, one in measured.items():
+        ours, theirs = (one["contenders"][name] for name in ("handgrad", "sklearn"))
+        unit = 100.0 if one["score"] == "accuracy" else 1.0
+        differences = [
+            unit * (a - b) for a, b in zip(ours["scores"], theirs["scores"], strict=True)
+        ]
+        rows.append(
+            (
+                data,
+                one["score"],
+                _score(ours["scores"], unit),
+                _score(theirs["scores"], unit),
+                f"{fmean(differences):+.2f} ({min(differences):+.2f} to {max(differences):+.2f})",
+                _spread(ours),
+                _number(theirs["median"]),
+                f"{one['ratio']['median']:.1f}× ({one['ratio']['low']:.1f}–"
+                f"{one['ratio']['high']:.1f})",
+            )
+        )
+    header = (
+        *("data", "score", "handgrad", "scikit-learn", "difference, seed by seed"),
+        *("handgrad, s", "scikit-learn, s", "times as fast"),
+    )
+    seeds = {one["seeds"] for one in measured.values()}
+    title = (
+        "MLPClassifier and MLPRegressor of handgrad.sklearn and of scikit-learn, the same "
+        f"arguments, {' or '.join(map(str, sorted(seeds)))} seeds, {_threads(measured)}: score on "
+        "test data, mean and standard deviation; seconds of a fit, median and quartiles"
+    )
+    return Table(title, header, rows)
+
+
+def _score(scores: list[float], unit: float) -> str:
+    scaled = [unit * score for score in scores]
+    spread = stdev(scaled) if len(scaled) > 1 else 0.0
+    return f"{fmean(scaled):.2f} ± {spread:.2f}{' %' if unit == 100 else ''}"
