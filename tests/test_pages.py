@@ -11,7 +11,15 @@ from tests import pages
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
     name: pages.blocks((DOCS / f"{name}.md").read_text("utf-8"))
-    for name in ("command-line", "course", "find-the-bug", "layers", "limits", "print-your-notes")
+    for name in (
+        "command-line",
+        "course",
+        "find-the-bug",
+        "layers",
+        "limits",
+        "print-your-notes",
+        "scikit-learn",
+    )
 }
 SECTIONS = list(
     dict.fromkeys(
@@ -28,6 +36,8 @@ SECTIONS = list(
 def test_a_section_shows_what_is_printed(page, section, tmp_path):
     if section == "PyTorch and JAX":
         pytest.importorskip("torch")
+    if page == "scikit-learn":
+        pytest.importorskip("sklearn")
     blocks = PAGES[page]
     last = max(i for i, block in enumerate(blocks) if block.section == section)
     for block in blocks[: last + 1]:

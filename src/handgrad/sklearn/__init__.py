@@ -7,9 +7,17 @@ images, `SequenceClassifier` and `SequenceTagger` sequences, all with the same a
 training. docs/scikit-learn.md says more. Needs scikit-learn: `pip install 'handgrad[sklearn]'`.
 """
 
-from handgrad.sklearn.convnet import ConvNetClassifier
-from handgrad.sklearn.mlp import MLPClassifier, MLPRegressor
-from handgrad.sklearn.sequences import SequenceClassifier, SequenceTagger
+try:
+    from handgrad.sklearn.convnet import ConvNetClassifier
+    from handgrad.sklearn.mlp import MLPClassifier, MLPRegressor
+    from handgrad.sklearn.sequences import SequenceClassifier, SequenceTagger
+except ModuleNotFoundError as error:
+    if error.name != "sklearn":
+        raise
+    raise ModuleNotFoundError(
+        "handgrad.sklearn needs scikit-learn; install it with: pip install 'handgrad[sklearn]'",
+        name="sklearn",
+    ) from None
 
 __all__ = [
     "ConvNetClassifier",

@@ -31,8 +31,9 @@ _ACTIVATIONS: Final = {"logistic": "sigmoid"}
 def perceptron(random_state: Any, sizes: Sequence[int], activation: str, dtype: Any) -> Sequential:
     """Dense layers of these sizes, drawn layer by layer as scikit-learn draws them, or zero.
 
+    The bound is √(6/(in + out)); in a network of sigmoids scikit-learn has 2 for 6.
     Source: Glorot, Bengio, Understanding the difficulty of training deep feedforward neural
-    networks (2010), for the bound √(6/(in + out)); scikit-learn has 2 for 6 before a sigmoid.
+    networks (2010), for the bound.
     """
     layers = []
     for i, (features, outputs) in enumerate(pairwise(sizes), start=2):

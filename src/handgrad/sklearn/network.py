@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import gen_batches, shuffle
+from sklearn.utils import gen_batches
 
 from handgrad import optimizers
 from handgrad.arrays import Array
@@ -257,8 +257,8 @@ class Network(BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """One pass over the data; the mean of the batches' losses over the examples."""
         total = 0.0
-        for part in gen_batches(len(data), size):
-            index = order[part]
+        for first in range(0, len(data), size):
+            index = order[first : first + size]
             inputs, targets, weight = data.batch(index)
             if weight == 0:  # nothing to learn
                 continue
@@ -290,7 +290,9 @@ class Network(BaseEstimator):  # type: ignore[misc]
         try:
             while self.n_iter_ < self.max_iter:
                 if self.shuffle:
-                    order = shuffle(order, random_state=random_state)
+                    drawn = np.arange(len(data))  # the draws of sklearn.utils.shuffle
+                    random_state.shuffle(drawn)
+                    order = order[drawn]
                 with np.errstate(over="ignore", invalid="ignore"):
                     self.loss_ = self._run_epoch(objective, optimizer, data, order, size)
                 self.n_iter_ += 1
