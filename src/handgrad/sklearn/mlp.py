@@ -21,7 +21,7 @@ from handgrad.errors import ArgumentError
 from handgrad.layers import Dense, Layer, Sequential
 from handgrad.losses import Loss, SquaredError, Weighted
 from handgrad.ops import sigmoid, softmax
-from handgrad.sklearn.estimator import Classifier, Estimator
+from handgrad.sklearn.estimator import Classifier, Estimator, log_softmax
 from handgrad.sklearn.losses import Poisson, TwoScores
 
 #: scikit-learn's names of activations that handgrad calls otherwise.
@@ -176,10 +176,11 @@ class MLPClassifier(Classifier, Perceptron):
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of `predict_proba`."""
+        z = self._predicted_scores(X)
         if self.out_activation_ == "softmax":
-            return super().predict_log_proba(X)
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return log_softmax(z)
+        yes = -np.logaddexp(0, -z)
+        return np.concatenate([-np.logaddexp(0, z), yes], axis=1) if self.n_outputs_ == 1 else yes
 
     def _labels(self, z: Array) -> Array:
         if self._multilabel:
