@@ -10,7 +10,7 @@ import pytest
 
 from handgrad import dispatch
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.losses import BinaryCrossEntropy, CrossEntropy, CTCLoss, Loss, SquaredError
+from handgrad.losses import BinaryCrossEntropy, CrossEntropy, CTCLoss, Loss, SquaredError, Weighted
 from tests.tolerances import assert_close
 
 RNG = np.random.default_rng(0)
@@ -141,3 +141,32 @@ def test_a_class_axis_or_targets_that_do_not_fit() -> None:
         CrossEntropy(class_axis=2)
     with pytest.raises(ShapeError, match=r"target has shape \(4,\); allowed: \(4, 5\)"):
         CrossEntropy(class_axis=-1).forward(np.zeros((4, 5, 3)), np.zeros(4, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "weight"),
+    [
+        (CrossEntropy(reduction="none"), CLASSES, RNG.random(4)),
+        (SquaredError(reduction="none"), VALUES, RNG.random((4, 3))),
+        (BinaryCrossEntropy(reduction="none"), VALUES, RNG.random((4, 3))),
+    ],
+)
+def test_a_weighted_loss_is_the_sum_of_each_times_its_weight(
+    loss: Loss, target: np.ndarray, weight: np.ndarray
+) -> None:
+    weighted = Weighted(loss)
+    value, cache = weighted.forward(Y, target, weight)
+    losses, inner = loss.forward(Y, target)
+    assert_close(value, np.sum(weight * losses), "float64")
+    wanted = loss.backward(inner, weight)
+    assert_close(weighted.backward(cache), wanted, "float64")
+    assert_close(weighted.backward(cache, np.array(2.0)), 2 * wanted, "float64")
+
+
+def test_weights_of_another_shape_and_losses_that_are_sums() -> None:
+    weighted = Weighted(CrossEntropy(reduction="none"))
+    for weight in (None, np.ones(3), np.ones((4, 3))):
+        with pytest.raises(ShapeError, match=r"Weighted: weight is .*; allowed: \(4,\)"):
+            weighted.forward(Y, CLASSES, weight)
+    with pytest.raises(ArgumentError, match="the loss has reduction 'mean'; allowed: 'none'"):
+        Weighted(CrossEntropy())

@@ -285,6 +285,30 @@ def test_batches_that_are_no_plain_arrays_are_not_captured() -> None:
 
 
 @needs_kernels
+@pytest.mark.parametrize(
+    "inner",
+    [hg.losses.CrossEntropy(reduction="none"), hg.losses.SquaredError(reduction="none")],
+    ids=["cross_entropy", "squared_error"],
+)
+def test_weights_that_come_with_the_targets_are_replayed(inner: Any) -> None:
+    loss = hg.losses.Weighted(inner)
+    model, step, gradients, example = prepared(dense, loss)
+    rng = np.random.default_rng(23)
+    for rows in (4, 4, 6, 4):
+        x, target = batch(rng, rows, example, np.float32)
+        if isinstance(inner, hg.losses.SquaredError):
+            target = rng.standard_normal((rows, 3)).astype(np.float32)
+        weight = rng.random(target.shape).astype(np.float32)
+        value, found = float(step((x,), (target, weight))), gradients.buffer.copy()
+        outputs, cache = model.forward(x, training=True)
+        expected, loss_cache = loss.forward(outputs, target, weight)
+        model.backward(loss.backward(loss_cache), cache, gradients=gradients)
+        assert value == expected
+        np.testing.assert_array_equal(found, gradients.buffer)
+    assert step.captures == 2
+
+
+@needs_kernels
 def test_a_first_batch_in_another_byte_order() -> None:
     model, step, gradients, example = prepared(dense)
     rng = np.random.default_rng(19)
