@@ -36,11 +36,12 @@ def perceptron(random_state: Any, sizes: Sequence[int], activation: str, dtype: 
     networks (2010), for the bound.
     """
     layers = []
+    unused = np.random.default_rng(0)
     for i, (features, outputs) in enumerate(pairwise(sizes), start=2):
         bound = math.sqrt((2.0 if activation == "logistic" else 6.0) / (features + outputs))
         f = _ACTIVATIONS.get(activation, activation) if i < len(sizes) else "identity"
         layer: Any = Dense(
-            features, outputs, rng=random_state, activation=f, initializer=_zeros, dtype=dtype
+            features, outputs, rng=unused, activation=f, initializer=_zeros, dtype=dtype
         )
         if random_state is not None:
             layer.weight[...] = random_state.uniform(-bound, bound, (features, outputs)).T
