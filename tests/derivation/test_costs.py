@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from handgrad.derivation.models.costs import costs
-from handgrad.derivation.models.flow import flow_of
+from handgrad.derivation.models.flow import flow_of, flow_of_inputs
 from handgrad.dispatch import engine
 from handgrad.layers import (
     LSTM,
@@ -103,3 +103,18 @@ def test_a_first_layer_that_is_several_ops_sends_gradients_through_itself(rng):
     block = TransformerBlock(4, 2, 8, norm="pre", rng=rng, dtype=F64)
     ((_, _, forward, backward),) = columns(block, (steps, 4))
     assert backward == 2 * forward - 7 * steps * 4  # the norm that x goes into first
+
+
+def test_a_state_that_is_given_costs_what_a_step_does_without(rng):
+    layer, x = LSTM(3, 4, rng=rng), np.ones((2, 5, 3))
+    inputs = x, (np.ones((1, 2, 4)), np.ones((1, 2, 4)))
+    (found,) = costs(flow_of_inputs(layer, inputs), inputs)
+    (alone,) = costs(flow_of(layer, (5, 3)), x)
+    assert (found.forward, found.backward) == (alone.forward, alone.backward)
+
+
+def test_what_a_layer_does_not_count_for_several_inputs_is_unknown(rng):
+    layer = MultiHeadAttention(4, 2, rng=rng)
+    inputs = np.ones((2, 5, 4)), np.ones((2, 3, 4)), np.ones((2, 3, 4))
+    (found,) = costs(flow_of_inputs(layer, inputs), inputs)
+    assert (found.forward, found.backward) == (None, None)

@@ -28,6 +28,7 @@ from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow, flow_of, flow_of_inputs
+from handgrad.derivation.models.graph import in_order
 from handgrad.derivation.models.names import Sizes
 from handgrad.derivation.models.passes import loss_subject, run_forward
 from handgrad.derivation.models.sample import target_for
@@ -118,6 +119,16 @@ CASES = [
         (normal(4, 5, 6),),
     ),
     Case("rnn", lambda rng: layers.RNN(3, 7, 2, rng=rng, dtype=F64), (normal(2, 5, 3),)),
+    Case(
+        "gru-from-a-state",
+        lambda rng: layers.GRU(3, 7, 2, rng=rng, dtype=F64),
+        (normal(4, 5, 3), normal(2, 4, 7)),
+    ),
+    Case(
+        "lstm-from-a-state",
+        lambda rng: layers.LSTM(3, 7, rng=rng, dtype=F64),
+        (normal(2, 5, 3), (normal(1, 2, 7), normal(1, 2, 7))),
+    ),
     Case(
         "leaky-rnn",
         lambda rng: layers.LeakyRNN(3, 7, alpha=0.25, rng=rng, dtype=F64),
@@ -267,7 +278,7 @@ def pages(case: Case) -> tuple[Calculator, Iterator[Part]]:
     """A calculator that knows what is given, and the parts of a page in their order."""
     flow, chain, steps, last = chained(case)
     calculator = Calculator(FUNCTIONS)
-    given = [each for each in case.inputs if each is not None]
+    given = [each for each in in_order(case.inputs) if each is not None]
     symbols = input_symbols(flow.nodes[0].layer, case.inputs, 0)
     calculator.values.update(zip(symbols, given, strict=True))
     for node in flow.nodes:

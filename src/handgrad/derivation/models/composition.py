@@ -117,15 +117,19 @@ class _Call:
 
 
 def input_symbols(layer: Layer, inputs: tuple[Any, ...], value: int) -> tuple[Formula, ...]:
-    """h_value; of several inputs each by its name, with that number."""
-    if sum(map(is_array, inputs)) == 1:
+    """h_value; of several inputs each by its name, with that number.
+
+    The parts of a state are counted from 1: state1 and state2.
+    """
+    if sum(map(is_array, in_order(inputs))) == 1:
         return (value_symbol(value),)
-    names = inspect.signature(layer.forward).parameters
-    return tuple(
-        numbered(plain_symbol(name, np.ndim(each)), value)
-        for name, each in zip(names, inputs, strict=False)
-        if is_array(each)
-    )
+    found: list[Formula] = []
+    for name, each in zip(inspect.signature(layer.forward).parameters, inputs, strict=False):
+        for i, array in enumerate(in_order(each), start=1):
+            if is_array(array):
+                own = f"{name}{i}" if isinstance(each, tuple) else name
+                found.append(numbered(plain_symbol(own, np.ndim(array)), value))
+    return tuple(found)
 
 
 class Composer:

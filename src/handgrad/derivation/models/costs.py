@@ -13,6 +13,7 @@ import numpy as np
 from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.passes import Forward, run_forward
 from handgrad.dispatch import KernelCache
+from handgrad.errors import ShapeError
 from handgrad.layers import Layer
 
 
@@ -81,7 +82,7 @@ def cached_bytes(flow: Flow, forward: Forward) -> dict[int, int]:
 def _flops(layer: Layer, shape: tuple[int, ...]) -> int | None:
     try:
         return layer.flops(shape)
-    except NotImplementedError:
+    except (NotImplementedError, ShapeError):  # such as of queries, keys and values of their own
         return None
 
 

@@ -8,9 +8,12 @@ several nodes take forks, and its gradient is the sum of what comes back from ea
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.layers import Embedding, Layer, Residual, Sequential
@@ -113,11 +116,13 @@ def flow_of(model: Layer, input_shape: Shape) -> Flow:
 def flow_of_inputs(model: Layer, inputs: tuple[Any, ...]) -> Flow:
     """The graph of a model that takes several inputs, such as sources and targets: one node.
 
-    Lengths and other arrays of one axis have no shape of their own.
+    Lengths and other arrays of one axis have no shape of their own, nor has the state of a
+    recurrent layer, which is not an example's.
     """
-    arrays = [each for each in inputs if each is not None]
+    names = inspect.signature(model.forward).parameters
+    arrays = [each for name, each in zip(names, inputs, strict=False) if name != "state"]
     y, _ = copy.deepcopy(model).forward_y(*inputs)
-    shapes = tuple(tuple(each.shape[1:]) for each in arrays if each.ndim > 1)
+    shapes = tuple(tuple(each.shape[1:]) for each in arrays if np.ndim(each) > 1)
     node = Node(1, "", model, (0,), tuple(y.shape[1:]))
     return Flow(shapes[0] if len(shapes) == 1 else shapes, (node,))
 

@@ -26,7 +26,7 @@ def as_batch(model: Layer, x: Any) -> Any:
     Raises ArgumentError for what is no array of numbers.
     """
     if isinstance(x, tuple):
-        return tuple(None if each is None else np.asarray(each) for each in x)
+        return tuple(map(_as_array, x))
     try:
         batch = np.asarray(x)
     except ValueError as error:
@@ -41,6 +41,13 @@ def as_batch(model: Layer, x: Any) -> Any:
     if batch.dtype.kind in "iub" and not first_layer(model).takes_tokens:
         return batch.astype(_dtype(model))
     return batch
+
+
+def _as_array(value: Any) -> Any:
+    """An array, or the several that a state is."""
+    if isinstance(value, tuple):
+        return tuple(map(_as_array, value))
+    return None if value is None else np.asarray(value)
 
 
 def example(flow: Flow, batch: int) -> Any:

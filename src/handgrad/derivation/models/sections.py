@@ -27,6 +27,7 @@ from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow
+from handgrad.derivation.models.graph import in_order
 from handgrad.derivation.models.names import FUSED, activations_of, full_name
 from handgrad.derivation.models.rounds import Repeated, folded
 from handgrad.derivation.models.steps import Part, Step, activation_step
@@ -63,8 +64,7 @@ class Sections:
 
     def given(self, x: Any, parameters: Parameters) -> Iterator[Block]:
         yield Heading(self.say("board"), anchor="given")
-        several = x if isinstance(x, tuple) else (x,)
-        arrays = [each for each in several if each is not None]
+        arrays = [each for each in in_order(x) if each is not None]
         for symbol, array in zip(self._inputs(), arrays, strict=True):
             yield self.board.line(assigned(symbol, array))
         for node in self.flow.nodes:
