@@ -76,18 +76,11 @@ class Table:
 
     header: tuple[Content, ...]
     rows: tuple[tuple[Content, ...], ...]
-    caption: Content = ""
     align: str = ""
 
     @property
     def columns(self) -> str:
         return self.align or "l" * len(self.header)
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    text: str
-    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +109,9 @@ class Alert:
 @dataclass(frozen=True, slots=True)
 class List:
     items: tuple[Content, ...]
-    ordered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """Blocks set off from the course of the text, with a title."""
-
-    title: Content
-    blocks: tuple[Block, ...]
-
-
-Block: TypeAlias = Heading | Paragraph | Equation | Table | Code | Figure | Alert | List | Aside
+Block: TypeAlias = Heading | Paragraph | Equation | Table | Figure | Alert | List
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,7 @@ from typing import Final, assert_never
 
 from handgrad.derivation.documents.document import (
     Alert,
-    Aside,
     Block,
-    Code,
     Content,
     Document,
     Equation,
@@ -88,19 +86,13 @@ def _block(block: Block, lang: str) -> str:
             return _equation(block, lang)
         case Table():
             return _table(block, lang)
-        case Code(text):
-            return f'<pre class="scroll" tabindex="0"><code>{escape(text)}</code></pre>\n'
         case Figure():
             return _figure(block)
         case Alert(content):
             return f'<p class="alert" role="alert">{_inline(content)}</p>\n'
-        case List(items, ordered):
-            tag = "ol" if ordered else "ul"
+        case List(items):
             entries = "".join(f"<li>{_inline(item)}</li>\n" for item in items)
-            return f"<{tag}>\n{entries}</{tag}>\n"
-        case Aside(title, blocks):
-            inside = "".join(_block(inner, lang) for inner in blocks)
-            return f'<aside>\n<p class="title">{_inline(title)}</p>\n{inside}</aside>\n'
+            return f"<ul>\n{entries}</ul>\n"
         case _:
             assert_never(block)
 
@@ -153,13 +145,12 @@ def _table(table: Table, lang: str) -> str:
             for align, content in zip(table.columns, contents, strict=True)
         )
 
-    caption = f"<caption>{_inline(table.caption)}</caption>\n" if table.caption else ""
     head = cells('th scope="col"', table.header)
     body = "".join(f"<tr>{cells('td', row)}</tr>\n" for row in table.rows)
     spoken = escape(label(lang, "table"))
     return (
         f'<div class="scroll" role="region" aria-label="{spoken}" tabindex="0">\n<table>\n'
-        f"{caption}<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+        f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
     )
 
 

@@ -9,7 +9,6 @@ from handgrad.errors import ArgumentError
 
 LABELS = {
     "en": {
-        "activation": "activation",
         "after_rounds": "After the last step:",
         "again": "again, as in",
         "arriving": "From the next node come",
@@ -20,11 +19,7 @@ LABELS = {
         "cached": "Kept for the backward pass",
         "central differences": "central differences",
         "central differences, beside a kink": "central differences, beside a kink",
-        "code": "Code",
         "complex step": "complex step",
-        "default": "{} unless given",
-        "definition": "Definition",
-        "dtype": "type",
         "elementwise": (
             "Functions, powers and ⊙ act element by element; [condition] is 1 where the "
             "condition holds and 0 elsewhere; ⟨z⟩ is a mean of z. Sums run over what their "
@@ -32,11 +27,9 @@ LABELS = {
         ),
         "equation": "Equation",
         "error": "error",
-        "example": "Example with numbers",
         "figure": "Figure",
         "figure_elsewhere": "The drawing is in the HTML, LaTeX and PDF versions.",
         "finite_differences": "Checked against finite differences",
-        "flops": "FLOPs",
         "flops_backward": "FLOPs backward",
         "flops_forward": "FLOPs forward",
         "for_every": "For",
@@ -50,14 +43,11 @@ LABELS = {
         "in_code": "in the code",
         "incoming": "What comes in from the next node has the shape of what went out:",
         "input": "input",
-        "kept_nothing": "Nothing.",
         "kinks": "At kinks and edges",
         "last_node": "The output is the loss itself, so ∂L/∂L = 1 is not written.",
         "layer": "layer",
         "layers": "Layers",
         "learning_rate": "The learning rate is",
-        "loss": "loss",
-        "meaning": "meaning",
         "measured": (
             "Along a random direction, with a random gradient coming in, each gradient is compared "
             "with the derivative of the forward pass. It is right where the two differ by no more "
@@ -66,7 +56,6 @@ LABELS = {
         ),
         "measured_elsewhere": "Other settings are not measured here. This tries them:",
         "method": "method",
-        "model": "Model",
         "model_batch": "N is the number of examples in a batch.",
         "model_cached": (
             "Bytes cached: what the caches of a forward pass in training hold for {} examples, "
@@ -100,11 +89,7 @@ LABELS = {
         "model_symbols": "{} is the input and {} what layer {} gives.",
         "model_too_large": "The numbers are left out, because they would fill pages:",
         "model_update": "{} stands for each of {}; {}.",
-        "name": "name",
         "not finite": "not finite",
-        "note": "Note",
-        "number": "number",
-        "numbers": "Numbers",
         "one-sided, at a kink": "one-sided, at a kink",
         "otherwise": "otherwise",
         "output": "output",
@@ -114,7 +99,6 @@ LABELS = {
         "shape_or_meaning": "shape or meaning",
         "shapes": "Shapes",
         "source": "Source",
-        "step": "Step",
         "steps": (
             "The index {} counts the steps of a sequence from 1; a state with the index 0 is the "
             "one before the first step."
@@ -126,10 +110,8 @@ LABELS = {
         "total": "total",
         "undecided": "undecided",
         "update": "Update",
-        "value": "value",
         "variants": "With other settings",
         "verdict": "verdict",
-        "why": "why",
         "without": "without {}",
         "wrong": "wrong",
         "wrong_gradient": (
@@ -138,7 +120,6 @@ LABELS = {
         ),
     },
     "ro": {
-        "activation": "activare",
         "after_rounds": "După ultimul pas:",
         "again": "din nou, ca în",
         "arriving": "De la nodul următor vin",
@@ -149,11 +130,7 @@ LABELS = {
         "cached": "Ce se păstrează pentru pasul înapoi",
         "central differences": "diferențe centrale",
         "central differences, beside a kink": "diferențe centrale, lângă un punct de frângere",
-        "code": "Cod",
         "complex step": "pas complex",
-        "default": "{} dacă nu se dă altul",
-        "definition": "Definiție",
-        "dtype": "tip",
         "elementwise": (
             "Funcțiile, puterile și ⊙ se aplică element cu element; [condiție] este 1 unde "
             "condiția este îndeplinită și 0 în rest; ⟨z⟩ este o medie a lui z. Sumele merg "
@@ -161,11 +138,9 @@ LABELS = {
         ),
         "equation": "Ecuația",
         "error": "eroare",
-        "example": "Exemplu cu numere",
         "figure": "Figura",
         "figure_elsewhere": "Desenul se află în versiunile HTML, LaTeX și PDF.",
         "finite_differences": "Verificare prin diferențe finite",
-        "flops": "operații",
         "flops_backward": "operații înapoi",
         "flops_forward": "operații înainte",
         "for_every": "Pentru",
@@ -179,14 +154,11 @@ LABELS = {
         "in_code": "în cod",
         "incoming": "Ce vine de la nodul următor are forma a ceea ce a ieșit:",
         "input": "intrare",
-        "kept_nothing": "Nimic.",
         "kinks": "În punctele de frângere și la margini",
         "last_node": "Ieșirea este chiar pierderea, deci ∂L/∂L = 1 nu se scrie.",
         "layer": "strat",
         "layers": "Straturi",
         "learning_rate": "Rata de învățare este",
-        "loss": "pierdere",
-        "meaning": "semnificație",
         "measured": (
             "Pe o direcție aleatoare, cu un gradient aleator la intrare, fiecare gradient se "
             "compară cu derivata pasului înainte. Este corect unde cele două diferă cu cel mult "
@@ -195,7 +167,6 @@ LABELS = {
         ),
         "measured_elsewhere": "Alte setări nu se măsoară aici. Aceasta le încearcă:",
         "method": "metodă",
-        "model": "Model",
         "model_batch": "N este numărul de exemple dintr-un lot.",
         "model_cached": (
             "Octeți păstrați: cât ocupă, măsurat, ce se păstrează după un pas înainte, în "
@@ -230,11 +201,7 @@ LABELS = {
         "model_symbols": "{} este intrarea și {} ce dă stratul {}.",
         "model_too_large": "Numerele lipsesc, fiindcă ar umple pagini:",
         "model_update": "{} stă pentru fiecare dintre {}; {}.",
-        "name": "nume",
         "not finite": "nu este finit",
-        "note": "Notă",
-        "number": "număr",
-        "numbers": "Numere",
         "one-sided, at a kink": "unilateral, într-un punct de frângere",
         "otherwise": "altfel",
         "output": "ieșire",
@@ -244,7 +211,6 @@ LABELS = {
         "shape_or_meaning": "formă sau sens",
         "shapes": "Forme",
         "source": "Sursa",
-        "step": "Pasul",
         "steps": (
             "Indicele {} numără pașii unei secvențe de la 1; o stare cu indicele 0 este cea "
             "dinaintea primului pas."
@@ -256,10 +222,8 @@ LABELS = {
         "total": "total",
         "undecided": "nedecis",
         "update": "Actualizare",
-        "value": "valoare",
         "variants": "Cu alte setări",
         "verdict": "rezultat",
-        "why": "de ce",
         "without": "fără {}",
         "wrong": "greșit",
         "wrong_gradient": (

@@ -11,9 +11,7 @@ from typing import assert_never
 
 from handgrad.derivation.documents.document import (
     Alert,
-    Aside,
     Block,
-    Code,
     Content,
     Document,
     Equation,
@@ -52,20 +50,13 @@ def _block(block: Block, lang: str) -> str:
             return _equation(block)
         case Table():
             return _table(block)
-        case Code(text, language):
-            fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-            return f"{fence}{language}\n{text.rstrip()}\n{fence}"
         case Figure(_, _, caption, description):
             said = f" — {_escape(description)}" if description else ""
             return f"*{_inline(caption)}*{said}\n\n{label(lang, 'figure_elsewhere')}"
         case Alert(content):
             return f"> [!CAUTION]\n> {_inline(content)}"
-        case List(items, ordered):
-            mark = "1." if ordered else "-"
-            return "\n".join(f"{mark} {_inline(item)}" for item in items)
-        case Aside(title, blocks):
-            inside = "\n\n".join([f"**{_inline(title)}**", *(_block(b, lang) for b in blocks)])
-            return "\n".join(f"> {line}".rstrip() for line in inside.splitlines())
+        case List(items):
+            return "\n".join(f"- {_inline(item)}" for item in items)
         case _:
             assert_never(block)
 
@@ -103,8 +94,7 @@ def _table(table: Table) -> str:
     lines = (table.header, *table.rows)
     cells = [[_inline(content).replace("|", r"\|") for content in line] for line in lines]
     cells.insert(1, [_RULES[align] for align in table.columns])
-    body = "\n".join(f"| {' | '.join(line)} |" for line in cells)
-    return f"{_inline(table.caption)}\n\n{body}" if table.caption else body
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 def _math(formula: Formula) -> str:

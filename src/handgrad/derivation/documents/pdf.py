@@ -7,9 +7,7 @@ from typing import assert_never
 
 from handgrad.derivation.documents.document import (
     Alert,
-    Aside,
     Block,
-    Code,
     Content,
     Document,
     Equation,
@@ -59,9 +57,6 @@ _PREAMBLE = r"""
   sticky: true, inset: (left: 1.5em), below: 0.5em, text(fill: quiet, name))
 #let alert(body) = block(
   width: 100%, inset: 0.8em, stroke: 1pt + rgb("#a3301c"), text(fill: rgb("#a3301c"), body))
-#let boxed(title, body) = block(
-  width: 100%, inset: (left: 1em, right: 1em, y: 0.8em), fill: rgb("#f4f2ee"),
-  stroke: (left: 2pt + rgb("#17568f")), [#strong(title) #parbreak() #body])
 """
 
 _ALIGNMENTS = {"l": "left", "c": "center", "r": "right"}
@@ -106,18 +101,13 @@ def _block(block: Block, lang: str) -> str:
             return _equation(block)
         case Table():
             return _table(block)
-        case Code(text):
-            return f"#block(inset: (left: 1.5em), raw({string(text.rstrip())}, block: true))\n"
         case Figure():
             return _figure(block, lang)
         case Alert(content):
             return f"#alert([{_inline(content)}])\n"
-        case List(items, ordered):
+        case List(items):
             entries = ", ".join(f"[{_inline(item)}]" for item in items)
-            return f"#{'enum' if ordered else 'list'}({entries})\n"
-        case Aside(title, blocks):
-            inside = "\n".join(_block(inner, lang) for inner in blocks)
-            return f"#boxed([{_inline(title)}], [\n{inside}])\n"
+            return f"#list({entries})\n"
         case _:
             assert_never(block)
 
@@ -154,9 +144,8 @@ def _table(table: Table) -> str:
     columns = ", ".join(_ALIGNMENTS[align] for align in table.columns)
     head = ", ".join(f"[#strong[{_inline(content)}]]" for content in table.header)
     cells = ", ".join(f"[{_inline(content)}]" for row in table.rows for content in row)
-    caption = f"#text(fill: quiet, [{_inline(table.caption)}])\n" if table.caption else ""
     return (
-        f"{caption}#table(columns: {len(table.header)}, align: ({columns},), inset: 0.45em, "
+        f"#table(columns: {len(table.header)}, align: ({columns},), inset: 0.45em, "
         "stroke: (x, y) => (top: if y < 2 { line }, bottom: line), "
         f"table.header({head}), {cells})\n"
     )

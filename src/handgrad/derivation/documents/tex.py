@@ -11,9 +11,7 @@ from typing import assert_never
 
 from handgrad.derivation.documents.document import (
     Alert,
-    Aside,
     Block,
-    Code,
     Content,
     Document,
     Equation,
@@ -100,19 +98,13 @@ def _block(block: Block, name: str) -> str:
             return _equation(block, name)
         case Table():
             return _table(block, name)
-        case Code(text):
-            return _code(text)
         case Figure():
             return _figure(block, name)
         case Alert(content):
             return rf"{{\color[HTML]{{A3301C}}{_inline(content, name)}\par}}"
-        case List(items, ordered):
-            kind = "enumerate" if ordered else "itemize"
+        case List(items):
             lines = "\n".join(rf"\item {_inline(item, name)}" for item in items)
-            return f"\\begin{{{kind}}}\n{lines}\n\\end{{{kind}}}"
-        case Aside(title, blocks):
-            bold = rf"\textbf{{{_inline(title, name)}}}"
-            return f"\\begin{{quote}}\n{bold}\n\n{_body(blocks, name)}\n\\end{{quote}}"
+            return f"\\begin{{itemize}}\n{lines}\n\\end{{itemize}}"
         case _:
             assert_never(block)
 
@@ -194,9 +186,8 @@ def _table(table: Table, name: str) -> str:
     )
     # A long table takes LaTeX two runs to line up.
     kind, repeat = ("longtable", "\\endhead\n") if len(table.rows) > _LONG else ("tabular", "")
-    caption = rf"{_inline(table.caption, name)}\nopagebreak" + "\n\n" if table.caption else ""
     return (
-        f"{caption}{{\\{size}\\renewcommand{{\\arraystretch}}{{1.2}}%\n"
+        f"{{\\{size}\\renewcommand{{\\arraystretch}}{{1.2}}%\n"
         f"\\begin{{{kind}}}{{{columns}}}\n\\hline\n{head} \\\\\n\\hline\n{repeat}"
         f"{rows}\n\\hline\n\\end{{{kind}}}}}"
     )
@@ -215,15 +206,3 @@ def _span_length(span: Span) -> int:
             return len(text)
         case _:
             return _FORMULA_LENGTH
-
-
-def _code(text: str) -> str:
-    """Not verbatim, in which pdflatex knows no Greek letter and a long line leaves the page."""
-    body = "\\\\\n".join(_code_line(line) for line in text.rstrip().split("\n"))
-    return rf"{{\small\ttfamily\raggedright {body}\par}}"
-
-
-def _code_line(line: str) -> str:
-    """Its indentation and wider gaps stay as they are; at a single space it may break."""
-    spaced = re.sub("^ |  +", lambda gap: "\N{NO-BREAK SPACE}" * len(gap[0]), line)
-    return escape(spaced) or "~"

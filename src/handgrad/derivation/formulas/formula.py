@@ -108,9 +108,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Room: thin as between a number and its unit, wide as between two formulas."""
-
-    size: Literal["thin", "wide"] = "thin"
+    """Thin room, as between a number and its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +126,9 @@ class Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A square root, or the `index`-th."""
+    """A square root."""
 
     body: Formula
-    index: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,6 @@ _PLAIN = frozenset("()[]")
 
 _FUNCTIONS = frozenset(["cos", "cosh", "exp", "ln", "log", "max", "min", "sin", "sinh", "tanh"])
 _WIDE = {"hat": "widehat", "bar": "overline", "tilde": "widetilde", "dot": "dot"}
-_SPACES = {"thin": r"\thinspace", "wide": r"\quad"}
 
 
 def to_latex(formula: Formula) -> str:
@@ -104,15 +103,14 @@ def to_latex(formula: Formula) -> str:
             return _function(name)
         case Sign(char):
             return SIGN_COMMANDS.get(char, char)
-        case Space(size):
-            return _SPACES[size]
+        case Space():
+            return r"\thinspace"
         case Row(parts):
             return _row(parts)
         case Fraction(numerator, denominator):
             return rf"\frac{{{to_latex(numerator)}}}{{{to_latex(denominator)}}}"
-        case Root(body, index):
-            degree = "" if index is None else f"[{to_latex(index)}]"
-            return rf"\sqrt{degree}{{{to_latex(body)}}}"
+        case Root(body):
+            return rf"\sqrt{{{to_latex(body)}}}"
         case Script(base, sub, sup):
             return _base(base) + _scripts(sub, sup)
         case Accent(kind, body):

@@ -31,7 +31,6 @@ from handgrad.derivation.formulas.formula import (
 
 _ACCENTS = {"hat": "hat", "bar": "macron", "tilde": "tilde", "dot": "dot"}
 _BIG = {"sum": "sum", "prod": "product"}
-_SPACES = {"thin": "thin", "wide": "quad"}
 
 
 def to_typst(formula: Formula) -> str:
@@ -47,16 +46,14 @@ def to_typst(formula: Formula) -> str:
             return f"op({string(name)})"
         case Sign(char):
             return escape(char)
-        case Space(size):
-            return _SPACES[size]
+        case Space():
+            return "thin"
         case Row(parts):
             return " ".join(map(to_typst, parts))
         case Fraction(numerator, denominator):
             return f"frac({to_typst(numerator)}, {to_typst(denominator)})"
-        case Root(body, index):
-            if index is None:
-                return f"sqrt({to_typst(body)})"
-            return f"root({to_typst(index)}, {to_typst(body)})"
+        case Root(body):
+            return f"sqrt({to_typst(body)})"
         case Script(base, sub, sup):
             return _attached(f"scripts({to_typst(base)})", sub, sup)
         case Accent(kind, body):
