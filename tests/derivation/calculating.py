@@ -206,7 +206,7 @@ class Calculator:
                 one, other = self.together(self.value(numerator), self.value(denominator))
                 with np.errstate(all="ignore"):
                     return one / other
-            case Root(body, None):
+            case Root(body):
                 return np.sqrt(self.value(body))
             case Fenced(
                 Row((Number(first), Sign(","), _, Sign(","), Sign("⋯"), Sign(","), *end)), "("

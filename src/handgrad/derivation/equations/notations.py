@@ -306,7 +306,8 @@ def element(writer: Writer, node: Node, marks: Marks) -> Part:
 #: Functions of one array by their own name, as in exp(x).
 _OF_ONE: Final = ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sign")
 
-NOTATIONS: Final[dict[str, Notation]] = {
+#: Functions that are written alike whatever the axes of their arrays.
+ELEMENTWISE: Final[dict[str, Notation]] = {
     **{name: of_one(name) for name in _OF_ONE},
     "erf": lettered(Operator("erf")),
     "log1p": log_one_plus,
@@ -317,10 +318,18 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "square": square,
     "maximum": of_all("max"),
     "minimum": of_all("min"),
+    "isinf": infinite,
+    "weights": operator("softmax"),
+    **dict.fromkeys(("logistic", "sigmoid"), lettered(Symbol("sigma"))),
+    "activate": lettered(Symbol("f")),
+    "activation_gradient": windows.activation_gradient,
+    "draw_mask": windows.drawn,
+}
+NOTATIONS: Final[dict[str, Notation]] = {
+    **ELEMENTWISE,
     "max": of_all("max"),
     "min": of_all("min"),
     "clip": clip,
-    "isinf": infinite,
     **dict.fromkeys(("zeros", "zeros_like"), fixed(Number("0"))),
     **dict.fromkeys(("ones", "ones_like"), fixed(Number("1"))),
     "full": full,
@@ -328,7 +337,6 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "eye": fixed(Symbol("I")),
     "arange": count,
     "flip": flipped,
-    "weights": operator("softmax"),
     "take": taken,
     "total": families.total,
     "stack": stacked,
@@ -340,14 +348,10 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "argmax": arg_max,
     "outer": outer,
     "element": element,
-    **dict.fromkeys(("logistic", "sigmoid"), lettered(Symbol("sigma"))),
-    "activate": lettered(Symbol("f")),
-    "activation_gradient": windows.activation_gradient,
     "window": windows.window,
     "scatter": windows.scatter,
     "pad": windows.padded,
     "crop": windows.padded,
     "window_sum": windows.window_sum,
     "sum_to": windows.summed_to,
-    "draw_mask": windows.drawn,
 }

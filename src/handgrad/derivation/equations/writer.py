@@ -6,14 +6,15 @@ index of what it is summed of, Σ_d x_d; functions, powers and products ⊙ are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
 
-from handgrad.derivation.equations import indexing, notations, reductions
+from handgrad.derivation.equations import exact, indexing, notations, reductions
 from handgrad.derivation.equations.constants import global_constant
 from handgrad.derivation.equations.parts import (
     ATOM,
@@ -80,6 +81,8 @@ class Writer:
     figures: Callable[[Any], Formula] | None = None
     #: The node that is written out although it has a symbol.
     defined: Node | None = None
+    #: The symbols of nodes between ops, whose axes and indices are written as the code has them.
+    exact: Mapping[Node, Formula] | None = None
 
     def definition(self, node: Node, marks: Marks = ()) -> Formula:
         """The right side of an equation: a condition stands in brackets, which are 1 or 0."""
@@ -99,11 +102,12 @@ class Writer:
         return formula if strength >= around else fenced(formula, strength)
 
     def has_symbol(self, node: Any) -> bool:
-        return isinstance(node, Node) and node in self.scope.symbols and node is not self.defined
+        symbols = self.scope.symbols if self.exact is None else self.exact
+        return isinstance(node, Node) and node in symbols and node is not self.defined
 
     def bare(self, node: Any) -> Any:
-        """The node without operations that only shape it."""
-        while isinstance(node, Node) and not self.has_symbol(node):
+        """The node without operations that only shape it, which are written where it is exact."""
+        while self.exact is None and isinstance(node, Node) and not self.has_symbol(node):
             inner = shaped(node)
             if inner is None:
                 return node
@@ -142,11 +146,16 @@ class Writer:
         if self.figures is not None and (is_array(node.value) or isinstance(node.value, float)):
             figure = self.figures(node.value)
             return Part(figure, SUM if isinstance(figure, Row) else UNARY)
-        self.scope.use(node)
-        formula = self.scope.symbol(node, self.place, marked(marks))
+        if self.exact is None:
+            self.scope.use(node)
+            formula = self.scope.symbol(node, self.place, marked(marks))
+        else:
+            formula = self.exact[node]
         return Part(formula, strength_of(formula))
 
     def _operation(self, node: Node, marks: Marks) -> Part:
+        if self.exact is not None and (found := exact.written(self, node)) is not None:
+            return found
         match node.op, node.args:
             case "input", _:
                 return self._input(node)
@@ -158,7 +167,7 @@ class Writer:
                 return self._sum(node, marks)
             case "multiply" | "divide", _:
                 return self._product(node, marks)
-            case "floor_divide" | "remainder", (left, right):
+            case "floor_divide" | "remainder", (left, right) if not is_array(node.value):
                 return self._whole_number(node, left, right)
             case "negative", (value,):
                 return Part(row(Sign("−"), self.write(value, BIG, marks)), SUM)
@@ -166,8 +175,6 @@ class Writer:
                 return self._power(base, exponent, marks)
             case "matmul" | "dot", (left, right):
                 return self._matmul(left, right, marks)
-            case op, (value, *_) if op in _TURNED:
-                return self._transposed(node, value, marks)
             case "where", (test, yes, no):
                 return self.cases([(yes, test)], no, marks)
             case op, (left, right) if op in RELATIONS:
@@ -177,6 +184,13 @@ class Writer:
                 return Part(separated(several, LOGIC[op]), CONDITION)
             case op, (value, *_) if op in _NOT:
                 return Part(row(Sign("¬"), self.write(value, ATOM, marks)), UNARY)
+        return self._shaped(node, marks) if self.exact is None else exact.called(self, node)
+
+    def _shaped(self, node: Node, marks: Marks) -> Part:
+        """An operation on the axes of an array, or any other."""
+        match node.op, node.args:
+            case op, (value, *_) if op in _TURNED:
+                return self._transposed(node, value, marks)
             case "getitem", _:
                 return indexing.indexed(self, node, marks)
             case "asarray", (list(), *_):
@@ -188,13 +202,15 @@ class Writer:
         return notations.called(self, node, marks)
 
     def _input(self, node: Node) -> Part:
-        name, value = node.name, node.value
-        plain = name.strip("_")
+        """A number as it is, anything else by the end of its name: x for cache.x."""
+        value = node.value
+        plain = node.name.rpartition(".")[2].strip("_")
         if plain.isupper() and isinstance(value, float) and len(plain) > 1:
             return global_constant(plain, value)
-        if isinstance(value, int | float):
-            return constant(value)
-        return Part(Text(plain.replace("_", " ") or "array"), ATOM)
+        if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiub":
+            return constant(np.asarray(value).item())
+        words = "".join(each for each in plain.replace("_", " ") if each.isalnum() or each in " .,")
+        return Part(Text(words or "array"), ATOM)
 
     def counted(self, node: Node) -> Part:
         """The counter of a loop: of one over steps its step less one, as the code counts from 0."""
@@ -287,6 +303,7 @@ class Writer:
             if isinstance(formula, Fraction) and is_one(formula.numerator):
                 inverse, formula, strength = not inverse, formula.denominator, SUM
             (below if inverse else above).append((formula, strength, full))
+        above.sort(key=lambda each: not _is_number(each[0]))
         whole = divided(above, below)
         return Part(row(Sign("−"), whole.formula), SUM) if negative else whole
 
@@ -314,6 +331,8 @@ class Writer:
     def _is_full(self, value: Any, marks: Marks) -> bool:
         """True where the value has entries along the last axis that are not summed over."""
         own_shape = shape(value)
+        if self.exact is not None:
+            return math.prod(own_shape) > 1
         own = carried(value, marks)
         return bool(own_shape) and own_shape[-1] != 1 and not (own and own[-1] is not None)
 
@@ -364,6 +383,14 @@ class Writer:
         found = next(each for each in [*wanted, *_INDEX_LETTERS, "a"] if each not in letters)
         taken.append(found)
         return Symbol(found)
+
+
+def _is_number(formula: Formula) -> bool:
+    """True for what stands before other factors: 2 x, and ½ x."""
+    match formula:
+        case Number() | Fraction(Number(), Number()):
+            return True
+    return False
 
 
 _INDEX_LETTERS: Final = "ijklrqp"

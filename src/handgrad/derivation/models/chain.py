@@ -23,7 +23,6 @@ from handgrad.derivation.formulas.formula import (
     transpose,
 )
 from handgrad.derivation.models.composition import Composer, Ends, input_symbols
-from handgrad.derivation.models.expressions import NotComposedError
 from handgrad.derivation.models.flow import Flow, Node
 from handgrad.derivation.models.names import (
     Sizes,
@@ -107,7 +106,7 @@ class Chain:
                 return self._op(node, subject, dy)
             if recorder is not None:
                 return self._composed(node, recorder, dy)
-        except (ArgumentError, ProgramError, NotComposedError):
+        except (ArgumentError, ProgramError):
             pass
         return self._opaque(node, dy)
 

@@ -21,9 +21,13 @@ import numpy as np
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
-from handgrad.derivation.equations.glossary import subscript
+from handgrad.derivation.equations.exact import ARRANGING, CONSTANT
+from handgrad.derivation.equations.glossary import Glossary, subscript
+from handgrad.derivation.equations.scope import Scope
 from handgrad.derivation.equations.subject import Subject
+from handgrad.derivation.equations.tracing import Runs
 from handgrad.derivation.equations.words import first_sentence
+from handgrad.derivation.equations.writer import Writer
 from handgrad.derivation.formulas.formula import (
     Formula,
     Fraction,
@@ -33,19 +37,12 @@ from handgrad.derivation.formulas.formula import (
     gradient_of,
     row,
 )
-from handgrad.derivation.models.expressions import (
-    ARRANGING,
-    CONSTANT,
-    Expressions,
-    NotComposedError,
-)
 from handgrad.derivation.models.graph import (
     in_order,
     inner_inputs,
     layer_paths,
     owners,
     resolve_elements,
-    settings_of,
 )
 from handgrad.derivation.models.names import activation_names, is_first_state, numbered_names
 from handgrad.derivation.models.recording import Recording
@@ -69,7 +66,7 @@ from handgrad.derivation.models.symbols import (
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import samples
-from handgrad.program import Frame, Node, Program, leaves, reachable, values_of
+from handgrad.program import Frame, Node, Program, ProgramError, leaves, reachable, values_of
 from handgrad.program.functions import is_array
 
 #: The largest difference between the gradients of an op's equations and those of the layer.
@@ -160,7 +157,7 @@ class Composer:
             resolve_elements(run)
         self.result = self.forward.result[0]
         if not isinstance(self.result, Node):
-            raise NotComposedError("notes: the layer gives several outputs; allowed: one array")
+            raise ProgramError("notes: the layer gives several outputs; allowed: one array")
         self.parameters: dict[str, Formula] = {}
         self.symbols: dict[Node, Formula] = {}
         self.calls: dict[Node, _Call] = {}
@@ -174,10 +171,8 @@ class Composer:
         self._lines: list[tuple[str, str, tuple[str, int] | None, Equation]] = []
         paths = {id(each): path for path, each in walk(layer)}
         self._frames: dict[Frame, str] = {}
-        settings: dict[Frame, tuple[Any, ...]] = {}
         for run in runs:
             self._frames |= layer_paths(run, paths)
-            settings |= settings_of(run)
         self._owned = {id(array): name for name, array in layer.parameters.items()}
         self._plain = {
             name: plain_parameter(name.rpartition(".")[2], array.ndim)
@@ -210,10 +205,11 @@ class Composer:
                 (each, self._shape(each)) for each in run.nodes if each in self._needed
             )
         words = label(lang, "if"), label(lang, "otherwise")
-        self.expressions = Expressions(self.symbols, sizes, words, settings, recording.returned)
+        programs = Runs(self.forward, self.backward, {}, {}, {})
+        self.writer = Writer(Scope(programs, Glossary(), sizes, words), exact=self.symbols)
 
     def composed(self) -> Composed:
-        """Both passes. Raises NotComposedError where they cannot be written so."""
+        """Both passes. Raises ProgramError where they cannot be written so."""
         forward = tuple(self._forward())
         backward = tuple(self._backward())
         others = tuple(map(self._other, self.others))
@@ -326,7 +322,7 @@ class Composer:
         derivation = self._derivations[key] = derive(subject, self.lang, dimensions=self.sizes)
         for name, gradient in self._given(back):
             if not _are_close(gradient, derivation.gradients[name]):
-                raise NotComposedError(f"notes: {op} gives another gradient of {name} in the layer")
+                raise ProgramError(f"notes: {op} gives another gradient of {name} in the layer")
         return subject, derivation
 
     def _given(self, back: Node | None) -> Iterator[tuple[str, Any]]:
@@ -393,7 +389,7 @@ class Composer:
         targets: dict[Node, list[Formula]] = {}
         for name, node in run.result.items():
             if not _are_close(node.value, gradients[name].value):
-                raise NotComposedError(f"notes: {run.frame.name} gives another gradient of {name}")
+                raise ProgramError(f"notes: {run.frame.name} gives another gradient of {name}")
             targets.setdefault(node, []).append(gradient_of(self._parameter(name)))
         for node in run.nodes:
             if node.op == "input" or node not in self._needed:
@@ -414,7 +410,7 @@ class Composer:
         for each in self._calls():
             if each in self._needed and self._outputs(each):
                 if each.args[1] not in self.calls:
-                    raise NotComposedError(f"notes: {each.op} belongs to no forward of the layer")
+                    raise ProgramError(f"notes: {each.op} belongs to no forward of the layer")
                 pairs += zip(in_order(each.args[0]), self.calls[each.args[1]].outputs, strict=False)
         dx, gradients = self.backward.result
         pairs += [(node, self._parameter(name)) for name, node in gradients.items()]
@@ -453,7 +449,7 @@ class Composer:
             self._argument(each, None)
         self._numbers.enter(self._rounds.get(at))
         known = self.symbols.get(node)
-        right = self.expressions.definition(node) if known is None else known
+        right = self.writer.definition(node) if known is None else known
         shape = self.sizes.shape(node.value)
         found = Equation(node.name, symbol, right, shape, node.value, None, ((symbol, node.value),))
         self.symbols.setdefault(node, symbol)
@@ -465,8 +461,9 @@ class Composer:
         for (path, block), group in groupby(self._lines, key=lambda each: each[1:3]):
             lines = list(group)
             functions = tuple(
-                Meaning(symbol, function.__name__, words=first_sentence(function))
-                for function, symbol in self.expressions.helpers.items()
+                Meaning(symbol, name, words=words)
+                for name, (symbol, words) in self.writer.scope.helpers.items()
+                if words
             )
             equations = tuple(equation for *_, equation in lines)
             yield Part(equations, (), functions, lines[0][0], "", path, block)
@@ -511,7 +508,7 @@ class Composer:
             elif own is not None:
                 self.symbols[value] = numbered(own, self._numbers.current)
                 self._given_arrays.append(value)
-        return self.symbols.get(value, self.expressions.write(value))
+        return self.symbols.get(value, self.writer.write(value))
 
     def _parameter(self, name: str) -> Formula:
         if name not in self.parameters:

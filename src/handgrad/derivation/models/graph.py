@@ -18,17 +18,6 @@ def layer_paths(run: Program, paths: Mapping[int, str]) -> dict[Frame, str]:
     return {frame: paths[id(owner)] for frame, owner in owners.items() if id(owner) in paths}
 
 
-def settings_of(run: Program) -> dict[Frame, tuple[Any, ...]]:
-    """The numbers among the arguments of every call."""
-    found: dict[Frame, tuple[Any, ...]] = {}
-    for each in run.assignments:
-        frame = each.frame
-        is_argument = frame.site is not None and each.site is frame.site
-        if is_argument and isinstance(each.value, int | float):
-            found[frame] = (*found.get(frame, ()), each.value)
-    return found
-
-
 def owners(run: Program) -> dict[Node, Node]:
     """The call of an op that gave each of its outputs."""
     return {

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from handgrad.derivation.equations.exact import ARRANGED
 from handgrad.dispatch import engine
 from handgrad.layers import Embedding, Layer
-from handgrad.program import Frame, Node, Program, ProgramError, Recorder, Site
+from handgrad.program import Frame, Program, ProgramError, Recorder, Site
 from handgrad.program.functions import is_array
 
 #: The module of every op begins so; the modules beside them hold what ops share.
@@ -30,8 +31,6 @@ class Recording(NamedTuple):
     backward: Program
     #: Other forms of the backward, such as a closed one.
     others: tuple[Program, ...]
-    #: The nodes that functions returned which made them.
-    returned: frozenset[Node]
 
 
 def other_backwards(layer: Layer) -> Iterator[Callable[..., Any]]:
@@ -51,7 +50,6 @@ class LayerRecorder(Recorder):
         self.layer = layer
         self.inputs = inputs
         self._returned: Any = None
-        self._results: set[Node] = set()
 
     def recording(self, dy: Any, *, input_gradient: bool) -> Recording:
         """Both passes, for the gradient that comes in, on the reference engine.
@@ -63,12 +61,12 @@ class LayerRecorder(Recorder):
             _, cache = self._returned
             backward = self.run(self.layer.backward_y, dy, cache, input_gradient=input_gradient)
             others = tuple(self.run(each, dy, cache) for each in other_backwards(self.layer))
-        return Recording(forward, backward, others, frozenset(self._results))
+        return Recording(forward, backward, others)
 
     def call(self, site: Site, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if getattr(function, "__func__", None) is Embedding.add_gradient:
             return self._add_gradient(site, function.__self__, *args)
-        if not _comes_from_ops(function):
+        if not _is_whole(function):
             return super().call(site, function, *args, **kwargs)
         if not hasattr(function, "reference"):
             return self._library(site, function, args, kwargs)
@@ -83,9 +81,6 @@ class LayerRecorder(Recorder):
 
     def _entered(self, frame: Frame, *args: Any) -> Any:
         self._returned = super()._entered(frame, *args)
-        node = self._of.get(id(self._returned))
-        if node is not None and node.frame is frame:
-            self._results.add(node)
         return self._returned
 
     def _forward(self, site: Site, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -128,8 +123,14 @@ class LayerRecorder(Recorder):
         return self.augment(site, "add", total, self.call(site, table.op.backward, dy, cache))
 
 
-def _comes_from_ops(function: Any) -> bool:
-    return inspect.isfunction(function) and function.__module__.startswith(_OPS)
+def _is_whole(function: Any) -> bool:
+    """True for a function that is one node: of an op, or one that arranges heads."""
+    if not inspect.isfunction(function):
+        return False
+    module = function.__module__
+    return module.startswith(_OPS) or (
+        module.startswith("handgrad.layers.") and function.__name__ in ARRANGED
+    )
 
 
 def _name(function: Callable[..., Any]) -> str:
