@@ -28,7 +28,6 @@ from handgrad.derivation.models.names import (
     Sizes,
     full_name,
     loss_names,
-    node_names,
     parameters_of,
 )
 from handgrad.derivation.models.passes import Forward
@@ -98,17 +97,11 @@ class Chain:
         if dy is None:  # no parameter went into it, so training does not ask for it
             dy = np.zeros_like(self._value(node))
         if node.is_sum:
-            return self._sum(node, dy)
-        subject = self.run.subjects[node.number]
-        recorder = self.run.recordings.get(node.number)
+            return self._sum(node)
         try:
-            if subject is not None:
-                return self._op(node, subject, dy)
-            if recorder is not None:
-                return self._composed(node, recorder, dy)
+            return self._composed(node, self.run.recorders[node.number], dy)
         except (ArgumentError, ProgramError):
-            pass
-        return self._opaque(node, dy)
+            return self._opaque(node, dy)
 
     # Where a value forks or is passed on
 
@@ -154,34 +147,13 @@ class Chain:
 
     # Kinds of nodes
 
-    def _sum(self, node: Node, dy: Any) -> Step:
+    def _sum(self, node: Node) -> Step:
         terms = tuple(map(value_symbol, node.inputs))
         y = self._equation(value_symbol(node.number), separated(terms, "+"), self._value(node))
         return Step(node, (Part((y,)),), ())
 
-    def _op(self, node: Node, subject: Subject, dy: Any) -> Step:
-        derivation = derive(replace(subject, cotangent=dy), self.lang, dimensions=self.sizes)
-        first = next(iter(subject.arrays))
-        names = node_names(node, derivation, subject)
-        names[derivation.glossary.gradient(first)] = self._input_gradient(node)
-        if first in derivation.gradients:
-            self._keep(node, derivation.gradients[first])
-        for name in node.layer.parameter_names:
-            gradient = derivation.gradients.get(name)
-            if gradient is not None:
-                self.found.parameters[full_name(node, name)] = gradient
-        step = step_of(node, derivation, names, subject)
-        if node.number not in self.needed:
-            return replace(step, backward=())
-        if node.inputs[0] in self.needed or first not in derivation.gradients:
-            return step
-        # Of the data no gradient is computed, nor what only leads to it.
-        wanted = derivation.behind_parameters | {f"d{name}" for name in node.layer.parameter_names}
-        kept = tuple(each for each in derivation.backward if each.name in wanted)
-        return step_of(node, replace(derivation, backward=kept), names, subject)
-
     def _composed(self, node: Node, recorder: LayerRecorder, dy: Any) -> Step:
-        """A layer of several ops, with what stands between them."""
+        """A layer by its ops, with what stands between them."""
         (value,) = node.inputs
         is_needed = value in self.needed
         y = self._value(node)

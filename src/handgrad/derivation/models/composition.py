@@ -63,7 +63,7 @@ from handgrad.derivation.models.symbols import (
     renamed,
     value_symbol,
 )
-from handgrad.layers import Layer
+from handgrad.layers import Embedding, Layer, OpLayer
 from handgrad.layers.base import walk
 from handgrad.ops import samples
 from handgrad.program import Frame, Node, Program, ProgramError, leaves, reachable, values_of
@@ -167,7 +167,6 @@ class Composer:
         self._given_arrays: list[Node] = []
         #: Of values that fork before the layer, the copies that go into it.
         self._copies: dict[Node, Formula] = {}
-        self._numbers = Numbers(str(number))
         self._lines: list[tuple[str, str, tuple[str, int] | None, Equation]] = []
         paths = {id(each): path for path, each in walk(layer)}
         self._frames: dict[Frame, str] = {}
@@ -184,6 +183,8 @@ class Composer:
             self._elements[call].append(element)
         self._needed = reachable((self.result, *(run.result for run in runs[1:])))
         nodes = [each for run in runs for each in run.nodes if each in self._needed]
+        is_one = isinstance(layer, OpLayer | Embedding) and _is_one_op(nodes)
+        self._numbers = Numbers(str(number), only=is_one)
         self._users: dict[Node, list[Node]] = defaultdict(list)
         for each in nodes:
             for operand in each.operands:
@@ -276,10 +277,9 @@ class Composer:
         behind = tuple(
             rewritten(each, names, copies) for each in self._computed(op, derivation, back)
         )
-        self.calls[node] = _Call(
-            Part(behind, number=number, name=op, path=path), symbols, gradients
-        )
-        return Part((*starts, *forward), settings, functions, number, op, path, self._block(node))
+        title = ("", "") if self._numbers.only else (number, op)
+        self.calls[node] = _Call(Part(behind, (), (), *title, path), symbols, gradients)
+        return Part((*starts, *forward), settings, functions, *title, path, self._block(node))
 
     def _starts(
         self, node: Node, derivation: Derivation, names: dict[Formula, Formula]
@@ -299,10 +299,12 @@ class Composer:
 
     def _uniform(self, node: Node) -> Iterator[Meaning]:
         """The arguments of an op that the layer has as arrays of one number, such as a rate."""
+        layers = [each for _, each in walk(self.layer)]
+        constants = {id(getattr(each, name)) for each in layers for name in each.constant_names}
         for name, value in node.kwargs.items():
-            if isinstance(value, Node) and value in self._given_arrays:
+            if isinstance(value, Node) and id(value.value) in constants:
                 first = np.ravel(value.value)[:1]
-                if value.value.dtype.kind == "f" and np.all(value.value == first):
+                if np.all(value.value == first):
                     yield Meaning(self.symbols[value], name, value=float(first[0]))
 
     def _derived(self, op: str, node: Node, back: Node | None) -> tuple[Subject, Derivation]:
@@ -526,6 +528,13 @@ class Composer:
                 return self._frames[frame]
             frame = frame.caller
         return ""
+
+
+def _is_one_op(nodes: list[Node]) -> bool:
+    """True for one call of an op, forward and backward, with nothing before or after it."""
+    ops = [each.op for each in nodes if each.op not in ("input", "element")]
+    forwards = [op for op in ops if op.endswith(".forward")]
+    return len(forwards) == 1 and all(op.endswith((".forward", ".backward")) for op in ops)
 
 
 def _without_step(gradient: Formula, counter: Formula | None) -> Formula:

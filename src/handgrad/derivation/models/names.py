@@ -97,16 +97,6 @@ def is_first_state(
     )
 
 
-def node_names(node: Node, derivation: Derivation, subject: Subject) -> dict[Formula, Formula]:
-    """The op's symbols with the number of the node; x and y are the values of the model."""
-    glossary = derivation.glossary
-    names = numbered_names(derivation, subject, node.number)
-    names[glossary.symbol(next(iter(subject.arrays)))] = value_symbol(node.inputs[0])
-    for name in _outputs(derivation):
-        names[glossary.symbol(name)] = value_symbol(node.number)
-    return names | activation_names(activation_of(node))
-
-
 def loss_names(derivation: Derivation, first: str, output: int) -> dict[Formula, Formula]:
     """The loss keeps its symbols, except that x is the output of the model."""
     accents = [each.symbol for each in derivation.symbols if isinstance(each.symbol, Accent)]
@@ -164,11 +154,3 @@ def _symbols(derivation: Derivation, subject: Subject) -> Iterator[Formula]:
         symbol = glossary.symbol(name)
         if name not in glossary.gradients and not contains(symbol, Symbol("partial")):
             yield symbol
-
-
-def _outputs(derivation: Derivation) -> Iterator[str]:
-    """What the gradient that comes in is the gradient of."""
-    incoming = {symbol for symbol, _ in derivation.incoming}
-    for of in derivation.glossary.gradients.values():
-        if derivation.glossary.gradient(of) in incoming:
-            yield of

@@ -50,10 +50,14 @@ _FEWEST = 3
 
 
 class Numbers:
-    """Numbers parts in their order, within a loop of alike rounds by the round."""
+    """Numbers parts in their order, within a loop of alike rounds by the round.
 
-    def __init__(self, prefix: str) -> None:
-        self.current = f"{prefix}.0"
+    With `only` there is one part, which has the number of the whole.
+    """
+
+    def __init__(self, prefix: str, *, only: bool = False) -> None:
+        self.only = only
+        self.current = prefix if only else f"{prefix}.0"
         self._prefix = prefix
         self._count = 0
         self._inner = 0
@@ -70,6 +74,8 @@ class Numbers:
         self._round = place
 
     def next(self) -> str:
+        if self.only:
+            return self.current
         if self._round is None:
             self._count += 1
             self.current = f"{self._prefix}.{self._count}"
