@@ -13,6 +13,7 @@ import pytest
 
 from handgrad import layers, losses, models
 from handgrad.derivation.equations.equations import Equation
+from handgrad.derivation.equations.tracing import in_order
 from handgrad.derivation.formulas.formula import (
     Formula,
     Number,
@@ -28,7 +29,6 @@ from handgrad.derivation.formulas.latex import to_latex
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow, flow_of, flow_of_inputs
-from handgrad.derivation.models.graph import in_order
 from handgrad.derivation.models.names import Sizes
 from handgrad.derivation.models.passes import loss_subject, run_forward
 from handgrad.derivation.models.sample import target_for

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from handgrad.derivation.equations.glossary import Glossary, canonical, is_word
 from handgrad.derivation.equations.pairing import Statement, is_number, statements
 from handgrad.derivation.equations.subject import Subject, parameters
-from handgrad.derivation.equations.tracing import NotesRecorder, Runs
+from handgrad.derivation.equations.tracing import NotesRecorder, Runs, in_order
 from handgrad.derivation.formulas.formula import Formula, Row, Script, Symbol
 from handgrad.program import Node, leaves
 from handgrad.program.functions import is_array
@@ -94,7 +94,7 @@ class Names:
         An output goes by the name in backward's first argument: `loss` for `dloss`.
         """
         result = self.runs.forward.result
-        items = list(_in_order(result[0] if isinstance(result, tuple) and result else result))
+        items = list(in_order(result[0] if isinstance(result, tuple) and result else result))
         incoming = parameters(self.subject.backward)[0].name
         stem = incoming[1:] if incoming[0] == "d" and incoming not in _ANY_OUTPUT else ""
         found = []
@@ -178,7 +178,7 @@ class Names:
         given = self.runs.incoming
         if not isinstance(given, tuple | list):
             return {}
-        items = list(_in_order(given))
+        items = list(in_order(given))
         by_node = {
             value: name
             for each in reversed(self.statements[True])
@@ -203,15 +203,6 @@ def gradients_of(subject: Subject) -> tuple[str, ...]:
     runs = NotesRecorder().runs(subject)
     own = {False: statements(runs.forward), True: statements(runs.backward)}
     return Names(subject, runs, own).gradient_inputs()
-
-
-def _in_order(nested: Any) -> Iterator[Any]:
-    """The parts of nested tuples, such as (y, (h, c)), in order."""
-    if isinstance(nested, tuple | list):
-        for each in nested:
-            yield from _in_order(each)
-    else:
-        yield nested
 
 
 def _axes(value: Any) -> int:

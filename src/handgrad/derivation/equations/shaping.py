@@ -41,7 +41,7 @@ def shaped(node: Node) -> Any:
         return None
     if node.op == "getitem":
         array, index = node.args
-        return array if only_new_axes(index) else _stored(array, index)
+        return array if only_new_axes(index) else stored_at(array, index)
     if node.op in SHAPING and isinstance(node.args[0], Node):
         return node.args[0]
     if node.op == "element" and isinstance(node.args[0], Node) and node.args[0].op == "per_axis":
@@ -98,7 +98,7 @@ def _places(index: Any) -> tuple[Any, ...] | None:
     return tuple(int(each) if isinstance(each, int) else each for each in found)
 
 
-def _stored(array: Any, index: Any) -> Node | None:
+def stored_at(array: Any, index: Any) -> Node | None:
     """The value that was written into an array at an index."""
     wanted = _places(index)
     while isinstance(array, Node) and array.op == "store":

@@ -216,7 +216,7 @@ class NotesRecorder(Recorder):
         if isinstance(found, tuple | list):
             if isinstance(found, tuple) and self._is_known(found):
                 return found
-            parts = list(_leaves(found)) if isinstance(found, tuple) else []
+            parts = list(in_order(found)) if isinstance(found, tuple) else []
             whole = self._new(function.__name__, function, *operands, found, site)
             for i, each in enumerate(parts):
                 if (is_array(each) or isinstance(each, Int | Float)) and id(each) not in self._of:
@@ -227,7 +227,7 @@ class NotesRecorder(Recorder):
         return found
 
     def _is_known(self, value: Any) -> bool:
-        return all(id(each) in self._of for each in _leaves(value))
+        return all(id(each) in self._of for each in in_order(value))
 
     def _library(self, site: Site, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         args = tuple(list(a) if isinstance(a, GeneratorType) else a for a in args)
@@ -309,10 +309,11 @@ def _boxed(value: Any, known: Mapping[int, Node] = MappingProxyType({})) -> Any:
     return value
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def in_order(value: Any) -> Iterator[Any]:
+    """The parts of nested tuples, such as (y, (h, c)), in order, also where they are None."""
     if isinstance(value, tuple | list):
         for each in value:
-            yield from _leaves(each)
+            yield from in_order(each)
     else:
         yield value
 

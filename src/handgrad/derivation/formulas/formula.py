@@ -279,12 +279,9 @@ def is_tall(formula: Formula) -> bool:
 
 def occurs(part: Formula, formula: Formula) -> bool:
     """Whether a formula has a part in it, which may be raised to something there."""
-    if formula == part or (isinstance(formula, Script) and _unraised(formula) == part):
-        return True
     return any(
-        occurs(part, each)
-        for field in fields(formula)
-        for each in _formulas(getattr(formula, field.name))
+        each == part or (isinstance(each, Script) and _unraised(each) == part)
+        for each in parts_in(formula)
     )
 
 
@@ -292,9 +289,12 @@ def _unraised(formula: Script) -> Formula:
     return formula.base if formula.sub is None else Script(formula.base, formula.sub)
 
 
-def _formulas(value: Any) -> Iterator[Formula]:
-    if isinstance(value, tuple):
-        for each in value:
-            yield from _formulas(each)
-    elif isinstance(value, Formula):
-        yield value
+def parts_in(formula: Any) -> Iterator[Formula]:
+    """A formula, or several, and everything in it, from the outside in."""
+    if isinstance(formula, tuple):
+        for each in formula:
+            yield from parts_in(each)
+    elif isinstance(formula, Formula):
+        yield formula
+        for field in fields(formula):
+            yield from parts_in(getattr(formula, field.name))

@@ -20,12 +20,12 @@ from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning
 from handgrad.derivation.equations.glossary import Glossary, subscript
 from handgrad.derivation.equations.scope import Scope
-from handgrad.derivation.equations.tracing import Runs
+from handgrad.derivation.equations.tracing import Runs, in_order
 from handgrad.derivation.equations.words import first_sentence
 from handgrad.derivation.equations.writer import Writer
 from handgrad.derivation.formulas.formula import Formula, Text, gradient_of
 from handgrad.derivation.models.calls import Calls, are_close, op_of, outputs_of
-from handgrad.derivation.models.graph import Graph, in_order, inner_inputs
+from handgrad.derivation.models.graph import Graph, inner_inputs
 from handgrad.derivation.models.names import activation_names, is_first_state, numbered_names
 from handgrad.derivation.models.recording import Recording
 from handgrad.derivation.models.rounds import Numbers

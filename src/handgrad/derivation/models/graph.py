@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.derivation.equations.exact import ARRANGING, CONSTANT
+from handgrad.derivation.equations.shaping import stored_at
 from handgrad.derivation.formulas.formula import Formula
 from handgrad.derivation.models.recording import Recording
 from handgrad.derivation.models.rounds import repeated_rounds
@@ -136,23 +137,12 @@ def _resolve_elements(run: Program) -> None:
         node.args = mapped(lambda each: _of(stands_for, each), node.args)
         node.kwargs = mapped(lambda each: _of(stands_for, each), dict(node.kwargs))
         node.operands = tuple(leaves((node.args, node.kwargs)))
-        if node.op == "getitem" and (stored := _stored(*node.args)) is not None:
+        if node.op == "getitem" and (stored := stored_at(*node.args)) is not None:
             stands_for[node] = stored
 
 
 def _of(stands_for: Mapping[Node, Node], value: Any) -> Any:
     return stands_for.get(value, value) if isinstance(value, Node) else value
-
-
-def _stored(array: Any, index: Any) -> Node | None:
-    while isinstance(array, Node) and array.op == "store" and isinstance(index, int):
-        base, at, value = array.args
-        if at == index:
-            return value if isinstance(value, Node) else None
-        if not isinstance(at, int):
-            return None
-        array = base
-    return None
 
 
 def inner_inputs(node: Node, known: Mapping[Node, Formula]) -> Iterator[Node]:
@@ -164,12 +154,3 @@ def inner_inputs(node: Node, known: Mapping[Node, Formula]) -> Iterator[Node]:
     for each in node.operands:
         if each not in known:
             yield from inner_inputs(each, known)
-
-
-def in_order(nested: Any) -> Iterator[Any]:
-    """What stands in nested tuples, also where it is None."""
-    if isinstance(nested, tuple):
-        for each in nested:
-            yield from in_order(each)
-    else:
-        yield nested

@@ -21,10 +21,11 @@ from handgrad.derivation.formulas.formula import (
     Sign,
     Symbol,
     Text,
+    parts_in,
     row,
 )
 from handgrad.derivation.models.flow import Flow, Node
-from handgrad.derivation.models.symbols import contains, numbered, parameter_symbol, value_symbol
+from handgrad.derivation.models.symbols import numbered, parameter_symbol, value_symbol
 from handgrad.layers import Activation, Layer
 from handgrad.layers.base import walk
 
@@ -152,5 +153,5 @@ def _symbols(derivation: Derivation, subject: Subject) -> Iterator[Formula]:
     used |= set(glossary.gradients.values())
     for name in (*subject.arrays, *sorted(used - functions)):
         symbol = glossary.symbol(name)
-        if name not in glossary.gradients and not contains(symbol, Symbol("partial")):
+        if name not in glossary.gradients and Symbol("partial") not in parts_in(symbol):
             yield symbol

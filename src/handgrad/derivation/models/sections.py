@@ -21,13 +21,13 @@ from handgrad.derivation.documents.document import (
 from handgrad.derivation.documents.document import Equation as Line
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.equations import Equation
+from handgrad.derivation.equations.tracing import in_order
 from handgrad.derivation.formulas.formula import Formula, Number, Script, Sign, Symbol, equals, row
 from handgrad.derivation.formulas.numbers import matrix, number
 from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.composition import input_symbols
 from handgrad.derivation.models.flow import Flow
-from handgrad.derivation.models.graph import in_order
 from handgrad.derivation.models.names import FUSED, activations_of, full_name
 from handgrad.derivation.models.rounds import Repeated, folded
 from handgrad.derivation.models.steps import Part, Step, activation_step

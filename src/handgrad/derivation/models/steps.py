@@ -12,10 +12,17 @@ import numpy as np
 
 from handgrad.derivation.equations.equations import Derivation, Equation, Meaning, derive
 from handgrad.derivation.equations.subject import Subject
-from handgrad.derivation.formulas.formula import Fenced, Formula, Symbol, gradient_of, row
+from handgrad.derivation.formulas.formula import (
+    Fenced,
+    Formula,
+    Symbol,
+    gradient_of,
+    parts_in,
+    row,
+)
 from handgrad.derivation.models.flow import Node
 from handgrad.derivation.models.names import activation_operator
-from handgrad.derivation.models.symbols import Renaming, gradients_in, renamed
+from handgrad.derivation.models.symbols import Renaming, is_gradient, renamed
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,8 @@ def rewritten(
     def changed(formula: Formula) -> Formula:
         if of_gradients is None:
             return renamed(formula, names)
-        gradients = {each: renamed(each, of_gradients) for each in gradients_in(formula)}
+        found = filter(is_gradient, parts_in(formula))
+        gradients = {each: renamed(each, of_gradients) for each in found}
         return renamed(formula, {**names, **gradients})
 
     return replace(

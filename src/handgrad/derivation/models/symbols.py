@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, cast
 
@@ -81,28 +81,12 @@ def inline(gradient: Formula) -> Formula:
     return row(gradient.numerator, Sign("/"), gradient.denominator)
 
 
-def contains(formula: Any, part: Formula) -> bool:
-    """Whether the part stands in the formula."""
-    if formula == part:
-        return True
-    if isinstance(formula, tuple):
-        return any(contains(each, part) for each in formula)
-    if not hasattr(formula, "__dataclass_fields__"):
-        return False
-    return any(contains(getattr(formula, field.name), part) for field in fields(formula))
-
-
-def gradients_in(formula: Any) -> Iterator[Formula]:
-    """Every ∂L/∂x in a formula."""
+def is_gradient(formula: Formula) -> bool:
+    """True for ∂L/∂x."""
     match formula:
         case Fraction(Row((Symbol("partial"), *_)), Row((Symbol("partial"), *_))):
-            yield formula
-        case tuple():
-            for each in formula:
-                yield from gradients_in(each)
-        case _ if hasattr(formula, "__dataclass_fields__"):
-            for each in fields(formula):
-                yield from gradients_in(getattr(formula, each.name))
+            return True
+    return False
 
 
 def renamed(formula: Formula, names: Renaming) -> Formula:

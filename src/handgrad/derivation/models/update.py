@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from handgrad.derivation.equations.parts import constant
 from handgrad.derivation.equations.scope import Named, Scope
 from handgrad.derivation.equations.tracing import NotesRecorder, Runs
 from handgrad.derivation.equations.writer import Writer
-from handgrad.derivation.formulas.formula import Formula, Sign, Symbol, gradient_of, row
+from handgrad.derivation.formulas.formula import Formula, Sign, Symbol, gradient_of, parts_in, row
 from handgrad.derivation.models.symbols import renamed
 from handgrad.optimizers import Optimizer
 from handgrad.program import Node, Program
@@ -64,7 +63,7 @@ def update_rule(optimizer: Optimizer) -> list[tuple[Formula, Formula]]:
 def settings_of(optimizer: Optimizer) -> list[tuple[Formula, Formula]]:
     """The symbol and value of every setting that the rule uses."""
     _, scope = _recorded(optimizer)
-    used = {letter for _, right in update_rule(optimizer) for letter in _letters(right)}
+    used = {letter for _, right in update_rule(optimizer) for letter in parts_in(right)}
     found = []
     for name, value in _values(optimizer).items():
         symbol = scope.glossary.symbol(_LETTERS.get(name, name))
@@ -99,14 +98,3 @@ def _recorded(optimizer: Optimizer) -> tuple[Program, Scope]:
             if node.value is not None and not is_array(node.value) and node.value == 0:
                 scope.zeros.add(node)
     return program, scope
-
-
-def _letters(formula: Any) -> Iterator[Formula]:
-    """Every formula within a formula."""
-    if isinstance(formula, tuple):
-        for each in formula:
-            yield from _letters(each)
-    elif is_dataclass(formula) and not isinstance(formula, type):
-        yield formula  # type: ignore[misc]
-        for each in fields(formula):
-            yield from _letters(getattr(formula, each.name))
