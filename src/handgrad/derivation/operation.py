@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,23 +15,17 @@ from handgrad.derivation.documents.document import (
     Document,
     Equation,
     Heading,
-    Link,
     List,
     Mono,
     Paragraph,
-    Span,
     Table,
     spans,
 )
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.equations import Derivation, Meaning, derive
-from handgrad.derivation.equations.equations import Equation as Derived
 from handgrad.derivation.equations.glossary import is_parameter
 from handgrad.derivation.equations.parts import constant
 from handgrad.derivation.formulas.formula import (
-    Formula,
-    Lines,
-    Row,
     Sign,
     Symbol,
     Text,
@@ -40,14 +33,12 @@ from handgrad.derivation.formulas.formula import (
     row,
     separated,
 )
-from handgrad.derivation.formulas.numbers import matrix, number
+from handgrad.derivation.formulas.numbers import number
 from handgrad.derivation.measured import Measure
 from handgrad.derivation.topics import Topic
 from handgrad.derivation.translations import translated
-from handgrad.derivation.written import indexable, with_numbers
+from handgrad.derivation.written import Board, assigned, updated_line
 from handgrad.program.functions import is_array
-
-_NOTHING = Row(())
 
 
 def document(
@@ -75,25 +66,27 @@ class _Notes:
         self.lang = lang
         self.eta = eta
         self.derivation = derive(topic.subject, lang)
-        self.numbered: dict[tuple[Formula, Formula], str] = {}
+        self.glossary = self.derivation.glossary
+        arrived = (*self.derivation.given, *self.derivation.incoming)
+        self.board = Board(numbers, self.say, (symbol for symbol, _ in arrived))
 
     def say(self, key: str) -> str:
         return label(self.lang, key)
 
     def blocks(self, measure: Measure | None) -> Iterator[Block]:
         measured = [] if measure is None else measure(self.topic.measured)
-        gradient = self.derivation.glossary.gradient
+        gradient = self.glossary.gradient
         yield from verdicts.alert(measured, gradient, self.lang)
         yield from self._introduction()
         yield from self._symbols()
         if self.numbers:
             yield from self._given()
         yield Heading(self.say("forward"), anchor="forward")
-        yield from self._equations(self.derivation.forward)
+        yield from self.board.lines(self.derivation.forward)
         yield from self._cache()
         yield Heading(self.say("backward"), anchor="backward")
         yield from self._incoming()
-        yield from self._equations(self.derivation.backward)
+        yield from self.board.lines(self.derivation.backward)
         if self.numbers:
             yield from self._updates()
         yield from self._variants()
@@ -140,72 +133,13 @@ class _Notes:
             return docstrings.prose(translated(meaning.words, self.lang))
         return _value(meaning.value)
 
-    # Equations
-
-    def _equations(self, equations: Iterable[Derived]) -> Iterator[Block]:
-        before = None
-        for loop, group in groupby(equations, key=lambda each: each.loop):
-            lines = list(group)
-            if loop is None and before is not None:
-                yield Paragraph(self.say("after_rounds"))
-            if loop is not None:
-                yield Paragraph((f"{self.say('for_every')} ", loop, ":"))
-                if any(each.updates for each in lines):
-                    yield Paragraph(self.say("rounds"))
-            before = loop
-            if self.numbers and lines[0].step is not None:
-                yield from self._rounds(lines)
-                continue
-            for equation in lines:
-                yield from self._line(equation)
-
-    def _rounds(self, lines: Sequence[Derived]) -> Iterator[Block]:
-        """A loop over steps: what every step computes, and then each of them with its numbers."""
-        for equation in lines:
-            if not equation.again and not equation.says_nothing:
-                number = self.numbered.setdefault(
-                    (equation.left, equation.right), str(len(self.numbered) + 1)
-                )
-                yield Equation(_stated(equation), number, equation.shape)
-        for step, group in groupby(lines, key=lambda each: each.step):
-            if step is not None:
-                yield Paragraph((step, ":"))
-            for equation in group:
-                if equation.here is not None and not equation.here.says_nothing:
-                    yield Equation(_computed(equation.here))
-
-    def _line(self, equation: Derived) -> Iterator[Block]:
-        both = equation.left, equation.right
-        if equation.says_nothing and (not self.numbers or self._is_known(equation.left)):
-            return
-        if both in self.numbered and not equation.again:
-            number = self.numbered[both]
-            again: tuple[Span, ...] = (equation.left, f" {self.say('again')} ")
-            yield Paragraph((*again, Link(f"({number})", f"#eq-{number}"), "."))
-        elif not equation.again or self.numbers:
-            yield self._equation(equation)
-
-    def _is_known(self, symbol: Formula) -> bool:
-        """Whether a symbol has its value already: an input, what comes in, or an equation's."""
-        arrived = (*self.derivation.given, *self.derivation.incoming)
-        return any(symbol == each for each, _ in (*arrived, *self.numbered))
-
-    def _equation(self, equation: Derived) -> Equation:
-        both = equation.left, equation.right
-        number = self.numbered.setdefault(both, str(len(self.numbered) + 1))
-        formula = _stated(equation)
-        if self.numbers:
-            formula = _computed(equation)
-        shown = "" if equation.again else number
-        return Equation(formula, shown, equation.shape)
-
     # Numbers
 
     def _given(self) -> Iterator[Block]:
         yield Heading(self.say("board"), anchor="given")
-        symbol = self.derivation.glossary.symbol
+        symbol = self.glossary.symbol
         for formula, value in self.derivation.given:
-            yield Equation(_assigned(formula, value))
+            yield Equation(assigned(formula, value))
         for name, value in self.topic.subject.options.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 yield Equation(equals(symbol(name), number(value)))
@@ -218,7 +152,7 @@ class _Notes:
         if self.numbers:
             yield Paragraph(self.say("incoming"))
             for symbol, value in arriving:
-                yield Equation(_assigned(symbol, value))
+                yield Equation(assigned(symbol, value))
         elif self.derivation.counter is not None:
             symbols = separated(self.derivation.arriving)
             yield Paragraph((f"{self.say('arriving')} ", symbols, "."))
@@ -239,23 +173,10 @@ class _Notes:
             yield self._update(name, arrays[name], gradient)
 
     def _update(self, name: str, value: Any, gradient: Any) -> Equation:
-        """W ← W − η ∂L/∂W, with both matrices and what comes out."""
-        symbol = self.derivation.glossary.symbol(name)
-        rate = Symbol("eta")
-        slope = self.derivation.glossary.gradient(name)
-        rule = row(symbol, Sign("−"), rate, slope)
-        value, gradient = _without_leading(value), _without_leading(gradient)
-        new = matrix(value - self.eta * gradient, name=indexable(symbol))
-        arrow = Sign("←")
-        if isinstance(new, Lines):
-            return Equation(Lines(((symbol, row(arrow, rule)), *new.rows)))
-        put_in = row(matrix(value), Sign("−"), number(self.eta), matrix(gradient))
-        lines = (
-            (symbol, row(arrow, rule)),
-            (_NOTHING, row(Sign("="), put_in)),
-            (_NOTHING, row(Sign("="), new)),
-        )
-        return Equation(Lines(lines))
+        symbol, slope = (of(name) for of in (self.glossary.symbol, self.glossary.gradient))
+        rule = row(Sign("←"), symbol, Sign("−"), Symbol("eta"), slope)
+        new = value - self.eta * gradient
+        return Equation(updated_line(symbol, rule, value, (self.eta, gradient), new))
 
     # What is kept, edges, other settings, the check
 
@@ -290,24 +211,21 @@ class _Notes:
         found: list[Block] = []
         above = (*self.derivation.forward, *self.derivation.backward)
         known = [(each.left, each.computed) for each in above]
-        kept = self.numbers
-        self.numbers = False
+        self.board.numbers = False
         for words, subject in self.topic.variants:
-            derivation = derive(subject, self.lang, letters=self.derivation.glossary.letters)
+            derivation = derive(subject, self.lang, letters=self.glossary.letters)
             new = []
             for each in (*derivation.forward, *derivation.backward):
-                is_written = (each.left, each.right) in self.numbered
                 key = each.left, each.computed
-                if key not in known and not each.says_nothing and not is_written:
+                if key not in known and not each.says_nothing and not self.board.states(each):
                     known.append(key)
                     new.append(each)
             if new and not any(isinstance(block, Heading) for block in found):
                 found.append(Heading(self.say("variants"), anchor="variants"))
             if new:
                 found.append(Heading(Mono(words), level=2))
-                found += self._equations(new)
+                found += self.board.lines(new)
                 found += self._new_symbols(derivation, subject.options)
-        self.numbers = kept
         return found
 
     def _new_symbols(self, derivation: Derivation, options: Mapping[str, Any]) -> Iterator[Block]:
@@ -328,27 +246,6 @@ class _Notes:
         if self.topic.variants:
             command = Mono(f"handgrad check {self.topic.subject.name}")
             yield Paragraph((f"{self.say('measured_elsewhere')} ", command, "."))
-
-
-def _assigned(symbol: Formula, value: Any) -> Formula:
-    written = matrix(_without_leading(value), name=indexable(symbol))
-    return written if isinstance(written, Lines) else equals(symbol, written)
-
-
-def _without_leading(value: Any) -> Any:
-    """An image of one example and one channel is a matrix."""
-    value = np.asarray(value)
-    leading = value.shape[:-2]
-    return value.reshape(value.shape[-2:]) if set(leading) == {1} else value
-
-
-def _computed(equation: Derived) -> Formula:
-    """The equation and what comes out of it."""
-    return with_numbers(equation, _without_leading, "←" if equation.updates else "=")
-
-
-def _stated(equation: Derived) -> Formula:
-    return row(equation.left, Sign("←" if equation.updates else "="), equation.right)
 
 
 def _value(value: Any) -> Content:

@@ -1,15 +1,15 @@
-"""Equations and settings of a model as they stand on the page, with or without their numbers."""
+"""Equations and settings as they stand on the page, with or without their numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from handgrad.derivation.documents.document import Equation as Line
-from handgrad.derivation.documents.document import Paragraph
+from handgrad.derivation.documents.document import Link, Paragraph
 from handgrad.derivation.equations.dimensions import Dimensions
 from handgrad.derivation.equations.equations import Equation, Meaning
 from handgrad.derivation.formulas.formula import (
@@ -25,26 +25,41 @@ from handgrad.derivation.formulas.formula import (
     row,
     separated,
 )
-from handgrad.derivation.formulas.numbers import assignment, matrix, number
+from handgrad.derivation.formulas.numbers import matrix, number
 
 _NOTHING = Row(())
 
 
 class Board:
-    """Equations numbered through, each written once; with `numbers` its values follow."""
+    """Equations numbered through, each stated once; with `numbers` its values follow.
 
-    def __init__(self, numbers: bool, say: Callable[[str], str]) -> None:
-        self.numbers = numbers
-        self.say = say
-        self.count = 0
-        self.known: set[Formula] = set()
+    `known` are the symbols whose values stand on the board. A loop over anything but steps has the
+    numbers of every round only with `rounds`.
+    """
+
+    def __init__(
+        self,
+        numbers: bool,
+        say: Callable[[str], str],
+        known: Iterable[Formula] = (),
+        *,
+        rounds: bool = True,
+    ) -> None:
+        self.numbers, self.say, self.rounds = numbers, say, rounds
+        self.known = set(known)
+        self._numbered: dict[Formula, str] = {}
+        self._count = 0
 
     def lines(self, equations: Iterable[Equation]) -> Iterator[Line | Paragraph]:
         """The equations, and before those of a loop what it runs over."""
         before = None
         for loop, group in groupby(equations, key=lambda each: each.loop):
             found = list(group)
-            written = list(self._of_steps(found) if loop is not None else self._group(found))
+            if self.numbers and found[0].step is not None:
+                written = list(self._of_steps(found))
+            else:
+                plain = not self.numbers or (loop is not None and not self.rounds)
+                written = [line for each in found for line in self._written(each, plain=plain)]
             if written and loop is not None:
                 yield Paragraph((f"{self.say('for_every')} ", loop, ":"))
                 if any(each.updates for each in found):
@@ -54,50 +69,60 @@ class Board:
             before = loop
             yield from written
 
-    def _of_steps(self, equations: Iterable[Equation]) -> Iterator[Line | Paragraph]:
+    def _of_steps(self, equations: Sequence[Equation]) -> Iterator[Line | Paragraph]:
         """What every step computes, and then each of them with its numbers."""
-        every = list(equations)
-        yield from self._group((each for each in every if not each.again), plain=True)
-        if not self.numbers:
-            return
-        for step, group in groupby(every, key=lambda each: each.step):
+        for each in equations:
+            yield from self._written(each, plain=True)
+        for step, group in groupby(equations, key=lambda each: each.step):
             if step is not None:
                 yield Paragraph((step, ":"))
             for each in group:
                 if each.here is not None and not each.here.says_nothing:
-                    yield self.line(with_numbers(each.here), each.shape)
+                    yield Line(with_numbers(each.here))
 
-    def _group(self, equations: Iterable[Equation], *, plain: bool = False) -> Iterator[Line]:
-        for equation in equations:
-            sign = "←" if equation.updates else "="
-            both = row(equation.left, Sign(sign), equation.right)
-            if both in self.known and not equation.again:
-                continue
-            self.known.add(both)
-            if self.numbers and not plain:
-                yield self.line(with_numbers(equation, sign=sign), equation.shape)
-            elif not equation.again and not equation.says_nothing:
-                yield self.line(both, equation.shape)
+    def _written(self, equation: Equation, *, plain: bool) -> Iterator[Line | Paragraph]:
+        """One equation, or where it stands already; `plain` without its numbers."""
+        if equation.says_nothing and (plain or equation.left in self.known):
+            return
+        stated = _stated(equation)
+        number = self._numbered.get(stated)
+        formula = stated if plain else with_numbers(equation)
+        if number is not None and not equation.again:
+            again = f" {self.say('again')} "
+            yield Paragraph((equation.left, again, Link(f"({number})", f"#eq-{number}"), "."))
+        elif not equation.again:
+            yield self.line(formula, equation.shape)
+            self._numbered[stated] = str(self._count)
+            self.known.add(equation.left)
+        elif not plain:
+            yield Line(formula, "", equation.shape)
+
+    def states(self, equation: Equation) -> bool:
+        """True for an equation that has its number."""
+        return _stated(equation) in self._numbered
 
     def line(self, formula: Formula, shape: Formula | None = None) -> Line:
-        self.count += 1
-        return Line(formula, str(self.count), shape)
+        self._count += 1
+        return Line(formula, str(self._count), shape)
 
 
-def with_numbers(
-    equation: Equation, arranged: Callable[[Any], Any] = np.asarray, sign: str = "="
-) -> Formula:
-    """name = formula = the formula with its numbers = the matrix, a line for each.
+def _stated(equation: Equation) -> Formula:
+    return row(equation.left, Sign(_sign(equation)), equation.right)
 
-    `arranged` is how an array is shown; `sign` stands before the formula.
-    """
+
+def _sign(equation: Equation) -> str:
+    return "←" if equation.updates else "="
+
+
+def with_numbers(equation: Equation) -> Formula:
+    """name = formula = the formula with its numbers = the matrix, a line for each."""
     right = [] if equation.says_nothing else [equation.right]
     if equation.figures is not None:
         right.append(equation.figures)
-    signs = iter((sign, *("=" for _ in equation.parts), "=", "="))
+    signs = iter((_sign(equation), *("=" for _ in equation.parts), "=", "="))
     slices: list[tuple[Formula, Formula]] = []
     for name, value in equation.parts:
-        written = matrix(arranged(value), name=indexable(name))
+        written = matrix(without_leading(value), name=indexable(name))
         if isinstance(written, Lines):
             slices += written.rows
         elif len(equation.parts) > 1:
@@ -114,21 +139,32 @@ def with_numbers(
 
 def assigned(symbol: Formula, value: Any) -> Formula:
     """symbol = its matrix"""
-    written = assignment(indexable(symbol), value)
-    return written if isinstance(written, Lines) else equals(symbol, matrix(value))
+    written = matrix(without_leading(value), name=indexable(symbol))
+    return written if isinstance(written, Lines) else equals(symbol, written)
 
 
-def put_in(left: Formula, rule: Formula | None, figures: Formula | None, value: Any) -> Formula:
-    """left and its rule, the rule with its numbers, and the matrix that comes out, as are given."""
-    drawn = matrix(value, name=indexable(left))
+def updated_line(
+    left: Formula, rule: Formula | None, old: Any, step: tuple[float, Any], new: Any
+) -> Formula:
+    """W ← W − η ∂L/∂W with its numbers, and what comes out; without a rule only this.
+
+    `rule` is the right side, `step` η and ∂L/∂W.
+    """
+    drawn = matrix(without_leading(new), name=indexable(left))
     if rule is None:
         return drawn if isinstance(drawn, Lines) else row(left, Sign("←"), drawn)
-    lines = [(left, rule)]
-    if figures is not None:
-        lines.append((_NOTHING, row(Sign("="), figures)))
     if isinstance(drawn, Lines):
-        return Lines((*lines, *drawn.rows))
-    return Lines((*lines, (_NOTHING, row(Sign("="), drawn))))
+        return Lines(((left, rule), *drawn.rows))
+    rate, gradient = step
+    before, slope = (matrix(without_leading(each)) for each in (old, gradient))
+    figures = row(before, Sign("−"), number(rate), slope)
+    return Lines(((left, rule), *((_NOTHING, row(Sign("="), each)) for each in (figures, drawn))))
+
+
+def without_leading(value: Any) -> Any:
+    """An image of one example and one channel is a matrix."""
+    value = np.asarray(value)
+    return value.reshape(value.shape[-2:]) if set(value.shape[:-2]) == {1} else value
 
 
 def settings(meanings: Iterable[Meaning], sizes: Dimensions) -> list[Formula]:

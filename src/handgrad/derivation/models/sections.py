@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from handgrad.derivation import docstrings
 from handgrad.derivation.documents.document import (
     Block,
@@ -22,8 +20,7 @@ from handgrad.derivation.documents.document import Equation as Line
 from handgrad.derivation.documents.labels import label
 from handgrad.derivation.equations.equations import Equation
 from handgrad.derivation.equations.tracing import in_order
-from handgrad.derivation.formulas.formula import Formula, Number, Script, Sign, Symbol, equals, row
-from handgrad.derivation.formulas.numbers import matrix, number
+from handgrad.derivation.formulas.formula import Formula, Number, Script, Symbol, equals, row
 from handgrad.derivation.models import overview
 from handgrad.derivation.models.chain import Chain
 from handgrad.derivation.models.composition import input_symbols
@@ -33,7 +30,7 @@ from handgrad.derivation.models.rounds import Repeated, folded
 from handgrad.derivation.models.steps import Part, Step, activation_step
 from handgrad.derivation.models.symbols import renamed, value_gradient, value_symbol
 from handgrad.derivation.models.update import PARAMETER, settings_of, update_rule, updated
-from handgrad.derivation.written import Board, assigned, put_in, settings
+from handgrad.derivation.written import Board, assigned, settings, updated_line
 from handgrad.layers.base import walk
 from handgrad.optimizers import Optimizer
 
@@ -49,7 +46,7 @@ class Sections:
         self.flow = flow
         self.chain = chain
         self.loss = loss
-        self.board = Board(numbers, self.say)
+        self.board = Board(numbers, self.say, self._inputs(), rounds=False)
 
     def say(self, key: str) -> str:
         return label(self.chain.lang, key)
@@ -235,14 +232,9 @@ class Sections:
         self, optimizer: Optimizer, rule: Rule, symbol: Formula, old: Any, gradient: Any
     ) -> Line:
         """W ← W − η ∂L/∂W with its numbers, where that is the whole rule; what W becomes."""
+        right = None if len(rule) > 1 else renamed(rule[0][1], {PARAMETER: symbol})
         new = updated(optimizer, old, gradient)
-        if len(rule) > 1:
-            return self.board.line(put_in(symbol, None, None, new))
-        right = renamed(rule[0][1], {PARAMETER: symbol})
-        figures = None
-        if np.ndim(old) <= 2:
-            figures = row(matrix(old), Sign("−"), number(optimizer.lr), matrix(gradient))
-        return self.board.line(put_in(symbol, right, figures, new))
+        return self.board.line(updated_line(symbol, right, old, (optimizer.lr, gradient), new))
 
 
 def _listed(formulas: Sequence[Formula]) -> tuple[Span, ...]:
