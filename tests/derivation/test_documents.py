@@ -53,7 +53,8 @@ from handgrad.derivation.formulas.formula import (
     separated,
     transpose,
 )
-from handgrad.derivation.formulas.numbers import assignment, matrix, number, shape_of
+from handgrad.derivation.formulas.numbers import matrix, number, shape_of
+from handgrad.derivation.written import assigned
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.ops import OPS
 
@@ -96,7 +97,7 @@ def sample(lang: str) -> Document:
             shape_of(V_VALUES.T @ DY_VALUES),
         ),
         Equation(equals(X, matrix(np.random.default_rng(0).normal(size=(40, 50)))), "4"),
-        Equation(assignment(Symbol("K"), np.arange(8).reshape(2, 2, 2) / 3), "5"),
+        Equation(assigned(Symbol("K"), np.arange(8).reshape(2, 2, 2) / 3), "5"),
         Equation(equals(Y, number(-np.inf)), anchor="limit"),
         Table((X, HARD, "n"), ((X, "a | b", "1"), ("[c", Mono("d|e"), Strong("23"))), "lcr"),
         Table(("a", "b"), tuple((str(i), "words " * 12) for i in range(40))),

@@ -9,7 +9,8 @@ import pytest
 
 from handgrad.derivation.formulas.formula import Formula, Lines, Matrix, Script, Symbol
 from handgrad.derivation.formulas.latex import to_latex
-from handgrad.derivation.formulas.numbers import assignment, matrix, number, shape_of
+from handgrad.derivation.formulas.numbers import matrix, number, shape_of
+from handgrad.derivation.written import assigned
 from handgrad.errors import ArgumentError
 
 
@@ -110,7 +111,7 @@ def test_a_long_vector_is_elided() -> None:
 
 
 def test_three_axes_are_labelled_slices() -> None:
-    drawn = assignment(Symbol("K"), np.arange(16).reshape(2, 2, 2, 2))
+    drawn = assigned(Symbol("K"), np.arange(16).reshape(2, 2, 2, 2))
     assert isinstance(drawn, Lines)
     assert [to_latex(left) for left, _ in drawn.rows] == [
         "K_{0, 0}",

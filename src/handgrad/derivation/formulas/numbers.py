@@ -31,7 +31,6 @@ from handgrad.derivation.formulas.formula import (
     Space,
     Symbol,
     Text,
-    equals,
     row,
     separated,
 )
@@ -84,12 +83,6 @@ def matrix(
     if values.ndim <= 2:
         return board.matrix(values)
     return Lines(tuple(_slices(values, board, slices, name)))
-
-
-def assignment(name: Formula, array: Any, *, digits: int = 4) -> Formula:
-    """name = matrix, or a line for each slice of three or more axes."""
-    drawn = matrix(array, digits=digits, name=name)
-    return drawn if isinstance(drawn, Lines) else equals(name, drawn)
 
 
 def shape_of(array: Any) -> Formula:
