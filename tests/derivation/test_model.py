@@ -25,7 +25,7 @@ from handgrad.derivation.models.flow import flow_of
 from handgrad.derivation.models.model import model_document, recipe_document
 from handgrad.derivation.models.names import parameters_of
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.layers import Conv2d, Dense, Sequential
+from handgrad.layers import BatchNorm, Conv2d, Dense, Sequential
 from handgrad.models import Seq2Seq
 from tests.derivation.formulas import contains, parts
 from tests.derivation.models import F64, MODELS, mlp, of_data, residual
@@ -198,11 +198,27 @@ def test_the_model_is_not_changed_and_notes_repeat(rng):
 
 
 def test_running_statistics_are_those_before_the_run(rng):
-    from handgrad.layers import BatchNorm
-
     layer = BatchNorm(2, dtype=F64)
     model_document(layer, title="norm", input_shape=(2, 3))
     np.testing.assert_array_equal(layer.running_mean, np.zeros(2))
+
+
+def test_running_statistics_stand_on_the_board(rng):
+    layer = BatchNorm(2, dtype=F64)
+    layer.running_mean[...] = 5.0, 7.0
+    found = model_document(layer, np.ones((3, 2)), title="norm", numbers=True)
+    assert any(contains(each, matrix([5.0, 7.0])) for each in equations(found, "given", "forward"))
+
+
+def test_what_backward_computes_again_is_said(rng):
+    layer = Conv2d(1, 1, 2, rng=rng, dtype=F64)
+    found = model_document(layer, title="conv", input_shape=(1, 3, 3))
+    again = [each.content for each in found.blocks if isinstance(each, Paragraph)]
+    (said,) = (each for each in again if isinstance(each, tuple) and " again, as in " in each)
+    assert isinstance(said[2], Link)
+    assert said[2].target in {
+        f"#eq-{each.number}" for each in found.blocks if isinstance(each, Equation)
+    }
 
 
 def test_the_optimizer_says_how_parameters_are_updated(rng):
