@@ -192,13 +192,13 @@ class _Room:
             arguments["rng"] = self._rng
         try:
             layer = kind(*first, **arguments)
+            is_built = layer.is_built
         except HandgradError as error:
-            raise DataError(f"{path}: {error}") from None
-        except _UNFIT as error:
-            raise DataError(
-                f"{path} is no {name} ({_cut(error)}); expected the settings of one"
-            ) from None
-        if not layer.is_built:
+            raise DataError(f"{path}: {_cut(error, 300)}") from None
+        except _UNFIT:
+            found = _cut(", ".join(settings))
+            raise DataError(f"{path} is no {name} with {found}; expected its settings") from None
+        if not is_built:
             raise DataError(f"{path} has a size that is null; expected a number")
         if initializer is not None:
             _restore_initializer(layer, self._rng.initialize, initializer)
@@ -293,6 +293,6 @@ def _is_layer(value: Any) -> bool:
     return isinstance(value, Layer)
 
 
-def _cut(value: Any) -> str:
+def _cut(value: Any, longest: int = 80) -> str:
     text = " ".join(str(value).split())
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
