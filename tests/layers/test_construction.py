@@ -140,12 +140,3 @@ def test_building_names_the_layer_that_lacks_a_shape_or_is_wrong() -> None:
     wrong = hg.Sequential(hg.Conv2d(None, 4, 3, groups=3))
     with pytest.raises(HandgradError, match=r"build: Conv2d \(layer 0\): Conv2d: groups is 3"):
         wrong.build((2, 6, 6))
-
-
-def test_wrong_arguments_are_pythons_own_error() -> None:
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'out_features'"):
-        hg.Dense(3)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        hg.Dense(3, 2, colour=1)  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        hg.Flatten(3)  # type: ignore[call-arg]
