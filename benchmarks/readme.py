@@ -1,20 +1,22 @@
-"""Write the saved figures into README.md, docs/scikit-learn.md and benchmarks/results/README.md.
+"""Write the saved figures into benchmarks/results/README.md and docs/scikit-learn.md.
 
     python -m benchmarks.readme [--check]
 
-The pictures are drawn too. Nothing in these tables is typed by hand; with --check nothing is
-written, and the exit code is 1 where a file is out of date.
+README.md gets one line of them, and the pictures are drawn too. Nothing in these tables is typed by
+hand; with --check nothing is written, and the exit code is 1 where a file is out of date.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from statistics import geometric_mean
+from textwrap import fill
 from typing import Any, Final
 
 from benchmarks import picture, results
 from benchmarks.machine import warning
-from benchmarks.tables import tables
+from benchmarks.tables import best_peer, tables, threads
 
 ROOT: Final = Path(__file__).parents[1]
 BEGIN: Final = "<!-- figures: begin -->"
@@ -22,8 +24,8 @@ END: Final = "<!-- figures: end -->"
 NONE_YET: Final = "No results have been saved yet; `python -m benchmarks --save` does it."
 
 
-def section(result: dict[str, Any], folder: str = "") -> str:
-    """One result: where and when, its picture from this folder, then its tables."""
+def section(result: dict[str, Any]) -> str:
+    """One result: where and when, its picture, then its tables."""
     machine = result["machine"]
     others = [name for name in ("numpy", "torch", "jax", "sklearn") if name in machine]
     versions = ", ".join(f"{name} {machine[name]}" for name in ("python", *others))
@@ -34,14 +36,27 @@ def section(result: dict[str, Any], folder: str = "") -> str:
     noise = warning(result["load"])
     lines = [about, *([f"Not quiet: {noise}."] if noise else [])]
     if picture.drawn(result):
-        lines.append(f"![{picture.LABEL}]({folder}{results.file_name(result)}.svg)")
+        lines.append(f"![{picture.LABEL}]({results.file_name(result)}.svg)")
     return "\n\n".join([*lines, *(table.markdown() for table in tables(result))])
 
 
-def figures(found: list[dict[str, Any]]) -> str:
-    """README.md's part: the latest result that measured the workloads."""
+def headline(found: list[dict[str, Any]]) -> str:
+    """README.md's line: the ratios to the best peer of the latest result with workloads."""
     measured = [result for result in found if picture.drawn(result)]
-    return section(measured[0], "benchmarks/results/") if measured else NONE_YET
+    if not measured:
+        return NONE_YET
+    result = measured[0]
+    steps = result["sections"]["steps"].values()
+    best = [one["ratios"][peer]["median"] for one in steps if (peer := best_peer(one))]
+    return fill(
+        f"A training step of the fastest among PyTorch, compiled PyTorch, JAX and scikit-learn "
+        f"takes {geometric_mean(best):.1f} times as long as handgrad's: the geometric mean over "
+        f"{len(best)} networks, from {min(best):.2f} to {max(best):.2f} times (float32, "
+        f"{threads(result['sections']['steps'])}, {result['machine']['cpu']}, {result['date']}).",
+        width=100,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def page(found: list[dict[str, Any]]) -> str:
@@ -85,7 +100,7 @@ def written() -> dict[Path, str]:
     return {
         **drawings,
         estimators: with_figures(estimators.read_text("utf-8"), of_estimators(found)),
-        readme: with_figures(readme.read_text("utf-8"), figures(found)),
+        readme: with_figures(readme.read_text("utf-8"), headline(found)),
         results.FOLDER / "README.md": page(found),
     }
 

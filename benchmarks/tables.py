@@ -90,7 +90,7 @@ def _peers(measured: dict[str, Any], kind: str = "float32") -> list[str]:
     ]
 
 
-def _best_peer(one: dict[str, Any], kind: str = "float32") -> str:
+def best_peer(one: dict[str, Any], kind: str = "float32") -> str:
     """The fastest of this precision, of those that compute the same losses."""
     times = {
         name: one["contenders"][name]["median"]
@@ -106,7 +106,7 @@ def _ratio(one: dict[str, Any], name: str) -> str:
 
 def _against(one: dict[str, Any]) -> str:
     """The ratio to the best peer with its quartiles, and which it is."""
-    best = _best_peer(one)
+    best = best_peer(one)
     if not best:
         return "–"
     ratio = one["ratios"][best]
@@ -138,7 +138,7 @@ def _failures(measured: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _threads(measured: dict[str, Any]) -> str:
+def threads(measured: dict[str, Any]) -> str:
     counts = sorted({one["threads"] for one in measured.values()})
     return f"{', '.join(map(str, counts))} {'thread' if counts == [1] else 'threads'}"
 
@@ -164,7 +164,7 @@ def _comparison(title: str, first: str, measured: dict[str, Any]) -> Table:
 
 def _steps(measured: dict[str, Any]) -> Table:
     title = (
-        f"One training step in ms, float32, {_threads(measured)}: median, of handgrad with "
+        f"One training step in ms, float32, {threads(measured)}: median, of handgrad with "
         "quartiles, of a peer with its time over handgrad's, burst by burst; "
         "limit: the FLOPs of the products at the machine's peak"
     )
@@ -190,7 +190,7 @@ def _bf16(measured: dict[str, Any]) -> Table:
             )
         )
     header = ("workload", *(TITLES[name] for name in (own, *peers)), "of bf16 limit")
-    title = f"One training step in ms with products in bf16, {_threads(measured)}"
+    title = f"One training step in ms with products in bf16, {threads(measured)}"
     return Table(title, header, rows)
 
 
@@ -225,7 +225,7 @@ def _memory_of_workloads(measured: dict[str, Any]) -> Table:
 
 def _scaling_gpt(measured: dict[str, Any]) -> Table:
     title = (
-        f"GPT of 2 blocks, one training step in ms, {_threads(measured)}: width 384 over T steps, "
+        f"GPT of 2 blocks, one training step in ms, {threads(measured)}: width 384 over T steps, "
         "4,096 in a batch; then the width over 256 steps, 8 sequences"
     )
     return _comparison(title, "size", measured)
@@ -233,7 +233,7 @@ def _scaling_gpt(measured: dict[str, Any]) -> Table:
 
 def _attention(measured: dict[str, Any]) -> Table:
     title = (
-        f"Causal attention alone, forward and backward in ms, {_threads(measured)}: "
+        f"Causal attention alone, forward and backward in ms, {threads(measured)}: "
         "one sequence of T steps, 6 heads of 64 features"
     )
     return _comparison(title, "size", measured)
@@ -245,7 +245,7 @@ def _memory_of_attention(measured: dict[str, Any]) -> Table:
 
 
 def _scaling_convolution(measured: dict[str, Any]) -> Table:
-    title = f"convnet over the size of its images, as many pixels, in ms, {_threads(measured)}"
+    title = f"convnet over the size of its images, as many pixels, in ms, {threads(measured)}"
     return _comparison(title, "image", measured)
 
 
@@ -268,7 +268,7 @@ def _neighbour(measured: dict[str, Any]) -> Table:
         for beside in one["contenders"]["handgrad"]
     ]
     title = (
-        f"One training step in ms, {_threads(measured)}, beside processes that spin on the same "
+        f"One training step in ms, {threads(measured)}, beside processes that spin on the same "
         "cores, and over the quiet step; on 2 cores a fair share is 1.5× beside one, 2× beside two"
     )
     return Table(title, ("workload", *(TITLES[name] for name in names)), rows)
@@ -294,7 +294,7 @@ def _matmul(measured: dict[str, Any]) -> Table:
         "of peak",
         "vs best peer",
     )
-    return Table(f"Matrix product in GFLOP/s, median, {_threads(measured)}", header, rows)
+    return Table(f"Matrix product in GFLOP/s, median, {threads(measured)}", header, rows)
 
 
 def _calls(measured: dict[str, Any]) -> Table:
@@ -345,8 +345,7 @@ def _accuracy(measured: dict[str, Any]) -> Table:
             )
         )
     header = ("recipe", "runs", "test accuracy, mean", "lowest", "training, s (mean)")
-    threads = _threads(measured)
-    return Table(f"`handgrad train`, {threads}", header, rows)
+    return Table(f"`handgrad train`, {threads(measured)}", header, rows)
 
 
 def _headlines(measured: dict[str, Any]) -> Table:
@@ -363,7 +362,7 @@ def _headlines(measured: dict[str, Any]) -> Table:
         for library, found in one["found"].items()
     ]
     header = ("source", "reported there", "library", "found", "training, s", "recipe")
-    title = f"What the source documents report, with their own settings, {_threads(measured)}"
+    title = f"What the source documents report, with their own settings, {threads(measured)}"
     return Table(title, header, rows)
 
 
@@ -395,7 +394,7 @@ def _sklearn(measured: dict[str, Any]) -> Table:
     seeds = {one["seeds"] for one in measured.values()}
     title = (
         "MLPClassifier and MLPRegressor of handgrad.sklearn and of scikit-learn, the same "
-        f"arguments, {' or '.join(map(str, sorted(seeds)))} seeds, {_threads(measured)}: score on "
+        f"arguments, {' or '.join(map(str, sorted(seeds)))} seeds, {threads(measured)}: score on "
         "test data, mean and standard deviation; seconds of a fit, median and quartiles"
     )
     return Table(title, header, rows)

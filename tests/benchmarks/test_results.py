@@ -197,15 +197,24 @@ def test_newest_result_of_every_cpu_comes_first(tmp_path: Path) -> None:
     assert found == [("2026-02-03", "A CPU"), ("2026-01-20", "Another")]
 
 
-def test_figures_go_between_the_comments() -> None:
+def test_the_headline_goes_between_the_comments() -> None:
     text = f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n"
-    new = readme.with_figures(text, readme.figures([RESULT]))
+    new = readme.with_figures(text, readme.headline([RESULT]))
     assert new.startswith("before\n")
     assert new.endswith("\nafter\n")
     assert "old" not in new
-    assert "1.25× (1.12–1.38, JAX)" in new
-    assert "(benchmarks/results/2026-01-02-a-cpu.svg)" in new
-    assert readme.with_figures(new, readme.figures([RESULT])) == new
+    assert "from 1.25 to 1.25 times" in " ".join(new.split())
+    assert readme.with_figures(new, readme.headline([RESULT])) == new
+
+
+def test_no_headline_without_workloads() -> None:
+    assert readme.headline([RESULT | {"sections": {}}]) == readme.NONE_YET
+
+
+def test_tables_stand_below_their_picture() -> None:
+    text = readme.page([RESULT])
+    assert "(2026-01-02-a-cpu.svg)" in text
+    assert text.index(".svg)") < text.index("1.25× (1.12–1.38, JAX)")
 
 
 def test_a_result_of_a_busy_machine_says_so() -> None:
