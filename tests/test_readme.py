@@ -10,6 +10,8 @@ import pytest
 from handgrad.recipes import keys
 
 ROOT = Path(__file__).parents[1]
+#: Pages that `python -m docs.site` writes.
+GENERATED = {path for name in ("api", "notebooks") for path in ROOT.glob(f"docs/{name}/**/*.md")}
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -24,16 +26,8 @@ def test_set_up_is_two_commands_of_one_line() -> None:
     assert all(len(command.splitlines()) == 1 for command in commands)
 
 
-def test_the_first_network_has_ten_lines_and_learns(capsys: pytest.CaptureFixture[str]) -> None:
-    network, verdict, _ = blocks("python")
-    assert sum(line != "" for line in network.splitlines()) == 10
-    exec(compile(network + verdict, "README.md", "exec"), {})
-    assert float(capsys.readouterr().out) > 0.95
-
-
-def test_the_operation_shown_is_the_source() -> None:
-    source = (ROOT / "src/handgrad/ops/layer_norm.py").read_text("utf-8")
-    assert blocks("python")[2] == source[source.index("@operation") :]
+def test_the_first_network_has_ten_lines() -> None:
+    assert sum(line != "" for line in blocks("python")[0].splitlines()) == 10
 
 
 def test_the_check_shown_is_that_of_its_page() -> None:
@@ -46,7 +40,9 @@ def test_the_check_shown_is_that_of_its_page() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))], ids=lambda p: p.name
+    "document",
+    sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - GENERATED),
+    ids=lambda p: p.name,
 )
 def test_links_lead_to_files(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text("utf-8")):
