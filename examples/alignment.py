@@ -1,4 +1,7 @@
-"""The places a decoder looks at: its attention over a recurrent network of both directions.
+"""Attention of a decoder
+======================
+
+The places a decoder looks at: its attention over a recurrent network of both directions.
 
 The network learns to write words backwards. Before every letter the decoder compares its state with
 the states of all letters that were read, and takes their mean, weighted by how well they match. No
@@ -15,7 +18,7 @@ from picture import Axes, Picture, output
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 LETTERS = "abcdefghij"
 END, START, LONGEST, STEPS = 10, 11, 7, 300

@@ -1,4 +1,7 @@
-"""Turner's columns equal rows: Y = X A and Yᵀ = Aᵀ Xᵀ are the same attention.
+"""Tokens in columns, tokens in rows
+=================================
+
+Turner's columns equal rows: Y = X A and Yᵀ = Aᵀ Xᵀ are the same attention.
 
 Papers that keep a token in every column of X let the columns of A sum to one; programs keep a
 token in every row, and there the rows sum to one. Both are run here, each with its own softmax and
@@ -15,7 +18,7 @@ from picture import Picture, output
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 TOKENS, FEATURES, SIZE = 4, 3, 2
 

@@ -1,4 +1,7 @@
-"""A convolution with a stride and its two gradients, element by element.
+"""A convolution, element by element
+=================================
+
+A convolution with a stride and its two gradients, element by element.
 
 Forward puts a window of V under the kernel for every Z. Backward sends the gradient G of Z two
 ways: to the kernel, each of whose elements has met V at every window, and to V, whose elements lie
@@ -16,7 +19,7 @@ from picture import Picture, output
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 STRIDE = 2
 rng = np.random.default_rng(3)

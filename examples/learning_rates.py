@@ -1,4 +1,7 @@
-"""Stochastic gradient descent at several learning rates: too small, good, too large, divergent.
+"""Four learning rates
+===================
+
+Stochastic gradient descent at several learning rates: too small, good, too large, divergent.
 
 The same small network (64 pixels, 32 tanh units, 10 classes), the same first weights and the same
 batches of the handwritten digits that come with handgrad; only the rate α of θ ← θ − α ∇L differs.
@@ -11,7 +14,7 @@ from picture import Axes, Picture, output
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 EPOCHS, BATCH, HIDDEN = 2, 32, 32
 

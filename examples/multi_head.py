@@ -1,4 +1,7 @@
-"""From one soft query to multi-head attention, in four steps.
+"""From one query to eight heads
+=============================
+
+From one soft query to multi-head attention, in four steps.
 
 One query gives one row of weights; a sequence of queries gives a matrix of them. Projections of
 queries, keys and values let the layer choose what is compared, and eight heads side by side compare
@@ -16,7 +19,7 @@ from picture import Picture, output
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 STEPS, SIZE, HEADS = 6, 64, 8
 rng = np.random.default_rng(5)

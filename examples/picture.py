@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
@@ -33,10 +34,10 @@ FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu San
 Point = tuple[float, float]
 
 
-def output(script: str, description: str | None) -> Path:
+def output(description: str | None) -> Path:
     """The path of a script's picture: beside itself, or where `-o` says."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
-    beside = Path(script).with_suffix(".svg")
+    beside = Path(sys.argv[0]).with_suffix(".svg")
     parser.add_argument("-o", type=Path, default=beside, metavar="FILE.svg", help="the picture")
     path: Path = parser.parse_args().o
     return path

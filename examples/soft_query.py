@@ -1,4 +1,7 @@
-"""A soft query over key-value pairs: r = softmax(q Kᵀ/√d) V.
+"""A soft query
+============
+
+A soft query over key-value pairs: r = softmax(q Kᵀ/√d) V.
 
 A dictionary gives the value of the one key that matches. A soft query gives a mean of all values,
 each weighted by how well its key matches. Here keys and queries have two features, so that they
@@ -15,7 +18,7 @@ from picture import Axes, Picture, output
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 angles = np.deg2rad([100.0, 20.0, -50.0, -120.0, 165.0])
 keys = 2.0 * np.stack((np.cos(angles), np.sin(angles)), axis=-1)  # (5, 2): dim_i = 2

@@ -1,4 +1,7 @@
-"""The reach of a gradient back in time: plain recurrence, leaky units, LSTM.
+"""Gradients through time
+======================
+
+The reach of a gradient back in time: plain recurrence, leaky units, LSTM.
 
 A loss is taken of the state after the last of 100 steps, and its gradient goes back step by step:
 every backward pass of one step turns ∂L/∂h_t into ∂L/∂h_{t−1}. How long that vector still is,
@@ -15,7 +18,7 @@ from picture import Axes, Picture, output, power_of_ten
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 STEPS, BATCH, INPUTS, UNITS = 100, 16, 8, 64
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -68,15 +66,6 @@ def test_one_version_of_an_action_is_used_everywhere() -> None:
     texts = [path.read_text("utf-8") for path in WORKFLOWS]
     used = {use for text in texts for use in re.findall(r"uses: (\S+@\S+)", text)}
     assert len(used) == len({use.split("@")[0] for use in used})
-
-
-def test_the_notes_that_are_published_are_those_of_the_ops() -> None:
-    text = (ROOT / ".github/workflows/docs.yml").read_text("utf-8")
-    (code,) = re.findall(r"python -c '(.*)'", text)
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert {"layer_norm", "lstm"} <= set(printed)
 
 
 def test_hooks_run_what_ci_runs() -> None:

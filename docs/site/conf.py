@@ -1,0 +1,74 @@
+"""Settings of Sphinx.
+
+The source folder is the repository, not docs/, so that links from one file to another mean the same
+on the site as on the page of the repository.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+
+import handgrad  # noqa: E402
+
+project = "handgrad"
+author = project_copyright = "the handgrad authors"
+version = release = handgrad.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_gallery.gen_gallery",
+    "docs.site.pages",
+    "docs.site.docstrings",
+    "docs.site.mathml",
+]
+root_doc = "README"
+include_patterns = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CODE_OF_CONDUCT.md",
+    "benchmarks/results/README.md",
+    "examples/README.md",
+    "docs/**",
+]
+exclude_patterns = ["docs/site", "docs/gallery/*.ipynb", "**/__pycache__"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_inherit_docstrings = False
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 100
+smartquotes = False
+highlight_language = "text"
+autodoc_default_options = {"members": True}
+default_role = "code"
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": str(ROOT / "docs" / "gallery"),
+    "filename_pattern": r"/(?!picture)[^/]*\.py$",
+    "ignore_pattern": r"picture\.py$",
+    "image_scrapers": ("docs.site.pages.pictures",),
+    "reset_modules": (),
+    "min_reported_time": 1e9,
+    "show_memory": False,
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "reset_argv": "docs.site.pages.arguments",
+}
+
+html_theme = "furo"
+html_title = f"handgrad {version}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
