@@ -29,11 +29,13 @@ import handgrad as hg
 from fuzz.harness import Case, Fault
 from fuzz.harness.surface import scratch
 from fuzz.harness.worker import peak_kib, sanitized
+from handgrad.data import digits
 from handgrad.data.examples import read_examples
 from handgrad.data.npy import read_npz
 from handgrad.data.pairs import read_pairs
 from handgrad.data.pronounce import read_dictionary
 from handgrad.errors import HandgradError
+from handgrad.inference.pictures import step_for
 from handgrad.recipes import read as read_recipe
 
 #: A table of millions of short rows is read for some ten seconds until it is too large.
@@ -101,6 +103,16 @@ def _recipe(folder: Path) -> Any:
 
 def _predict(name: str) -> Callable[[Path], Any]:
     return lambda folder: read_examples(folder / name, (1, 4, 4), 255.0)
+
+
+def _picture(name: str) -> Callable[[Path], Any]:
+    return lambda folder: _frame().read(folder / name).x
+
+
+@functools.cache
+def _frame() -> Any:
+    (step,) = step_for(digits.load().x_train)
+    return step
 
 
 @functools.cache
@@ -221,7 +233,7 @@ def _picture_forms(images: np.ndarray, batches: list[str]) -> dict[str, Form]:
             _load(""),
             damaged=tuple(labels),
         ),
-        "predict png": Form({"x.png": _image(colour, "PNG")}, _predict("x.png"), True),
+        "predict png": Form({"x.png": _image(colour, "PNG")}, _picture("x.png"), True),
     }
     for form in ("PNG", "JPEG", "BMP", "GIF", "PPM", "WEBP"):
         ending = {"JPEG": "jpg"}.get(form, form.lower())
@@ -233,7 +245,7 @@ def _picture_forms(images: np.ndarray, batches: list[str]) -> dict[str, Form]:
         found[f"folder {form}"] = Form(pictures, _load(""), form == "PNG")
         if form != "PNG":
             name = f"x.{ending}"
-            found[f"predict {form}"] = Form({name: _image(colour, form)}, _predict(name))
+            found[f"predict {form}"] = Form({name: _image(colour, form)}, _picture(name))
     return found
 
 

@@ -106,8 +106,9 @@ def test_a_first_layer_that_is_several_ops_sends_gradients_through_itself(rng):
 
 
 def test_a_state_that_is_given_costs_what_a_step_does_without(rng):
-    layer, x = LSTM(3, 4, rng=rng), np.ones((2, 5, 3))
-    inputs = x, (np.ones((1, 2, 4)), np.ones((1, 2, 4)))
+    layer, x = LSTM(3, 4, rng=rng), np.ones((2, 5, 3), np.float32)
+    state = np.ones((1, 2, 4), np.float32)
+    inputs = x, (state, state)
     (found,) = costs(flow_of_inputs(layer, inputs), inputs)
     (alone,) = costs(flow_of(layer, (5, 3)), x)
     assert (found.forward, found.backward) == (alone.forward, alone.backward)
@@ -115,6 +116,6 @@ def test_a_state_that_is_given_costs_what_a_step_does_without(rng):
 
 def test_what_a_layer_does_not_count_for_several_inputs_is_unknown(rng):
     layer = MultiHeadAttention(4, 2, rng=rng)
-    inputs = np.ones((2, 5, 4)), np.ones((2, 3, 4)), np.ones((2, 3, 4))
+    inputs = tuple(np.ones((2, t, 4), np.float32) for t in (5, 3, 3))
     (found,) = costs(flow_of_inputs(layer, inputs), inputs)
     assert (found.forward, found.backward) == (None, None)

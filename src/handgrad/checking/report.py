@@ -152,8 +152,11 @@ class CheckReport:
                 listed = dict.fromkeys(
                     row.situation + (f" ({row.detail})" if row.detail else "") for row in found
                 )
-                elsewhere = " otherwise" if verdict == "right" and self.faults else ""
-                yield f"{_coloured(verdict)}{elsewhere}: {_literal(', '.join(listed))}"
+                label = _coloured(verdict)
+                if verdict == "right" and self.faults:
+                    # Gradients that are wrong already are not judged again on other inputs.
+                    label = "[green]no other fault[/green]"
+                yield f"{label}: {_literal(', '.join(listed))}"
 
 
 def _coloured(verdict: str) -> str:

@@ -32,6 +32,8 @@ _EXAMPLES: Final = 2000
 #: So many of them must have plain ground: at half of the edge's pixels or more, one brightness.
 _PLAIN_IMAGES: Final = 0.95
 _PLAIN_EDGE: Final = 0.5
+#: Photographs are reduced to at most so many pixels a side, which bounds what reading them takes.
+_LARGEST: Final = 512
 #: A pixel that differs by less from the ground is ground.
 _TOLERANCE: Final = 0.15
 #: A drawing is read in so many views: enlarged, narrowed, moved sidewards, with thicker strokes.
@@ -124,13 +126,15 @@ class Frame:
 
     def read(self, path: Path) -> Reading:
         """The views of the object in an image file. Raises DataError where it shows nothing."""
-        picture = read_image(path, channels=1)[0] / 255
+        image = read_image(path, channels=1)[0]
+        reduced = math.ceil(max(image.shape) / _LARGEST)
+        picture = _reduced(image, reduced) / 255
         edge = _edge(picture)
         ground = float(np.median(edge))
         ink = np.abs(picture - ground)
         if not ink.max() > _TOLERANCE:
             raise DataError(f"{path} is the same everywhere; expected something on plain ground")
-        done, doubts = [f"{picture.shape[1]} × {picture.shape[0]} pixels"], []
+        done, doubts = [f"{image.shape[1]} × {image.shape[0]} pixels"], []
         plain = float((np.abs(edge - ground) < _TOLERANCE).mean())
         if plain < _PLAIN_EDGE:
             doubts.append(f"only {plain:.0%} of its edge is plain ground")
@@ -138,7 +142,7 @@ class Frame:
             done.append("dark and light swapped")
         ink /= ink.max()
         ink[ink < 0.8 * _otsu(ink)] = 0
-        top, bottom, left, right = _box(ink > 0)
+        top, bottom, left, right = (reduced * place for place in _box(ink > 0))
         done.append(f"cut to {right - left} × {bottom - top} pixels at ({left}, {top})")
         views = self._views(ink)
         share, (low, high) = float(views[0].mean()), self.ink
@@ -246,6 +250,13 @@ def _contrast(x: Array, ground: float) -> Array:
     """The ink of drawings, of whichever polarity."""
     ink: Array = np.abs(x - ground)
     return ink
+
+
+def _reduced(image: Array, factor: int) -> Array:
+    """Means over blocks of factor × factor pixels."""
+    from PIL import Image
+
+    return image if factor == 1 else np.asarray(Image.fromarray(image).reduce(factor))
 
 
 def _edge(image: Array) -> Array:
