@@ -24,3 +24,14 @@ def test_quiet_prints_nothing(handgrad, tmp_path):
 
 def test_another_file_is_refused_before_anything_is_read(refused, tmp_path):
     assert "allowed: .html or .svg" in refused("lr", "mnist-mlp", "-o", tmp_path / "lr.png")
+
+
+def test_a_table_of_ones_own(handgrad, tmp_path):
+    table = tmp_path / "shapes.csv"
+    rows = [f"{i % 7},{i % 3},{'round' if i % 7 > 3 else 'square'}" for i in range(60)]
+    table.write_text("\n".join(["width,height,kind", *rows]), "utf-8")
+    picture = tmp_path / "lr.svg"
+    result = handgrad("lr", table, "--target", "kind", "--steps", 40, "-o", picture)
+    assert result.exit_code == 0, result.output
+    assert f"handgrad train {table} --target kind --set optimizer.lr=" in result.stdout
+    assert picture.exists()

@@ -8,11 +8,13 @@ from typing import Annotated, Final
 
 import typer
 
+from handgrad.cli.described import described
 from handgrad.cli.options import Quiet, known_recipes
 from handgrad.errors import ArgumentError
 
 EXAMPLES: Final = """
 handgrad lr digits
+handgrad lr flowers.csv --target kind
 handgrad lr my.toml --data photos/ -o lr.svg
 """
 _PICTURES: Final = (".html", ".svg")
@@ -22,12 +24,22 @@ def command(
     recipe: Annotated[
         str,
         typer.Argument(
-            help="A recipe of `handgrad recipes`, or a .toml file.", autocompletion=known_recipes
+            help="A recipe of `handgrad recipes`, a .toml file, or a .csv table of your own.",
+            autocompletion=known_recipes,
         ),
     ],
     data: Annotated[
         Path | None,
         typer.Option("--data", help="The data: a file or folder.", show_default=False),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="The column of a table that is to be predicted.",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -61,25 +73,26 @@ def command(
     from handgrad.training import Parts, find_lr
     from handgrad.training.run import trainer_of
 
-    file = out or Path(f"{Path(recipe).stem}-lr.html")
+    found = described("lr", recipe, data, target, changes or ())
+    file = out or Path(f"{found.name}-lr.html")
     if file.suffix not in _PICTURES:
         raise ArgumentError(f"lr: FILE is {file}; allowed: {' or '.join(_PICTURES)}")
-    read = recipes.read(recipe, changes or ())
-    built = recipes.build(read, recipes.load_task(read, data))
+    built = recipes.build(found.recipe, recipes.load_task(found.recipe, found.data))
     trainer = trainer_of(built.config, built.model, built.loss, built.optimizer)
     examples = built.task.data
     given = examples.train if isinstance(examples, Parts) else examples
-    found = find_lr(trainer, given, steps=steps)
-    found.save(file, built.task.name)
-    if found.suggestion is None:
+    losses = find_lr(trainer, given, steps=steps)
+    losses.save(file, built.task.name)
+    if losses.suggestion is None:
         typer.echo(f"handgrad: lr: the loss of {built.task.name} never fell; see {file}", err=True)
         raise typer.Exit(1)
     if quiet:
         return
-    rate = f"optimizer.lr={found.suggestion:.2g}"
+    rate = f"optimizer.lr={losses.suggestion:.2g}"
     place = f" --data {shlex.quote(str(data))}" if data is not None else ""
+    place += f" --target {shlex.quote(target)}" if target is not None else ""
     typer.echo(
-        f"{built.task.name}: the loss falls fastest at {found.suggestion:.2g}; "
+        f"{built.task.name}: the loss falls fastest at {losses.suggestion:.2g}; "
         f"the recipe has {built.optimizer.lr:g}"
     )
     typer.echo(f"picture: {file}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from handgrad.cli.described import described
 from handgrad.cli.options import Quiet, known_recipes
 from handgrad.errors import RecipeError
 
@@ -87,22 +88,15 @@ def command(
 
     if resume is not None:
         _refuse_beside_resume(recipe=recipe, target=target, out=out, epochs=epochs, seed=seed)
-        described, folder = read_recipe(resume, _changeable(changes or ())), resume
+        made, folder = read_recipe(resume, _changeable(changes or ())), resume
     elif recipe is None:
         raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
     else:
-        if recipe.endswith((".csv", ".csv.gz")):
-            name, data = Path(recipe).name.partition(".")[0], _only(recipe, data)
-            described = recipes.read("table", changes or ()).changed("data", name=name)
-        else:
-            described = recipes.read(recipe, changes or ())
-            name = Path(described.name).stem
-        described = _changed(described, data, epochs, seed)
-        if target is not None:
-            described = described.changed("data", target=target)
-        folder = out or _new_folder(name)
+        found = described("train", recipe, data, target, changes or ())
+        data, made = found.data, _changed(found.recipe, epochs, seed)
+        folder = out or _new_folder(found.name)
 
-    built = recipes.build(described, recipes.load_task(described, data))
+    built = recipes.build(made, recipes.load_task(made, data))
     if not quiet:
         typer.echo(f"{built.task.name}: {built.task.summary}; run in {folder}")
     changed = ", ".join(changes or ()) if resume is not None else ""
@@ -136,25 +130,11 @@ def _result(summary: dict[str, Any]) -> str:
     )
 
 
-def _changed(described: Recipe, data: Path | None, epochs: int | None, seed: int | None) -> Recipe:
+def _changed(recipe: Recipe, epochs: int | None, seed: int | None) -> Recipe:
     """The recipe with the command line's own settings, which its folder then keeps."""
-    values: dict[str, Any] = {"epochs": epochs, "seed": seed}
+    values = {"epochs": epochs, "seed": seed}
     given = {key: value for key, value in values.items() if value is not None}
-    if given:
-        described = described.changed("training", **given)
-    if data is not None:
-        described = described.changed("data", path=str(data.expanduser().absolute()))
-    return described
-
-
-def _only(table: str, data: Path | None) -> Path:
-    """The path of a table that is given in the place of a recipe."""
-    if data is not None:
-        raise RecipeError(
-            f"train: {table} together with --data {data}; allowed: one of them, or a recipe and "
-            "--data"
-        )
-    return Path(table)
+    return recipe.changed("training", **given) if given else recipe
 
 
 def _new_folder(name: str) -> Path:
