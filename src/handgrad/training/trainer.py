@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from handgrad import dispatch, kernels
+from handgrad import dispatch
 from handgrad.arrays import Array
 from handgrad.calls import explained
 from handgrad.data.sources import Source
@@ -40,16 +40,18 @@ from handgrad.training.choices import (
     chosen_optimizer,
     chosen_steps,
 )
+from handgrad.training.continuing import (
+    changed_settings,
+    check_arrays,
+    config_of,
+    identity_of,
+)
 from handgrad.training.divergence import layer_of
 from handgrad.training.fitting import ready
-from handgrad.training.folder import PROGRAM, PROGRAM_CONFIG, Run, resume_run, start_run
+from handgrad.training.folder import PROGRAM, Run, resume_run, start_run
 from handgrad.training.gradients import StepGradients
 from handgrad.training.history import History
 from handgrad.training.identity import (
-    compare,
-    describe_data,
-    describe_model,
-    describe_settings,
     shown,
 )
 from handgrad.training.interrupts import Interrupt
@@ -60,9 +62,6 @@ from handgrad.training.state import State
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
-
-#: Settings that a run may change when it is resumed, by the start of their path in the identity.
-CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
 
 #: The end of an epoch is skipped as a checkpoint while writing would take more than this share of
 #: the time: epochs of a few milliseconds should not wait for the disk. The last one never is.
@@ -241,7 +240,7 @@ class Trainer:
             run = self._run = self._open_run(epochs, resume)
             try:
                 if run is not None:
-                    self._identity = self._describe(data.train, data.validation)
+                    self._identity = identity_of(self, data.train, data.validation)
                 with np.errstate(all="ignore"):  # what is not finite ends in a sentence
                     self._fit(data.train, data.validation, epochs, run, resume, change)
                 if run is not None:
@@ -260,60 +259,14 @@ class Trainer:
             if resume:
                 raise ArgumentError("Trainer: resume needs out, the folder of the run; found None")
             return None
-        run = resume_run(self.out) if resume else start_run(self.out, self._config(epochs))
+        run = resume_run(self.out) if resume else start_run(self.out, config_of(self, epochs))
         run.resume_command = PROGRAM
         run.change_command = (
             "the same program with another learning rate, such as lr={lr}, and "
             "fit(..., resume=True, change=True)"
         )
-        run.config_text = self._config(epochs)
+        run.config_text = config_of(self, epochs)
         return run
-
-    def _config(self, epochs: int) -> str:
-        """The config.toml of a run that was started from Python and not from a recipe."""
-        lines = ["# Written by hg.Trainer; model and data come from the program.", PROGRAM_CONFIG]
-        settings = {
-            "epochs": epochs,
-            "seed": self.seed,
-            "batch_size": self.batch_size,
-            "accumulate": self.accumulate,
-        }
-        lines += [f"{name} = {value}" for name, value in settings.items()]
-        lines += [f"clip_norm = {self.clip_norm}"] if self.clip_norm is not None else []
-        lines += [
-            f'precision = "{self.precision}"',
-            f'optimizer = "{type(self.optimizer).__name__}"',
-            f"lr = {self.optimizer.lr}",
-        ]
-        return "\n".join(lines) + "\n"
-
-    def _describe(self, source: Source, validation: Source | None) -> dict[str, Any]:
-        """Everything that decides the numbers, as `identity` describes it."""
-        from handgrad.training.results import engine_name
-
-        unit = kernels.native.bf16_unit if kernels.native is not None else "none"
-        optimizer = describe_settings(self.optimizer)
-        optimizer.pop("steps", None)
-        return {
-            "seed": self.seed,
-            "batch_size": self.batch_size,
-            "accumulate": self.accumulate,
-            "clip_norm": self.clip_norm,
-            "evaluation_batch": self.evaluation_batch,
-            "engine": engine_name(),
-            "precision": f"bf16 by {unit}" if self.precision == "bf16" else self.precision,
-            "model": describe_model(self.model),
-            "loss": describe_settings(self.loss),
-            "optimizer": optimizer,
-            "schedule": describe_settings(self.schedule),
-            "augment": describe_settings(self.augment),
-            "callbacks": [
-                {"type": type(callback).__name__, **describe_settings(callback.settings())}
-                for callback in self.callbacks
-            ],
-            "examples": len(source),
-            "data": {"train": describe_data(source), "validation": describe_data(validation)},
-        }
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -561,7 +514,9 @@ class Trainer:
         changes: dict[str, Any] = {}
         if saved is not None:
             state = State.read(run.checkpoint, saved[1])
-            changes = self._changes(run, state, change or state.config != run.config_checksum)
+            changes = changed_settings(
+                run, state, self._identity, change or state.config != run.config_checksum
+            )
             self._restore(run, epochs, saved[0], state)
         if change:
             described = ", ".join(f"{path} = {shown(now)}" for path, (_, now) in changes.items())
@@ -575,7 +530,7 @@ class Trainer:
 
     def _restore(self, run: Run, epochs: int, arrays: Mapping[str, Array], state: State) -> None:
         """Continue from a checkpoint. Raises RunError where it is not of this training."""
-        self._check_arrays(run, arrays, state)
+        check_arrays(self, run, arrays, state)
         if state.epoch + (state.position > 0) > epochs:
             raise RunError(
                 f"{run.folder}: epochs is {epochs}; allowed: {state.epoch + (state.position > 0)} "
@@ -597,52 +552,6 @@ class Trainer:
         self.seconds = state.seconds
         self._sums = state.sums
         self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
-
-    def _changes(self, run: Run, state: State, may_change: bool) -> dict[str, list[Any]]:
-        """The differences from the checkpoint: path, saved value and new value.
-
-        Raises RunError for the first difference that is not one made on purpose.
-        """
-        changes: dict[str, list[Any]] = {}
-        for path, was, now in compare(state.identity, self._identity):
-            changeable = path.startswith(CHANGEABLE)
-            if changeable and may_change:
-                changes[path] = [was, now]
-                continue
-            hint = f"; to change it on purpose: {run.change_command}" if changeable else ""
-            raise RunError(
-                f"{run.folder}: {path} is {shown(now)}; allowed: {shown(was)}, as in the "
-                f"checkpoint{hint.format(lr='...')}"
-            )
-        return changes
-
-    def _check_arrays(self, run: Run, arrays: Mapping[str, Array], state: State) -> None:
-        """Raise RunError unless the arrays of a checkpoint are exactly those this training has."""
-        expected = {f"model.{name}": array for name, array in self.model_arrays().items()}
-        expected["optimizer.step"] = np.zeros((), np.int64)
-        if any(name.startswith("optimizer.") and name != "optimizer.step" for name in arrays):
-            for slot in self.optimizer.slots:
-                for name, array in self.parameters.items():
-                    expected[f"optimizer.{slot}.{name}"] = array
-        others = tuple(f"callback{i}." for i in range(len(self.callbacks)))
-        names = [name for name in arrays if not name.startswith(others)]
-        for name in dict.fromkeys((*expected, *names)):
-            forms = [
-                f"{each[name].dtype} {each[name].shape}" if name in each else "missing"
-                for each in (arrays, expected)
-            ]
-            if forms[0] != forms[1]:
-                raise RunError(
-                    f"{run.checkpoint} does not fit {run.config}: {name} is {forms[0]}; expected "
-                    f"{forms[1]}"
-                )
-        models = state.generators["model"]
-        if set(models) != set(self.model.generators) or len(state.callbacks) != len(others):
-            raise RunError(
-                f"{run.checkpoint} does not fit {run.config}: it is of a model with the generators "
-                f"{sorted(models)} and of {len(state.callbacks)} callbacks; expected "
-                f"{sorted(self.model.generators)} and {len(others)}"
-            )
 
     def _leave(self, run: Run) -> NoReturn:
         self._save(run)

@@ -1,0 +1,126 @@
+"""Two descriptions of a training, and whether a checkpoint is one of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from handgrad import kernels
+from handgrad.arrays import Array
+from handgrad.errors import RunError
+from handgrad.training.folder import PROGRAM_CONFIG, Run
+from handgrad.training.identity import (
+    compare,
+    describe_data,
+    describe_model,
+    describe_settings,
+    shown,
+)
+from handgrad.training.state import State
+
+if TYPE_CHECKING:
+    from handgrad.data.sources import Source
+    from handgrad.training.trainer import Trainer
+
+#: Settings that a run may change when it is resumed, by the start of their path in the identity.
+_CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
+
+
+def config_of(trainer: Trainer, epochs: int) -> str:
+    """The config.toml of a run that was started from Python and not from a recipe."""
+    lines = ["# Written by hg.Trainer; model and data come from the program.", PROGRAM_CONFIG]
+    settings = {
+        "epochs": epochs,
+        "seed": trainer.seed,
+        "batch_size": trainer.batch_size,
+        "accumulate": trainer.accumulate,
+    }
+    lines += [f"{name} = {value}" for name, value in settings.items()]
+    lines += [f"clip_norm = {trainer.clip_norm}"] if trainer.clip_norm is not None else []
+    lines += [
+        f'precision = "{trainer.precision}"',
+        f'optimizer = "{type(trainer.optimizer).__name__}"',
+        f"lr = {trainer.optimizer.lr}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> dict[str, Any]:
+    """Everything that decides the numbers, as `identity` describes it."""
+    from handgrad.training.results import engine_name
+
+    unit = kernels.native.bf16_unit if kernels.native is not None else "none"
+    optimizer = describe_settings(trainer.optimizer)
+    optimizer.pop("steps", None)
+    return {
+        "seed": trainer.seed,
+        "batch_size": trainer.batch_size,
+        "accumulate": trainer.accumulate,
+        "clip_norm": trainer.clip_norm,
+        "evaluation_batch": trainer.evaluation_batch,
+        "engine": engine_name(),
+        "precision": f"bf16 by {unit}" if trainer.precision == "bf16" else trainer.precision,
+        "model": describe_model(trainer.model),
+        "loss": describe_settings(trainer.loss),
+        "optimizer": optimizer,
+        "schedule": describe_settings(trainer.schedule),
+        "augment": describe_settings(trainer.augment),
+        "callbacks": [
+            {"type": type(callback).__name__, **describe_settings(callback.settings())}
+            for callback in trainer.callbacks
+        ],
+        "examples": len(source),
+        "data": {"train": describe_data(source), "validation": describe_data(validation)},
+    }
+
+
+def changed_settings(
+    run: Run, state: State, identity: dict[str, Any], may_change: bool
+) -> dict[str, list[Any]]:
+    """The differences from the checkpoint: path, saved value and new value.
+
+    Raises RunError for the first difference that is not one made on purpose.
+    """
+    found: dict[str, list[Any]] = {}
+    for path, was, now in compare(state.identity, identity):
+        changeable = path.startswith(_CHANGEABLE)
+        if changeable and may_change:
+            found[path] = [was, now]
+            continue
+        hint = f"; to change it on purpose: {run.change_command}" if changeable else ""
+        raise RunError(
+            f"{run.folder}: {path} is {shown(now)}; allowed: {shown(was)}, as in the "
+            f"checkpoint{hint.format(lr='...')}"
+        )
+    return found
+
+
+def check_arrays(trainer: Trainer, run: Run, arrays: Mapping[str, Array], state: State) -> None:
+    """Raise RunError unless the arrays of a checkpoint are exactly those this training has."""
+    expected = {f"model.{name}": array for name, array in trainer.model_arrays().items()}
+    expected["optimizer.step"] = np.zeros((), np.int64)
+    if any(name.startswith("optimizer.") and name != "optimizer.step" for name in arrays):
+        for slot in trainer.optimizer.slots:
+            for name, array in trainer.parameters.items():
+                expected[f"optimizer.{slot}.{name}"] = array
+    others = tuple(f"callback{i}." for i in range(len(trainer.callbacks)))
+    names = [name for name in arrays if not name.startswith(others)]
+    for name in dict.fromkeys((*expected, *names)):
+        forms = [
+            f"{each[name].dtype} {each[name].shape}" if name in each else "missing"
+            for each in (arrays, expected)
+        ]
+        if forms[0] != forms[1]:
+            raise RunError(
+                f"{run.checkpoint} does not fit {run.config}: {name} is {forms[0]}; expected "
+                f"{forms[1]}"
+            )
+    models = state.generators["model"]
+    if set(models) != set(trainer.model.generators) or len(state.callbacks) != len(others):
+        raise RunError(
+            f"{run.checkpoint} does not fit {run.config}: it is of a model with the generators "
+            f"{sorted(models)} and of {len(state.callbacks)} callbacks; expected "
+            f"{sorted(trainer.model.generators)} and {len(others)}"
+        )
