@@ -55,6 +55,17 @@ class NoNameError(AttributeError):
         return f"{sentence}; write {meant}" if meant else sentence
 
 
+def raise_own_error(owner: object, name: str) -> None:
+    """Raise again what a property of this name raised; return where there is no such property.
+
+    Python asks `__getattr__` after every AttributeError, also after one from inside a property,
+    which would be hidden behind a sentence that denies the property.
+    """
+    found = getattr(type(owner), name, None)
+    if isinstance(found, property) and found.fget is not None:
+        found.fget(owner)
+
+
 class NoAttributeError(AttributeError):
     """An object has no such attribute; the text, which is made when it is read, says what has.
 

@@ -93,6 +93,13 @@ def test_a_closed_pipe_saves_the_run(handgrad, tmp_path):
     assert_same_run(tmp_path / "run", tmp_path / "whole")
 
 
+@posix
+def test_a_reader_that_has_seen_enough_is_no_error():
+    with start("recipes", "show", "digits") as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(timeout=120)) == ("", 141)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", [["info"], ["--help"], ["recipes"], ["train", "digits"]])
 def test_a_full_disk_behind_stdout_is_one_sentence(tmp_path, arguments):

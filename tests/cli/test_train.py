@@ -43,6 +43,19 @@ def test_the_config_remembers_the_command_line(handgrad, tmp_path):
     assert config["training"] == {"epochs": 1, "batch_size": 64, "seed": 0}
 
 
+@pytest.mark.slow
+def test_a_folder_of_photographs_in_the_place_of_a_recipe(handgrad, tmp_path, monkeypatch):
+    pytest.importorskip("PIL")
+    write_image_folder(tmp_path / "pets")
+    monkeypatch.chdir(tmp_path)
+    trained = handgrad("train", "pets/", "--epochs", 1)
+    assert trained.exit_code == 0, trained.output
+    assert "run in runs/pets" in trained.stdout
+    picture = next((tmp_path / "pets" / "cat").iterdir())
+    predicted = handgrad("predict", "runs/pets", picture)
+    assert predicted.stdout.split()[1] in ("cat", "dog")
+
+
 def test_runs_get_a_folder_of_their_own(handgrad, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("runs/digits", "runs/digits-2"):

@@ -84,3 +84,8 @@ def test_without_pillow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(DataError, match=r"pip install 'handgrad\[images\]'"):
         data.load("pets", tmp_path)
+
+
+def test_a_folder_of_no_data_set_is_said_before_its_settings(tmp_path):
+    with pytest.raises(DataError, match="holds no data set"):
+        data.load("mine", tmp_path, resize=(8, 8))

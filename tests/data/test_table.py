@@ -55,6 +55,10 @@ def test_csv_in_gz(tmp_path):
         (b'1,2,a\n1,"2,b\n' * 3, "cannot be read behind row"),
         (b'1,2,a\n"1"2,3,b\n', "cannot be read behind row 1"),
         (b"label,x,label\n1,2,3\n", "its header has label twice"),
+        (b"x,x,label\n1,2,3\n", "its header has x twice; expected a name of its own for each"),
+        (b",label\n1,a\n", "has no column with a name beside the target 'label'"),
+        (b"x,label\n1,a\n2,a\n", "has the target 'a' in every row; expected two different"),
+        (b"x,label\n1,a\n2,b\n", "has 2 rows of 2 classes, which leaves none to test with"),
         (b"1,2,a\n" + b"1" * 200_000 + b",2,b\n", "field larger than field limit"),
         (b"1," * 3_000_000, "line 1 has 4,194,304 characters or more"),
         (b"\xff\xfe\x00", "byte 0xff in line 1 or later, which is not UTF-8"),
@@ -84,6 +88,26 @@ def test_csv_of_other_programs(tmp_path, content, classes):
     found = data.load("mine", path)
     assert found.classes == classes
     assert len(found.x_train) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("table.tsv", ["height\twidth\tkind", *(line.replace(",", "\t") for line in TABLE)]),
+        ("table.csv", ["height;width;kind", *(line.replace(",", ";") for line in TABLE)]),
+        ("table.csv", [line.replace(",", ";").replace(".", ",") for line in TABLE]),
+        ("table.CSV", ['"height, in m","width",kind', *TABLE]),
+        ("table.csv", [",height,width,kind", *(f"{i},{line}" for i, line in enumerate(TABLE))]),
+        ("table.csv", ["height,width,kind,", *(f"{line}," for line in TABLE), ",,,"]),
+    ],
+)
+def test_tables_as_spreadsheets_and_frames_write_them(tmp_path, name, lines):
+    path = tmp_path / name
+    path.write_text("\n".join(lines))
+    found = data.load("mine", path, target="kind" if "kind" in lines[0] else None)
+    assert found.classes == ("a", "b")
+    rows = np.concatenate([found.x_train, found.x_test])
+    np.testing.assert_array_equal(rows[np.argsort(rows[:, 0])], [[i, i / 2] for i in range(10)])
 
 
 def test_csv_of_several_blocks_keeps_its_order(tmp_path, monkeypatch):
@@ -177,6 +201,8 @@ def test_rows_to_predict_find_their_columns(tmp_path):
     ("lines", "columns", "message"),
     [
         (["rooms", "1"], ["rooms", "area"], "has no column 'area'; expected 'rooms, area'"),
+        (["height,age", "1,2"], ["rooms", "area"], "has no column 'rooms'"),
+        (["area,rooms,area", "1,2,3"], ["rooms", "area"], "its header has area twice"),
         (["1,2,3"], [], "row 1 has 3 columns; expected 2, as many as the model learned from"),
         (["1,2", "1"], [], "row 2 has 1 columns; expected 2"),
         (["rooms,area", "1,"], ["rooms", "area"], "row 2 has '' in column 'area'"),

@@ -283,6 +283,7 @@ TOLD = {
     "mnist-cnn": {"shape": [1, 28, 28], "classes": list("0123456789")},
     "mnist-mlp": {"shape": [1, 28, 28], "classes": list("0123456789")},
     "mnist-rows-lstm": {"shape": [28, 28], "classes": list("0123456789")},
+    "pictures": {"shape": [3, 48, 48], "classes": ["cat", "dog"], "mean": [0.0], "std": [1.0]},
     "table": {"shape": [6], "classes": [], "mean": [0.0], "std": [1.0]},
     "dates": {"vocabularies": [40, 16]},
     "pronounce": {"vocabularies": [30, 42]},

@@ -28,6 +28,7 @@ def test_the_names():
         "mnist-mlp-adam",
         "mnist-rows-lstm",
         "mnist-rows-lstm-sgd",
+        "pictures",
         "pronounce",
         "series-encoder",
         "table",

@@ -31,7 +31,7 @@ from handgrad.cli import (
     train,
     translate,
 )
-from handgrad.cli.streams import sentence_of
+from handgrad.cli.streams import CLOSED_PIPE, sentence_of
 from handgrad.errors import HandgradError, Interrupted
 
 app = typer.Typer(
@@ -59,6 +59,8 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except HandgradError as error:
             raise _exit(2, str(error)) from None
+        except BrokenPipeError:
+            raise typer.Exit(CLOSED_PIPE) from None
         except (MemoryError, OSError) as error:
             raise _exit(2, sentence_of(error)) from None
         except Interrupted as error:

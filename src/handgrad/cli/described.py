@@ -1,4 +1,4 @@
-"""The recipe that a command is given: by name, by file, or by a table that it is to learn."""
+"""The recipe that a command is given: by name, by file, or by data that it is to learn."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ def described(
     target: str | None = None,
     changes: Sequence[str] = (),
 ) -> Described:
-    """The recipe called so; for a .csv file the recipe `table`, which learns this file.
+    """The recipe called so; for a table or a folder `table` or `pictures`, which learn it.
 
-    Raises RecipeError where a table is given twice, or as `recipes.read` does.
+    Raises RecipeError where data are given twice, or as `recipes.read` does.
     """
     from handgrad import recipes
 
-    if recipe.endswith((".csv", ".csv.gz")):
+    learner = _learner(recipe)
+    if learner is not None:
         if data is not None:
             raise RecipeError(
                 f"{command}: {recipe} together with --data {data}; allowed: one of them, or a "
                 "recipe and --data"
             )
-        data, name = Path(recipe), Path(recipe).name.partition(".")[0]
-        read = recipes.read("table", changes).changed("data", name=name)
+        data, name = Path(recipe), Path(recipe).absolute().name.partition(".")[0]
+        read = recipes.read(learner, changes).changed("data", name=name)
     else:
         read = recipes.read(recipe, changes)
         name = Path(read.name).stem
@@ -49,3 +50,13 @@ def described(
     if target is not None:
         read = read.changed("data", target=target)
     return Described(read, data, name)
+
+
+def _learner(given: str) -> str | None:
+    """The recipe that learns a table or a folder; None where a recipe itself is given."""
+    from handgrad import recipes
+    from handgrad.data.table import is_table
+
+    if is_table(given):
+        return "table"
+    return "pictures" if given not in recipes.names() and Path(given).is_dir() else None

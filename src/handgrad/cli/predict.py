@@ -144,7 +144,7 @@ def _examples(trained: TrainedModel, file: Path) -> Array:
     import numpy as np
 
     from handgrad.data.examples import read_examples
-    from handgrad.data.table import read_rows
+    from handgrad.data.table import is_table, read_rows
     from handgrad.inference.preprocessing import Scale
 
     shape = trained.input_shape or ()
@@ -156,7 +156,7 @@ def _examples(trained: TrainedModel, file: Path) -> Array:
             path = Path(folder) / "standard input.csv"
             path.write_bytes(sys.stdin.buffer.read())
             return _examples(trained, path)
-    if file.name.endswith((".csv", ".csv.gz")):
+    if is_table(file.name):
         rows = read_rows(file, math.prod(shape), trained.columns).reshape(-1, *shape)
         return rows if scale is None else rows / np.float32(scale)
     return read_examples(file, shape, scale, any_length=trained.takes_any_length)

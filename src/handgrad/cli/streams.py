@@ -6,7 +6,10 @@ import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import TextIO
+from typing import Final, TextIO
+
+#: The exit code where the reader of the output, such as `head`, has gone: 128 and SIGPIPE.
+CLOSED_PIPE: Final = 141
 
 
 def accept_any_text() -> None:
@@ -32,6 +35,9 @@ def finish(code: int) -> int:
         try:
             if stream is not None:
                 stream.flush()
+        except BrokenPipeError:
+            code = code or CLOSED_PIPE
+            _drop(stream)
         except (OSError, ValueError) as error:
             if code == 0:
                 code = 2

@@ -19,6 +19,7 @@ EXAMPLES: Final = """
 handgrad train digits
 handgrad train mnist-cnn --data mnist/ --epochs 3
 handgrad train my.csv --target price
+handgrad train photographs/
 handgrad train my.toml --set optimizer.lr=0.01
 handgrad train --resume runs/digits
 """
@@ -28,7 +29,8 @@ def command(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            help="A recipe of `handgrad recipes`, a .toml file, or your own .csv table.",
+            help="A recipe of `handgrad recipes`, a .toml file, or your own data: a .csv table, or "
+            "a folder with a folder of photographs for each class.",
             show_default=False,
             autocompletion=known_recipes,
         ),

@@ -96,6 +96,7 @@ EXPECTED: Final = {
     "dates": "nothing, because it is generated, by Babel (handgrad[dates])",
     "pronounce": pronounce.EXPECTED,
     "table": "a .csv file with numbers and one target in each row",
+    "pictures": "a folder with a folder of images for each class",
     "text": "any text in UTF-8, or nothing: the text that Python carries about itself",
     "translate": pairs.EXPECTED,
 }
@@ -155,11 +156,11 @@ def load(
     form = _form(location)
     if target is not None and form != "csv":
         raise ArgumentError(f"{name}: target is {target!r}; allowed: with a .csv file")
-    if resize is not None and form != "folder":
-        raise ArgumentError(f"{name}: resize is {resize!r}; allowed: with a folder of images")
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
         raise DataError(f"{location} holds no {'data set' if path else name}; expected {expected}")
+    if resize is not None and form != "folder":
+        raise ArgumentError(f"{name}: resize is {resize!r}; allowed: with a folder of images")
     # The user's own data in the place of a set known by name goes by its own name.
     title = name if form == own else location.stem
     match form:
@@ -234,4 +235,4 @@ def _form(location: Path) -> str | None:
         return "npz"
     if uea.is_ts(location):
         return "ts"
-    return "csv" if location.name.endswith((".csv", ".csv.gz")) else None
+    return "csv" if table.is_table(location.name) else None

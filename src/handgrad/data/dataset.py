@@ -13,7 +13,7 @@ from handgrad.data.ragged import Sequences
 from handgrad.elsewhere import OF_DATASETS
 from handgrad.errors import ArgumentError, DataError
 from handgrad.printing import html
-from handgrad.suggestions import NoAttributeError
+from handgrad.suggestions import NoAttributeError, raise_own_error
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -65,6 +65,7 @@ class Pixels:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
+            raise_own_error(self, name)
             raise NoAttributeError(self, name, _OF_ARRAYS)
 
     def _refuse(self, other: Any) -> NoReturn:
@@ -133,6 +134,7 @@ class Dataset:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
+            raise_own_error(self, name)
             raise NoAttributeError(self, name, OF_DATASETS)
 
     def __getitem__(self, index: Any) -> NoReturn:

@@ -1,4 +1,8 @@
-"""Tables in CSV: one example a row, numbers and one target; `.csv.gz` too.
+"""Tables in CSV: one example a row, numbers and one target; `.csv.gz` and `.tsv` too.
+
+Cells are divided by commas, semicolons or tabs, whichever gives the first row the most; beside
+semicolons a comma is the decimal point of a number, as spreadsheets write it in half of Europe. A
+column without a name, in which data frames keep their index, is left out.
 
 The target is the column that is asked for by its name; else the one named `label`, `class`,
 `target` or `y`; without such a header the last. Texts are classes, and so are whole numbers where
@@ -9,7 +13,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +29,20 @@ from handgrad.errors import DataError
 TARGET_COLUMNS: Final = ("label", "class", "target", "y")
 #: So many different whole numbers are classes; of more, the target is a number.
 MOST_CLASSES: Final = 20
+#: Ends of the names of files that hold a table.
+SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+#: What divides cells; of equal counts in the first row the first here counts.
+_DELIMITERS: Final = ("\t", ";", ",")
+_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
 #: Targets that are class indices; `str.isdigit` is true of ² as well.
 _INDEX: Final = re.compile(r"[0-9]{1,18}")
 #: Numbers of a table that become an array at a time.
 _BLOCK: Final = 2**16
+
+
+def is_table(name: str) -> bool:
+    """Return whether the name of a file is that of a table."""
+    return name.lower().endswith(SUFFIXES)
 
 
 def load_csv(
@@ -127,6 +142,7 @@ class _Table:
         self._numbers = _Blocks(path)
         self._width = 0
         self._column = 0
+        self._kept: list[int] = []
         self._known: dict[str, int] = {}
         self._first_row: dict[str, int] = {}
         self._targets: list[int] = []
@@ -150,7 +166,7 @@ class _Table:
             raise DataError(
                 f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
             )
-        label = row.pop(self._column).strip()
+        label = row[self._column].strip()
         if not label:
             raise DataError(f"{self._path}: row {number} has no target; expected one in each row")
         more = 40  # an index, its sorting and both parts of it
@@ -159,13 +175,14 @@ class _Table:
             self._first_row[label] = number
             more += 400 + 4 * len(label)
         self._targets.append(self._known[label])
-        self._numbers.take(number, row, bound, more)
+        self._numbers.take(number, [row[i] for i in self._kept], bound, more)
 
     def _begin(self, row: list[str]) -> None:
         if len(row) < 2:
             raise self._no_table()
         self._width = len(row)
         self._column = self._width - 1
+        self._kept = list(range(self._column))
 
     def _read_header(self, header: list[str]) -> None:
         names = [cell.strip() for cell in header]
@@ -174,11 +191,6 @@ class _Table:
         for label in wanted:
             if label in lower:
                 self._column = lower.index(label)
-                if lower.count(label) > 1:
-                    raise DataError(
-                        f"{self._path}: its header has {label} twice; expected one column of "
-                        "targets"
-                    )
                 break
         else:
             if self._target is not None:
@@ -186,7 +198,21 @@ class _Table:
                     f"{self._path} has no column {self._target!r}; expected one of "
                     f"{_cut(', '.join(names), 200)}"
                 )
-        self._numbers.columns = names[: self._column] + names[self._column + 1 :]
+        self._kept = [i for i, name in enumerate(names) if name and i != self._column]
+        self._numbers.columns = [names[i] for i in self._kept]
+        twice = next((name for i, name in enumerate(names) if name and name in names[:i]), None)
+        if twice is None and lower.count(lower[self._column]) > 1:
+            twice = names[self._column]
+        if twice is not None:
+            raise DataError(
+                f"{self._path}: its header has {twice} twice; expected a name of its own for each "
+                "column"
+            )
+        if not self._kept:
+            raise DataError(
+                f"{self._path} has no column with a name beside the target {names[self._column]!r};"
+                " expected one or more"
+            )
 
     def close(self) -> None:
         """The last block. Raises DataError where there is no row."""
@@ -198,7 +224,8 @@ class _Table:
 
     def _no_table(self) -> DataError:
         return DataError(
-            f"{self._path} has no table; expected rows of numbers and a target, with commas"
+            f"{self._path} has no table; expected rows of numbers and a target, divided by commas, "
+            "semicolons or tabs"
         )
 
     def targets(self, numbers: bool | None) -> tuple[Array, list[str]]:
@@ -206,6 +233,7 @@ class _Table:
         known = list(self._known)
         if numbers is None:
             numbers = self._are_numbers(known)
+            self._check_classes(known, numbers)
         if numbers:
             wrong = next((label for label in known if not _is_number(label)), None)
             if wrong is not None:
@@ -223,6 +251,19 @@ class _Table:
             classes = np.array([order[label] for label in known])
         return classes.astype(np.int64)[self._targets], names
 
+    def _check_classes(self, known: Sequence[str], numbers: bool) -> None:
+        """Raise DataError for targets that teach nothing, or leave no row to test with."""
+        if len(known) == 1:
+            raise DataError(
+                f"{self._path} has the target {_cut(known[0])} in every row; expected two different "
+                "ones or more"
+            )
+        if not numbers and len(known) == len(self._targets):
+            raise DataError(
+                f"{self._path} has {len(known)} rows of {len(known)} classes, which leaves none to "
+                "test with; expected two rows of a class or more"
+            )
+
     def _are_numbers(self, known: Sequence[str]) -> bool:
         """Numbers where most targets are, unless they are few different whole ones."""
         numeric = [label for label in known if _is_number(label)]
@@ -238,7 +279,7 @@ class _Table:
         chosen = np.zeros(total, dtype=bool)
         chosen[test] = True
         parts = [
-            np.empty((count, self._width - 1), np.float32)
+            np.empty((count, len(self._kept)), np.float32)
             for count in (total - len(test), len(test))
         ]
         ends = [total - len(test), len(test)]
@@ -285,13 +326,18 @@ class _Examples:
             is_header = not any(map(_is_number, header)) and len(header) == len(self._chosen)
             self._numbers.columns = names if is_header else []
             return is_header
-        if not set(names) & set(self._columns):
+        if any(map(_is_number, names)) and not set(names) & set(self._columns):
             return False
         for column in self._columns:
             if column not in names:
                 raise DataError(
                     f"{self._path} has no column {column!r}; expected "
                     f"{_cut(', '.join(self._columns), 200)}"
+                )
+            if names.count(column) > 1:
+                raise DataError(
+                    f"{self._path}: its header has {column} twice; expected a name of its own for "
+                    "each column"
                 )
         self._chosen = [names.index(column) for column in self._columns]
         self._numbers.columns = self._columns
@@ -317,14 +363,37 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
 
     number = 0
     try:
-        for row in csv.reader(lines(), strict=True):
-            if row:
+        for row in _cells(lines()):
+            if any(row):
                 number += 1
                 yield number, row, bound
     except csv.Error as error:
         raise DataError(
             f"{path} cannot be read behind row {number} ({shortened(error)}); expected CSV in UTF-8"
         ) from None
+
+
+def _cells(lines: Iterator[str]) -> Iterator[list[str]]:
+    """The cells of each row, divided as the first row shows."""
+    blank: list[str] = []
+    for first in lines:
+        if first.strip():
+            break
+        blank.append(first)
+    else:
+        return iter(())
+    # Not strict: a quoted cell may go on in the next line.
+    delimiter = max(_DELIMITERS, key=lambda each: len(next(csv.reader([first], delimiter=each))))
+    rows: Iterable[list[str]] = csv.reader(
+        chain(blank, [first], lines), strict=True, delimiter=delimiter
+    )
+    if delimiter == ";":
+        return ([_with_point(cell) for cell in row] for row in rows)
+    return iter(rows)
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell
 
 
 def _is_number(cell: str) -> bool:

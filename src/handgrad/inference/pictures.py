@@ -242,7 +242,7 @@ def _unlike(means: Any, limit: float, x: Array) -> tuple[str, ...]:
     if distance <= limit:
         return ()
     return (
-        f"it is unlike the images in training: {distance:.2f} away, where those are {limit:.2f}",
+        f"it is unlike the images in training: {distance:.2g} away, where those are {limit:.2g}",
     )
 
 

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from handgrad.layers.summary import Row as Row
 from handgrad.layers.summary import Summary, layer_text
 from handgrad.ops.activation import own_options
 from handgrad.printing import html_text
-from handgrad.suggestions import NoAttributeError
+from handgrad.suggestions import NoAttributeError, raise_own_error
 
 #: Properties of a class that those derived from it do not inherit.
 _PROMISES: Final = (
@@ -107,11 +107,9 @@ class Layer:
 
     if not TYPE_CHECKING:  # for type checkers a layer has the attributes that it declares
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> NoReturn:
             self._check_built()
-            found = getattr(type(self), name, None)
-            if isinstance(found, property) and found.fget is not None:
-                return found.fget(self)  # raises again what led here, such as of a child
+            raise_own_error(self, name)
             raise NoAttributeError(self, name, OF_LAYERS)
 
     def __call__(self, *inputs: Array, **settings: Any) -> Any:

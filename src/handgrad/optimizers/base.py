@@ -22,7 +22,7 @@ from handgrad.elsewhere import OF_OPTIMIZERS
 from handgrad.errors import ArgumentError, EngineError
 from handgrad.layers.flat import FlatArrays, Layout, NamedArrays, check_same_arrays, numbers
 from handgrad.printing import call_text, changed_settings
-from handgrad.suggestions import NoAttributeError
+from handgrad.suggestions import NoAttributeError, raise_own_error
 
 
 @functools.cache
@@ -166,6 +166,7 @@ class Optimizer:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
+            raise_own_error(self, name)
             raise NoAttributeError(self, name, OF_OPTIMIZERS)
 
     def __repr__(self) -> str:

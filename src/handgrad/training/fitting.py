@@ -245,14 +245,16 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     train = given.parts["train"]
     steps = _steps(trainer.preprocessing, train.x)
     for name, part in given.parts.items():
-        given.parts[name] = replace(part, x=_as_numbers(_applied(steps, part.x), trainer))
+        given.parts[name] = replace(part, x=_applied(steps, part.x))
+    shape = tuple(given.parts["train"].x.shape[1:])
+    if not trainer.model.is_built:
+        trainer.model.build(shape, seed=trainer.seed)
+    for name, part in given.parts.items():
+        given.parts[name] = replace(part, x=_as_numbers(part.x, trainer))
     train = given.parts["train"]
     if isinstance(train.x, Pixels) and train.x.maximum != 1:
         steps = (Scale(train.x.maximum), *steps)
     steps = (*step_for(train.x), *steps)
-    shape = tuple(train.x.shape[1:])
-    if not trainer.model.is_built:
-        trainer.model.build(shape, seed=trainer.seed)
     trainer.loss = trainer.loss or default_loss(train.y)
     first = as_source((take(train.x, [0]), take(train.y, [0])), "train", trainer.model_dtype)
     inputs, _ = first.gather(np.zeros(1, np.int64))

@@ -24,7 +24,7 @@ from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer, clipping_factor, global_norm
-from handgrad.suggestions import NoAttributeError
+from handgrad.suggestions import NoAttributeError, raise_own_error
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
 from handgrad.training.checkpoint import (
@@ -183,6 +183,7 @@ class Trainer:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
+            raise_own_error(self, name)
             raise NoAttributeError(self, name, OF_TRAINERS)
 
     @property
