@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.errors import HandgradError
+from handgrad.errors import DataError, HandgradError
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
 from tests.tolerances import assert_close
 
@@ -125,3 +125,10 @@ def test_a_text_becomes_another(tmp_path: Path) -> None:
     several = found.translate(["ab", "c"], longest=4)
     assert found.translate("ab", longest=4) == several[0]
     assert found.translate(["ab"], longest=4, beam=2)
+
+
+def test_evaluate_names_the_row_of_a_label_that_the_model_lacks():
+    trainer = hg.Trainer(hg.Sequential(hg.Dense(2, 2, rng=np.random.default_rng(0))))
+    trainer.fit(np.eye(2), [0, 1], epochs=1)
+    with pytest.raises(DataError, match="label 5 in row 1; expected 0 to 1"):
+        trainer.trained.evaluate(np.eye(2), [0, 5])

@@ -151,3 +151,22 @@ def test_wrong_images_and_settings() -> None:
         fitted.predict(IMAGES)
     with pytest.raises(ShapeError, match="a step of X has 3 features; allowed: 2"):
         fitted.predict([np.ones((4, 3))])
+
+
+def test_sequences_may_be_lists_of_steps_and_anything_that_is_an_array():
+    rng = np.random.default_rng(0)
+    walks = [rng.normal(size=(length, 2)) for length in (3, 5, 2, 4)]
+
+    class Frame:
+        def __init__(self, values):
+            self.values, self.ndim = values, values.ndim
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+    expected = None
+    for x in (walks, [walk.tolist() for walk in walks], [Frame(walk) for walk in walks]):
+        model = SequenceClassifier(max_iter=2, n_iter_no_change=3, random_state=0)
+        found = model.fit(x, ["a", "b", "a", "b"]).predict_proba(walks)
+        expected = found if expected is None else expected
+        np.testing.assert_array_equal(found, expected)

@@ -213,3 +213,67 @@ def test_a_run_of_a_program_is_loaded(tmp_path: Path) -> None:
     assert loaded.classes == ("high", "low", "middle")
     assert loaded.predict_proba(X).tobytes() == trainer.trained.predict_proba(X).tobytes()
     assert loaded.evaluate(X, NAMES)["accuracy"] > 0.9
+
+
+def small(outputs: int = 2) -> hg.Sequential:
+    return hg.Sequential(hg.Dense(None, outputs))
+
+
+@pytest.mark.parametrize("x", [[[1, 2], [3, 4], [5, 6]], np.eye(3, dtype=bool)])
+def test_whole_numbers_and_booleans_build_a_model(x):
+    trainer = Trainer(small())
+    trainer.fit(x, ["a", "b", "a"], epochs=1)
+    assert trainer.model_dtype == np.float32
+    assert set(trainer.trained.predict(x)) <= {"a", "b"}
+
+
+def test_one_hot_rows_are_classes():
+    indices = np.arange(len(X)) % 3
+    histories = []
+    for y in (indices, np.eye(3)[indices], np.eye(3, dtype=bool)[indices]):
+        trainer = Trainer(small(3))
+        histories.append(trainer.fit(X, y, epochs=2).epochs[-1]["loss"])
+        assert isinstance(trainer.loss, CrossEntropy)
+    assert histories[0] == histories[1] == histories[2]
+    trainer = Trainer(small(3), "mse")
+    trainer.fit(X, np.eye(3)[indices], epochs=1)
+    assert isinstance(trainer.loss, SquaredError)
+
+
+def test_sequences_may_be_frames_or_an_array_of_objects():
+    songs = [RNG.normal(size=(length, 3)) for length in (2, 5, 3, 4)]
+    objects = np.empty(4, object)
+    objects[:] = songs
+    losses = set()
+    for x in (songs, objects, [Frame(song, ["a", "b", "c"]) for song in songs]):
+        trainer = Trainer(hg.SequenceClassifier(None, 4, 2))
+        losses.add(trainer.fit(x, ["a", "b", "a", "b"], epochs=1).epochs[-1]["loss"])
+    assert len(losses) == 1
+
+
+def test_rows_of_different_lengths_need_a_model_of_sequences():
+    with pytest.raises(
+        HandgradError, match="length 2 in row 0 and 3 in row 1; expected one length"
+    ):
+        Trainer(small()).fit([[1.0, 2.0], [1.0, 2.0, 3.0]], [0, 1], epochs=1)
+
+
+def test_channels_that_seem_to_stand_last():
+    network = hg.Sequential(hg.Conv2d(None, 2, 3), hg.Flatten(), hg.Dense(None, 2))
+    with pytest.warns(hg.errors.HandgradWarning, match=r"write x\.transpose\(0, 3, 1, 2\)"):
+        Trainer(network).fit(RNG.random((4, 8, 8, 3)), [0, 1, 0, 1], epochs=1)
+
+
+def test_images_without_a_channel_are_said():
+    network = hg.Sequential(hg.Conv2d(None, 2, 3), hg.Flatten(), hg.Dense(None, 2))
+    with pytest.raises(HandgradError, match=r"\(8, 8\); allowed: \(C, H, W\); .* x\[:, None\]"):
+        Trainer(network).fit(RNG.random((4, 8, 8)), [0, 1, 0, 1], epochs=1)
+
+
+def test_epochs_below_zero():
+    with pytest.raises(ArgumentError, match="epochs is -1; allowed: 0 or more"):
+        Trainer(small()).fit(X, NAMES, epochs=-1)
+
+
+def test_a_trainer_says_what_it_is():
+    assert repr(Trainer(small(), "mse", lr=0.1)).startswith("Trainer(Sequential, SquaredError")

@@ -29,6 +29,7 @@ def as_examples(x: Any, what: str = "x") -> Array | Pixels | Sequences:
         return x
     if isinstance(x, Ragged):
         return Sequences.of([row[:length] for row, length in zip(*x, strict=True)])
+    x = _listed(x)
     if _is_ragged(x):
         return Sequences.of([as_array(each, f"{what}[{i}]") for i, each in enumerate(x)])
     columns = getattr(x, "columns", None)
@@ -150,6 +151,15 @@ def check_finite(x: Any, what: str) -> None:
                 row = int(np.searchsorted(np.cumsum(x.lengths), row, side="right"))
             column = f", column {at[1]}" if len(at) == 2 else ""
             raise DataError(f"{what} has {found} in row {row}{column}; expected finite numbers")
+
+
+def _listed(x: Any) -> Any:
+    """A list of arrays for an array of objects or a list that holds arrays or frames; else x."""
+    if isinstance(x, np.ndarray) and x.dtype.kind == "O" and x.ndim == 1:
+        x = list(x)
+    if isinstance(x, list | tuple) and any(hasattr(each, "to_numpy") for each in x):
+        return [each.to_numpy() if hasattr(each, "to_numpy") else each for each in x]
+    return x
 
 
 def _is_ragged(x: Any) -> bool:

@@ -255,8 +255,8 @@ class _Table:
         """Raise DataError for targets that teach nothing, or leave no row to test with."""
         if len(known) == 1:
             raise DataError(
-                f"{self._path} has the target {_cut(known[0])} in every row; expected two different "
-                "ones or more"
+                f"{self._path} has the target {_cut(known[0])} in every row; expected two "
+                "different ones or more"
             )
         if not numbers and len(known) == len(self._targets):
             raise DataError(

@@ -125,6 +125,14 @@ class TrainedModel:
             right = (probabilities > 0.5) == (targets > 0)
             p = np.where(targets > 0, probabilities, 1 - probabilities)
         else:
+            count = probabilities.shape[-1]
+            wrong = np.argwhere((targets < 0) | (targets >= count))
+            if len(wrong):
+                at = tuple(int(i) for i in wrong[0])
+                raise DataError(
+                    f"y has the label {targets[at]} in row {at[0]}; expected 0 to {count - 1}, or "
+                    "names of classes"
+                )
             right = probabilities.argmax(axis=-1) == targets
             p = np.take_along_axis(probabilities, targets[..., None], -1)
         least = np.finfo(p.dtype).tiny

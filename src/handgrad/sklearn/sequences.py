@@ -27,11 +27,23 @@ from handgrad.sklearn.weights import sample_weights, with_class_weights
 
 
 def is_sequences(X: Any) -> bool:
-    """Return whether X is an array of three axes or a list of arrays, so not a matrix."""
+    """Return whether X is an array of three axes or a list of sequences, so not a matrix.
+
+    A sequence is an array, a frame, or a list of steps that are lists.
+    """
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype != object):
         return X.ndim == 3
     listed = isinstance(X, list | tuple | np.ndarray) and len(X) > 0
-    return listed and isinstance(X[0], np.ndarray) and X[0].ndim > 0
+    return listed and (_is_array(X[0]) or (isinstance(X[0], list) and _holds_steps(X[0])))
+
+
+def _is_array(each: Any) -> bool:
+    return hasattr(each, "__array__") and np.ndim(each) > 0
+
+
+def _holds_steps(rows: list[Any]) -> bool:
+    """Return whether a list is a sequence of steps (T, features), and not a row of numbers."""
+    return len(rows) > 0 and isinstance(rows[0], list | tuple)
 
 
 def sequences_of(estimator: str, X: Any) -> Sequences:

@@ -7,6 +7,8 @@ the loss takes.
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -18,9 +20,10 @@ from handgrad.data.dataset import Pixels, split_indices, take
 from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
 from handgrad.data.ragged import Sequences
 from handgrad.data.sources import Source, as_source
-from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.errors import ArgumentError, DataError, HandgradWarning, ShapeError
 from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize, Step
+from handgrad.layers import Conv2d
 from handgrad.layers.base import reads_tokens
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
 from handgrad.training.choices import default_loss
@@ -246,8 +249,10 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     steps = _steps(trainer.preprocessing, train.x)
     for name, part in given.parts.items():
         given.parts[name] = replace(part, x=_applied(steps, part.x))
+    _check_lengths(trainer, given.parts["train"])
     shape = tuple(given.parts["train"].x.shape[1:])
     if not trainer.model.is_built:
+        _check_channels(trainer, shape)
         trainer.model.build(shape, seed=trainer.seed)
     for name, part in given.parts.items():
         given.parts[name] = replace(part, x=_as_numbers(part.x, trainer))
@@ -255,11 +260,15 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     if isinstance(train.x, Pixels) and train.x.maximum != 1:
         steps = (Scale(train.x.maximum), *steps)
     steps = (*step_for(train.x), *steps)
-    trainer.loss = trainer.loss or default_loss(train.y)
     first = as_source((take(train.x, [0]), take(train.y, [0])), "train", trainer.model_dtype)
     inputs, _ = first.gather(np.zeros(1, np.int64))
     inputs = inputs_in(trainer.model_dtype, inputs)
     outputs = trainer.model.forward(*inputs, training=False)[0]
+    if trainer.loss is None:
+        if all(_is_one_hot(part.y, outputs) for part in given.parts.values()):
+            for name, part in given.parts.items():
+                given.parts[name] = replace(part, y=part.y.argmax(axis=1))
+        trainer.loss = default_loss(given.parts["train"].y)
     for name, part in given.parts.items():
         given.parts[name] = replace(part, y=_fitting(trainer.loss, part, outputs, given.classes))
     return {
@@ -269,6 +278,49 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
         "preprocessing": Preprocessing(steps),
         "columns": given.columns,
     }
+
+
+def _check_lengths(trainer: Trainer, part: _Part) -> None:
+    """Raise DataError for sequences where the model takes no lengths beside them."""
+    parameters = inspect.signature(trainer.model.forward).parameters.values()
+    inputs = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if isinstance(part.x, Sequences) and [each.name for each in inputs] == ["x"]:
+        lengths = part.x.lengths
+        other = int(np.argmax(lengths != lengths[0]))
+        raise DataError(
+            f"{part.what} has length {lengths[0]} in row 0 and {lengths[other]} in row {other}; "
+            "expected one length, or a model of sequences, such as hg.SequenceClassifier"
+        )
+
+
+def _check_channels(trainer: Trainer, shape: tuple[int, ...]) -> None:
+    """Raise ShapeError for images without channels, and warn where these seem to stand last."""
+    first = next(iter(getattr(trainer.model, "layers", {}).values()), None)
+    if not isinstance(first, Conv2d):
+        return
+    if len(shape) == 2:
+        raise ShapeError(
+            f"x has examples of shape {shape}; allowed: (C, H, W); of images with one channel, "
+            "write x[:, None]"
+        )
+    if len(shape) == 3 and shape[2] in (1, 3, 4) and min(shape[:2]) > 4:
+        warnings.warn(
+            f"x has examples of shape {shape}, which is read as {shape[0]} channels; of images "
+            "with the channels last, write x.transpose(0, 3, 1, 2)",
+            HandgradWarning,
+            stacklevel=2,
+        )
+
+
+def _is_one_hot(y: Any, outputs: Array) -> bool:
+    """Return whether each row of y has one 1 for a class, and zeros for the other outputs."""
+    if isinstance(y, Sequences) or y.ndim != 2 or y.shape[1] < 2 or outputs.ndim != 2:
+        return False
+    return bool(
+        y.shape[1] == outputs.shape[1]
+        and ((y == 0) | (y == 1)).all()
+        and (y.sum(axis=1) == 1).all()
+    )
 
 
 def _steps(asked: Sequence[str | Step], x: Any) -> tuple[Step, ...]:

@@ -186,6 +186,9 @@ class Trainer:
             raise_own_error(self, name)
             raise NoAttributeError(self, name, OF_TRAINERS)
 
+    def __repr__(self) -> str:
+        return f"Trainer({type(self.model).__name__}, {self.loss}, {self.optimizer})"
+
     @property
     def model_dtype(self) -> np.dtype[Any]:
         """The type of the model's numbers."""
@@ -235,6 +238,8 @@ class Trainer:
         """
         from handgrad.training.results import write_results
 
+        if epochs < 0:
+            raise ArgumentError(f"Trainer.fit: epochs is {epochs}; allowed: 0 or more")
         with dispatch.precision(self.precision):
             data = ready(self, x, y, validation_data, validation_split, test_data)
             self._about = {**data.about, **self._given_about}
