@@ -28,6 +28,22 @@ def test_evaluate_on_other_data(handgrad, digits_run, tmp_path):
     assert result.stdout.startswith("noise: ")
 
 
+def _table(path, rows):
+    path.write_text("\n".join(["x,kind", *(f"{x},{kind}" for x, kind in rows)]))
+    return path
+
+
+@pytest.mark.slow
+def test_classes_of_other_data_go_by_their_names(handgrad, refused, tmp_path):
+    rows = [(-1, "a"), (0, "b"), (1, "c")]
+    table, run = _table(tmp_path / "own.csv", rows * 30), tmp_path / "run"
+    assert handgrad("train", table, "--epochs", 40, "--out", run).exit_code == 0
+    fewer = _table(tmp_path / "fewer.csv", rows[1:] * 10)
+    assert "accuracy 100.00 %" in handgrad("evaluate", run, "--data", fewer).stdout
+    others = _table(tmp_path / "others.csv", [(0, "b"), (1, "c"), (5, "d")] * 10)
+    assert "has the class 'd'; allowed: a, b, c" in refused("evaluate", run, "--data", others)
+
+
 def test_image_files_keep_their_own_scale(handgrad, digits_run, tmp_path):
     image = pytest.importorskip("PIL.Image")
     digits = data.load("digits", seed=3)

@@ -85,13 +85,8 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
             )
         data = _every_part(data, lambda x: _reshaped(x, shape))
     classes = values.get("classes")
-    if classes is not None and len(classes) != len(data.classes):
-        raise RecipeError(
-            f"{recipe.name}: data.classes has {len(classes)} names; allowed: {len(data.classes)}, "
-            f"as many as {data.name} has classes"
-        )
     if classes is not None:
-        data = replace(data, classes=tuple(classes))
+        data = _with_classes(recipe, data, tuple(classes))
     if values.get("validation"):
         data = data_sets.with_validation(data, values["validation"], recipe.seed)
     return data
@@ -103,6 +98,31 @@ def example(recipe: Recipe, count: int, rng: np.random.Generator) -> tuple[Array
     if recipe.model.type not in RAGGED:
         return (x,)
     return x, np.linspace(x.shape[1], max(1, x.shape[1] // 2), count).astype(np.int64)
+
+
+def _with_classes(recipe: Recipe, data: Dataset, classes: tuple[str, ...]) -> Dataset:
+    """The data with these classes, matched by name; names that are all others rename them.
+
+    Raises RecipeError where some of the data's classes are among them, and others are not, or
+    where there are not as many to be renamed.
+    """
+    known = set(data.classes) & set(classes)
+    if known and known != set(data.classes):
+        other = next(name for name in data.classes if name not in known)
+        raise RecipeError(
+            f"{recipe.name}: {data.name} has the class {other!r}; allowed: {', '.join(classes)}"
+        )
+    if not known and len(classes) != len(data.classes):
+        raise RecipeError(
+            f"{recipe.name}: data.classes has {len(classes)} names; allowed: {len(data.classes)}, "
+            f"as many as {data.name} has classes"
+        )
+    if known:
+        index = np.array([classes.index(name) for name in data.classes])
+        parts = {name: getattr(data, name) for name in ("y_train", "y_test", "y_validation")}
+        labels = {name: index[y] for name, y in parts.items() if y is not None}
+        return replace(data, classes=classes, **labels)
+    return replace(data, classes=classes)
 
 
 def _every_part(data: Dataset, change: Any) -> Dataset:
