@@ -39,7 +39,10 @@ def test_classes_of_other_data_go_by_their_names(handgrad, refused, tmp_path):
     table, run = _table(tmp_path / "own.csv", rows * 30), tmp_path / "run"
     assert handgrad("train", table, "--epochs", 40, "--out", run).exit_code == 0
     fewer = _table(tmp_path / "fewer.csv", rows[1:] * 10)
-    assert "accuracy 100.00 %" in handgrad("evaluate", run, "--data", fewer).stdout
+    found = handgrad("evaluate", run, "--data", fewer).stdout
+    assert "accuracy 100.00 %" in found
+    assert "20 examples" in found
+    assert "18 examples" in handgrad("evaluate", run, "--data", table).stdout
     others = _table(tmp_path / "others.csv", [(0, "b"), (1, "c"), (5, "d")] * 10)
     assert "has the class 'd'; allowed: a, b, c" in refused("evaluate", run, "--data", others)
 

@@ -71,3 +71,9 @@ def test_a_dataset_that_does_not_fit_together_is_refused(change, message):
     }
     with pytest.raises(DataError, match=message):
         Dataset("toy", classes=("a", "b"), **{**parts, **change})
+
+
+def test_nothing_is_set_aside_of_too_few():
+    x, y = np.zeros((2, 1)), np.array([0, 1])
+    few = Dataset("few", x, y, x, y, ("a", "b"))
+    assert with_validation(few, 0.1, 0).x_validation is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -12,6 +12,7 @@ from handgrad.errors import RunError
 if TYPE_CHECKING:
     from handgrad.data import Dataset
     from handgrad.inference.trained import TrainedModel
+    from handgrad.recipes import Recipe
 
 EXAMPLES: Final = """
 handgrad evaluate runs/digits
@@ -24,7 +25,11 @@ def command(
     folder: Annotated[Path, typer.Argument(help="The folder of a run.", metavar="DIR")],
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="Other data than the run's own.", show_default=False),
+        typer.Option(
+            "--data",
+            help="Other data than the run's own: their test part, or all.",
+            show_default=False,
+        ),
     ] = None,
     target: Annotated[
         str | None,
@@ -48,13 +53,13 @@ def command(
         return
     recipe = read_recipe(folder)
     if recipe.data.get("classes") == []:
-        typer.echo(_judged(load(folder), load_data(recipe, data)))
+        typer.echo(_judged(load(folder), _to_judge(load_data(recipe, data), recipe, data)))
         return
     model = load_model(folder, recipe)
     task = recipes.load_task(recipe, data)
     parts = isinstance(task.data, training.Parts)
     part = "validation" if parts and task.data.test is None else "test"
-    judged_on = getattr(task.data, part) if parts else task.data
+    judged_on = getattr(task.data, part) if parts else _to_judge(task.data, recipe, data)
     judged = training.evaluate(model, recipes.build_loss(recipe), judged_on)
     extra = task.review.figures(model) if task.review is not None else {}
     more = "".join(f", {figure(name, value)}" for name, value in extra.items())
@@ -62,6 +67,19 @@ def command(
         f"{task.name}: {part} accuracy {100 * (judged.accuracy or 0.0):.2f} %, "
         f"{part} loss {judged.loss:.4f}{more}, {judged.examples:,} examples"
     )
+
+
+def _to_judge(found: Any, recipe: Recipe, path: Path | None) -> Any:
+    """The data with the examples in their test part that the run did not learn.
+
+    Of data that are not the run's own these are all, unless the data have a test part themselves.
+    """
+    from handgrad.data import Dataset
+    from handgrad.data.dataset import whole
+
+    own = recipe.data.get("path")
+    is_other = path is not None and (own is None or path.absolute() != Path(own).absolute())
+    return whole(found) if is_other and isinstance(found, Dataset) and found.drawn else found
 
 
 def _of_program(folder: Path, path: Path | None, target: str | None) -> str:

@@ -93,6 +93,7 @@ class Dataset:
     (N, T, C), of which the parts may differ in T.
     y_*: int64 class indices (N,), or numbers to predict in float32. classes: the name of each
     class, by index; none where y holds numbers. columns: the names of a table's columns, if known.
+    drawn: the test part was drawn by a seed, and not given as one.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Dataset:
     x_validation: Array | Pixels | Sequences | None = None
     y_validation: Int[Array, "K"] | None = None
     columns: tuple[str, ...] = ()
+    drawn: bool = False
 
     def __post_init__(self) -> None:
         for part in PARTS:
@@ -218,7 +220,23 @@ def split_dataset(
             "expected one label for each example"
         )
     train, test = stratified_split(y, TEST_FRACTION, seed)
-    return Dataset(name, take(x, train), y[train], take(x, test), y[test], tuple(classes))
+    return Dataset(
+        name, take(x, train), y[train], take(x, test), y[test], tuple(classes), drawn=True
+    )
+
+
+def whole(data: Dataset) -> Dataset:
+    """The data set with all its examples as its test part, for a model that learned none of them."""
+    parts = [part for part in PARTS if getattr(data, f"x_{part}") is not None]
+    x = [getattr(data, f"x_{part}") for part in parts]
+    y = np.concatenate([getattr(data, f"y_{part}") for part in parts])
+    return replace(data, x_test=_joined(x), y_test=y)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], Pixels):
+        return Pixels(np.concatenate([part.values for part in parts]), parts[0].maximum)
+    return np.concatenate(parts)
 
 
 def take(x: Array | Pixels | Sequences, index: Int[Array, "A"]) -> Array | Pixels | Sequences:
@@ -231,8 +249,13 @@ def take(x: Array | Pixels | Sequences, index: Int[Array, "A"]) -> Array | Pixel
 
 
 def with_validation(data: Dataset, fraction: float, seed: int) -> Dataset:
-    """The data set with a stratified `fraction` of its training part set aside for validation."""
+    """The data set with a stratified `fraction` of its training part set aside for validation.
+
+    Nothing is set aside of so few examples that it would be none of them, or all.
+    """
     train, validation = split_indices(data.y_train, fraction, seed)
+    if not len(train) or not len(validation):
+        return data
     return replace(
         data,
         x_train=take(data.x_train, train),

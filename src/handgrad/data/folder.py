@@ -31,7 +31,8 @@ def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None 
     Raises DataError where a class is missing, a file is damaged, sizes differ, or the images take
     more memory than the bound of their files.
     """
-    if not os.path.isdir(folder / "train"):
+    drawn = not os.path.isdir(folder / "train")
+    if drawn:
         classes = _class_names(folder)
         if not classes:
             raise DataError(f"{folder} has no images; expected one folder of images per class")
@@ -53,7 +54,7 @@ def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None 
             list, zip(*(_listed(folder / part, classes) for part in ("train", "test")), strict=True)
         )
     x_train, x_test = _read(folder, parts, resize)
-    return Dataset(name, x_train, labels[0], x_test, labels[1], tuple(classes))
+    return Dataset(name, x_train, labels[0], x_test, labels[1], tuple(classes), drawn=drawn)
 
 
 def _images(folder: Path) -> list[Path]:

@@ -70,7 +70,12 @@ def load_csv(
     x_train, x_test = table.divided(test)
     x = [each if maximum is None else Pixels(each, maximum) for each in (x_train, x_test)]
     return Dataset(
-        name, x[0], y[train], x[1], y[test], tuple(classes), columns=tuple(table.columns)
+        name,
+        *(x[0], y[train]),
+        *(x[1], y[test]),
+        tuple(classes),
+        columns=tuple(table.columns),
+        drawn=True,
     )
 
 
