@@ -24,7 +24,7 @@ def command(
     recipe: Annotated[
         str,
         typer.Argument(
-            help="A recipe of `handgrad recipes`, a .toml file, or a .csv table of your own.",
+            help="A recipe of `handgrad recipes`, a .toml file, or a table or folder of yours.",
             autocompletion=known_recipes,
         ),
     ],

@@ -226,7 +226,7 @@ def split_dataset(
 
 
 def whole(data: Dataset) -> Dataset:
-    """The data set with all its examples as its test part, for a model that learned none of them."""
+    """The data set with all examples in its test part, for a model that learned none of them."""
     parts = [part for part in PARTS if getattr(data, f"x_{part}") is not None]
     x = [getattr(data, f"x_{part}") for part in parts]
     y = np.concatenate([getattr(data, f"y_{part}") for part in parts])
