@@ -56,6 +56,15 @@ def test_a_folder_of_photographs_in_the_place_of_a_recipe(handgrad, tmp_path, mo
     assert predicted.stdout.split()[1] in ("cat", "dog")
 
 
+@pytest.mark.slow
+def test_large_numbers_are_predicted_without_an_exponent(handgrad, tmp_path):
+    table = _table(tmp_path / "t.csv", "a,price", [(i, 2e6 + 1e5 * i) for i in range(40)])
+    assert handgrad("train", table, "--epochs", 5, "--out", tmp_path / "run").exit_code == 0
+    new = _table(tmp_path / "new.csv", "a", [(3,), (30,)])
+    values = handgrad("predict", tmp_path / "run", new).stdout.split()[1::2]
+    assert all(value.isdigit() for value in values)
+
+
 def test_runs_get_a_folder_of_their_own(handgrad, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("runs/digits", "runs/digits-2"):

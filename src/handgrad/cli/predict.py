@@ -41,7 +41,7 @@ class _Answer:
 
     def line(self) -> str:
         if self.number is not None:
-            return f"{self.example}  {self.number:g}"
+            return f"{self.example}  {_plain(self.number)}"
         found = "  ".join(f"{name} {100 * share:.1f} %" for name, share in self.classes)
         return f"{self.example}  {found}"
 
@@ -133,6 +133,12 @@ def _answers(trained: TrainedModel, file: Path, top: int, show: Path | None) -> 
         else:
             for name, row in zip(names, trained.predict_proba(examples), strict=True):
                 yield _Answer(name, _best(trained, row, top))
+
+
+def _plain(number: float) -> str:
+    """Six digits, without an exponent where a person writes none: 2034350, not 2.03435e+06."""
+    rounded = float(f"{number:.6g}")
+    return f"{rounded:.0f}" if 1e6 <= abs(rounded) < 1e15 else f"{rounded:g}"
 
 
 def _best(trained: TrainedModel, row: Array, top: int) -> tuple[tuple[str, float], ...]:
