@@ -76,7 +76,9 @@ def command(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the class of each example and its probability, or the number of a regression.
+    """Print the class of each example, or the number of a regression.
+
+    With a class stands its probability.
 
     A picture is brought into the form of those in training: what was done to it goes to standard
     error with --show, and a warning where it looks like none of them.

@@ -94,7 +94,7 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
 
 def example(recipe: Recipe, count: int, rng: np.random.Generator) -> tuple[Array, ...]:
     """Normal values in the shape of an example; sequences of different lengths where they fit."""
-    x = rng.standard_normal((count, *recipe.data["shape"]))
+    x = rng.standard_normal((count, *recipe.data["shape"]), np.float32)
     if recipe.model.type not in RAGGED:
         return (x,)
     return x, np.linspace(x.shape[1], max(1, x.shape[1] // 2), count).astype(np.int64)
