@@ -89,6 +89,18 @@ def test_gradients_vanish_and_explode_without_gates(runs):
     assert last["f ≈ 0.5"] < 1e-19
 
 
+def test_an_unrolled_network_has_the_gradients_of_the_equations(runs):
+    lines = runs["unrolled"][0]
+    assert min(numbers(lines[1])) > 0.5
+    assert max(numbers(lines[3])) <= TOLERANCES["float64"].relative
+    steps = [numbers(line) for line in lines[5:9]]
+    assert [later == 0.0 for _, _, later, _ in steps] == [False, False, False, True]
+    assert all(abs(own - later) <= both <= own + later + 0.002 for _, own, later, both in steps)
+    first, *others = numbers(lines[10])[:4]
+    assert first == 0.0
+    assert min(others) > 0.0
+
+
 def test_learning_rates_are_too_small_good_too_large_and_divergent(runs):
     rows = [numbers(line) for line in runs["learning_rates"][0][2:]]
     first = rows[0][1]
