@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.element_hypotheses import of_elements
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
 from handgrad.checking.kinds import EDITS, INSERTIONS
 from handgrad.checking.report import Fault
@@ -46,7 +47,7 @@ def diagnose(
     sides = sides_of(wrong, draws, gradients)
     faults = []
     for name in wrong:
-        candidates = [*general(name, draws)]
+        candidates = [*general(name, draws), *of_elements(name, draws)]
         for side in sides:
             candidates += [*side.fits(name), *side.edited(name)]
         faults.append(best_fault(name, candidates, draws, situation))

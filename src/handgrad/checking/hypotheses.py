@@ -102,7 +102,6 @@ def general(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
         yield from _passed_through(name, draw)
         yield from _offset(name, draw, found, right)
         yield from _flipped(name, right)
-        yield from _confined(name, draws)
         yield from _elementwise_factor(name, draw, found, right)
     if found.squeeze().shape == right.squeeze().shape != () and found.shape != right.shape:
         phrase = f"has shape {found.shape}; allowed: {right.shape}, the shape of {name}"
@@ -348,54 +347,3 @@ def _slopes(name: str) -> Iterator[tuple[str, Callable[[Array], Array]]]:
     yield f"{name} (1 − {name})", lambda a: a * (1.0 - a)
     yield f"1 − {name}²", lambda a: 1.0 - a * a
     yield f"1 − {name}", lambda a: 1.0 - a
-
-
-def _confined(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
-    """Right but for some rows, for elements that a mask leaves out, or for one sign of an input."""
-    wrong = np.zeros(np.shape(draws[0].right[name]), dtype=bool)
-    for draw in draws:
-        right = draw.right[name]
-        allowed = max(4.0 * draw.tolerances[name], 1e-9 * np.nanmax(np.abs(right), initial=0.0))
-        wrong |= ~(np.abs(draw.found[name] - right) <= allowed) & ~np.isnan(right)
-    if not wrong.any() or wrong.all():
-        return
-
-    def same(d: Draw) -> Any:
-        return d.found[name]
-
-    for text, kind, mask in _masks(draws[0], wrong.shape):
-        # Elements that the mask leaves right must be many, or it explains nothing.
-        if wrong.sum() >= 0.5 * mask.sum() and (~mask).sum() >= 2 and not (wrong & ~mask).any():
-            yield Explanation(kind, text, f"is right except {text}", 2.2, same)
-    for axis in range(wrong.ndim):
-        rows = np.flatnonzero(wrong.any(axis=tuple(i for i in range(wrong.ndim) if i != axis)))
-        if len(rows) <= wrong.shape[axis] // 2:
-            what = "row" if axis == 0 and wrong.ndim > 1 else "index"
-            listed = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
-            rows_named = f"on {what} {listed} of axis {axis}"
-            yield Explanation(
-                "some rows", rows_named, f"is right except {rows_named}", 2.5 + 0.1 * axis, same
-            )
-
-
-def _masks(draw: Draw, shape: tuple[int, ...]) -> Iterator[tuple[str, str, Array]]:
-    """Conditions on the inputs, as masks of this shape: in text, with the kind of fault."""
-    for other, array in (*draw.arrays.items(), ("y", draw.y)):
-        if not isinstance(array, np.ndarray) or array.ndim > len(shape):
-            continue
-        for turn in range(len(shape) - array.ndim + 1):
-            stretched = array.reshape(array.shape + (1,) * turn)
-            try:
-                values = np.broadcast_to(stretched, shape)
-            except ValueError:
-                continue
-            if array.dtype.kind == "b":
-                yield f"where {other} is false", "masked rows", ~values
-                yield f"where {other} is true", "masked rows", values
-            elif array.dtype.kind == "f":
-                yield f"where {other} ≤ 0", "mask forgotten", values <= 0
-                yield f"where {other} > 0", "mask forgotten", values > 0
-                yield f"where {other} is −∞", "masked rows", np.isneginf(values)
-            elif array.dtype.kind in "iu":
-                yield f"where {other} is negative", "masked rows", values < 0
-            break

@@ -213,6 +213,7 @@ KINDS: Final = EDITS | {
         "shifted": "elements are taken one position away",
         "axes permuted": "the axes are in another order",
         "gradient is zero": "nothing flows back",
+        "other mask": "the cotangent through another mask than forward's",
         "some rows": "right except on the rows named",
         "masked rows": "right except where the mask is off",
         "strided cotangent": "right only if dy is contiguous in memory",
