@@ -72,15 +72,18 @@ class ForwardTrace:
         held: Container[Node] = (),
         unread: Node | Literal["y"] | None = None,
         passed: tuple[Node, Node] | None = None,
+        mistaken: tuple[Node, Node] | None = None,
     ) -> Callable[[Mapping[Node, Any]], float]:
         """The function whose gradient the gradient of a node is, of the value there.
 
         The sum of <value, cotangent> over the nodes of `cuts`, behind which nothing moves, and over
         y with `dy`, counted from the values of the run. A wrong backward may have taken it for
         another one: the nodes in `held` do not move; `unread`, a later node or "y", does not read
-        this one; the second of `passed` moves as the first does, as if it were the same.
+        this one; the second of `passed` moves as the first does, as if it were the same; what reads
+        this node and the first of `mistaken` moves as if it read the second in the first's place.
         """
         first, second = passed or (None, None)
+        operand, other = mistaken or (None, None)
         behind = [
             node
             for node in self.program.moved_by([start])
@@ -96,12 +99,26 @@ class ForwardTrace:
             def still(node: Node) -> Any:
                 return start.value if node is start else value(node)
 
+            def change(node: Node, operand: Node, other: Node) -> Any:
+                """The node's change, if it read another node in an operand's place."""
+
+                def result(read: Callable[[Node], Any]) -> Any:
+                    instead = node.called_with(
+                        lambda each: read(other if each is operand else each)
+                    )
+                    return numbers(node, *instead)
+
+                return result(value) - result(still)
+
             sum_ = 0.0
             for node in behind:
                 if moved.keys().isdisjoint(node.operands):
                     continue
                 read = still if node is unread else value
                 result = numbers(node, *node.called_with(read))
+                if operand in node.operands and start in node.operands and is_floats(node.value):
+                    assert other is not None
+                    result = node.value + change(node, operand, other)
                 if node is second and first in moved:
                     assert first is not None
                     result = node.value + (moved[first] - first.value)

@@ -157,6 +157,11 @@ INSERTIONS: Final = {
     "factor inserted": FaultKind(
         "", cost=1.5, repair=Repair("factor missing", "the factor {} is missing")
     ),
+    "carry inserted": FaultKind(
+        "",
+        cost=1.7,
+        repair=Repair("factor missing", "the factor {} from one pass to the next is missing"),
+    ),
     "derivative inserted": FaultKind(
         "",
         cost=1.55,

@@ -1,9 +1,10 @@
 """Hypotheses on one line of a backward, for where no edit that the whole is tried with explains it.
 
 Of a single line more can be asked. From the forward: is it right but for what comes back through
-one of the later nodes, or but for the derivative of one operation? From the line itself: is it
-right with one part of it multiplied by a number, with one variable for another wherever it stands,
-with a part summed, with two arrays of a list exchanged, without two factors?
+one of the later nodes, or but for the derivative of one operation, or but for one array that stands
+where another belongs? From the line itself: is it right with one part of it multiplied by a number,
+with one variable for another wherever it stands, with a part summed, with two arrays of a list
+exchanged, without two factors?
 """
 
 from __future__ import annotations
@@ -69,6 +70,28 @@ def of_paths(
             yield Explanation(
                 kind, describe(other), phrase, 1.7, _predict(gradient, passed=(one, other))
             )
+
+    yield from _of_mistaken(run, node, gradient, screen)
+
+
+def _of_mistaken(
+    run: ForwardTrace,
+    node: Node,
+    gradient: Gradient,
+    screen: Screen,
+) -> Iterator[Explanation]:
+    """The gradient as if another array of the forward stood where one is that meets the node."""
+    moving = {node, *run.behind(node)}
+    still = [each for each in run.program.nodes if is_floats(each.value) and each not in moving]
+    met = (each for reader in run.program.users.get(node, ()) for each in reader.operands)
+    for operand in dict.fromkeys(each for each in met if each in still):
+        for other in still:
+            alike = np.shape(other.value) == np.shape(operand.value) and other is not operand
+            if alike and screen(mistaken=(operand, other)):
+                label = f"{text(other)} for {text(operand)}"
+                phrase = f"one array of the forward stands where another belongs: {label}"
+                predict = _predict(gradient, mistaken=(operand, other))
+                yield Explanation("stale variable", label, phrase, 1.9, predict)
 
 
 def _predict(gradient: Gradient, **settings: Any) -> Callable[[Draw], Any]:

@@ -1,7 +1,8 @@
 """Insertions into a wrong backward: one factor, term, mean or transpose more, at any part of it.
 
-Brackets elsewhere and the derivative of another activation count among them. With these a backward
-that is short of something can be put right, and what puts it right is what was missing.
+Brackets elsewhere, the derivative of another activation and a factor from one pass of a loop to the
+next count among them. With these a backward that is short of something can be put right, and what
+puts it right is what was missing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,32 @@ _SCALES: Final = frozenset({"multiply", "negative"})
 
 def insertions(program: Program) -> list[Edit]:
     """Every insertion behind an operation that the program made, or before one of its operands."""
-    return [edit for group in by_site(program) for edit in merged(program, group, _variants)]
+    groups = by_site(program)
+    return [
+        *(edit for group in groups for edit in merged(program, group, _variants)),
+        *(edit for group in groups if len(group) > 1 for edit in _carried(program, group)),
+    ]
+
+
+def _carried(program: Program, group: list[Node]) -> Iterator[Edit]:
+    """A factor that what all passes of a loop read should get from each pass to the next."""
+    read = set.intersection(*(set(node.operands) for node in group))
+    known = program.named_before(group[0])
+    for operand in (each for each in group[0].operands if each in read and is_floats(each.value)):
+        for name, other in known.items():
+            if not is_floats(other.value) or other is operand:
+                continue
+            if broadcasts(np.shape(other.value), np.shape(operand.value)):
+                changes = {
+                    node: _before(node, operand, _power(other, passes))
+                    for passes, node in enumerate(group)
+                }
+                part = f"{symbol(name)} of {text(operand)}"
+                yield Edit("carry inserted", part, group[0].line, changes)
+
+
+def _power(other: Node, exponent: int) -> Change:
+    return lambda own, of: own * of(other) ** exponent
 
 
 def _variants(program: Program, node: Node) -> Iterator[Variant]:
