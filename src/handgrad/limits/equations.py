@@ -124,7 +124,7 @@ class Equations:
     def _symbol(self, variable: Variable, at: Variable) -> Formula:
         """The name of a vector within the line of another, with its index."""
         if isinstance(variable, Input):
-            return _indexed(Symbol("x"), variable, at)
+            return _indexed(Symbol(variable.name), variable, at)
         if isinstance(variable, One):
             return Number("1")
         key = self._key(variable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -58,6 +59,10 @@ class Side:
         if self._lengths is None:
             return np.full(self.count, self.x.shape[1])
         return self._lengths
+
+    def transform(self, change: Callable[[Array], Array]) -> None:
+        """Put a function of all examples together in their place, before anything reads them."""
+        self.x = change(self.x)
 
     def part(self, chosen: slice) -> Side:
         """Some of the examples."""

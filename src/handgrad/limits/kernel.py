@@ -136,7 +136,8 @@ def kernel(
     before ReLU, leaky ReLU or nothing. GRU, of at most 16 examples on both sides, and max-pooling
     of windows of at most nine are means over `samples`/16 points of a lattice, which `seed` shifts;
     LSTM, more examples of GRU and its kind "ntk", larger windows and other batches over `samples`
-    draws with `seed`. LayerNorm, RMSNorm and BatchNorm count as they start, with γ = 1 and β = 0.
+    draws with `seed`. LayerNorm, RMSNorm and BatchNorm count as they start, with γ = 1 and β = 0;
+    BatchNorm as the first layer makes another input of each side's batch.
 
     Shapes: x (N, …) and x2 (M, …), x itself if None, as the model takes them; `lengths` (N,) and
     `lengths2` (M,) of sequences; the result (N, M), or (N, *P, M, *P) where the model has a vector

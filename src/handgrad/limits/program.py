@@ -35,10 +35,14 @@ from handgrad.limits.variances import Variances
 
 
 class Raw(NamedTuple):
-    """The input of a model, before a layer has said where its features are; without the batch."""
+    """The input of a model, before a layer has said where its features are; without the batch.
+
+    `name` is what its vectors are called.
+    """
 
     shape: tuple[int, ...]
     is_tokens: bool
+    name: str = "x"
 
 
 class Signal(NamedTuple):
@@ -168,16 +172,20 @@ class Build:
                     f"and gets them on the {x.features}; allowed: the same, or Flatten between"
                 )
             return x
+        self.check_floats(x)
+        positions = x.shape[1:] if features == "first" else x.shape[:-1]
+
+        def at(place: tuple[int, ...]) -> Variable:
+            return Input(x.name, Place(features, place), index=place)  # type: ignore[arg-type]
+
+        return signal(positions, at, features)
+
+    def check_floats(self, x: Raw) -> None:
+        """Raise ArgumentError where the input is tokens."""
         if x.is_tokens:
             raise ArgumentError(
                 "limits: x is integers, which are tokens; allowed: floats, or an Embedding first"
             )
-        positions = x.shape[1:] if features == "first" else x.shape[:-1]
-
-        def at(place: tuple[int, ...]) -> Variable:
-            return Input("x", Place(features, place), index=place)  # type: ignore[arg-type]
-
-        return signal(positions, at, features)
 
     def product(self, weight: Weight, operand: Variable) -> Variable:
         """W h; of parts one after another the sum over them, each with columns of its own."""

@@ -80,6 +80,7 @@ def states(layer: Recurrent, x: Raw | Signal, build: Build) -> States:
         raise ArgumentError("limits: x is tokens; allowed before an Embedding only")
     steps = x.shape[0] if isinstance(x, Raw) else len(x.variables)
     y: list[Variable] | None = None if isinstance(x, Raw) else list(x.variables)
+    name = x.name if isinstance(x, Raw) else ""
     final: list[Variable] = []
     for number in range(layer.num_layers):
         outputs, final = [], []
@@ -88,7 +89,7 @@ def states(layer: Recurrent, x: Raw | Signal, build: Build) -> States:
             if y is None:
                 backwards = direction == 1
                 places = [Place("last", (t,), backwards) for t in range(steps)]
-                inputs: list[Variable] = [Input("x", p, index=p.position) for p in places]
+                inputs: list[Variable] = [Input(name, p, index=p.position) for p in places]
             else:
                 inputs = _reversed(y, build, build.name(f"x{suffix}")) if direction else y
             cell = _Cell(layer, suffix, inputs[0], build)

@@ -54,6 +54,7 @@ from handgrad.limits.variables import (
     Variable,
     parts_of,
 )
+from handgrad.ops import batch_norm
 from handgrad.ops.windows import Setting, output_size, per_axis
 
 
@@ -87,7 +88,7 @@ def _flatten(layer: Flatten, x: Raw | Signal, build: Build) -> Any:
     if isinstance(x, Raw):
         if x.is_tokens:
             build.read(x, "last")
-        return signal((), lambda place: Input("x", Place("flat", ())))
+        return signal((), lambda place: Input(x.name, Place("flat", ())))
     parts = [part for place in x.positions for part in parts_of(x.variables[place])]
     shares = tuple((share / len(x.positions), part) for share, part in parts)
     return signal((), lambda place: Concat("", shares) if len(shares) > 1 else shares[0][1])
@@ -220,8 +221,10 @@ def _rms_norm(layer: RMSNorm, x: Raw | Signal, build: Build) -> Signal:
 
 
 @lower.register
-def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Signal:
+def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Any:
     """With the statistics of the batch, as in training; the batch is all examples of a side."""
+    if isinstance(x, Raw):
+        return _batch_norm_of_input(layer, x, build)
     x = build.read(x, "first")
     every = tuple(x.variables[place] for place in x.positions)
 
@@ -249,6 +252,27 @@ def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Signal:
         return activated(layer.activation, y)
 
     return x.each(at)
+
+
+def _batch_norm_of_input(layer: BatchNorm, x: Raw, build: Build) -> Raw:
+    """The input normalised, which is as little random as the input itself."""
+    build.check_floats(x)
+    if build.is_ragged:
+        raise ArgumentError(
+            "limits: BatchNorm of the input with lengths, whose padding would count; allowed: None"
+        )
+
+    def normalised(values: Any) -> Any:
+        ones, zeros = np.ones(layer.channels), np.zeros(layer.channels)
+        starts = (ones, zeros, zeros, ones)
+        y, _ = batch_norm.forward(
+            values, *starts, training=True, eps=layer.eps, activation=layer.activation
+        )
+        return y
+
+    for side in build.sides:
+        side.transform(normalised)
+    return Raw(x.shape, x.is_tokens, "x̂")
 
 
 def _none(*values: Any) -> tuple[Any, ...]:
