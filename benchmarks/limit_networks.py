@@ -246,3 +246,21 @@ def output(model: Any, case: Case) -> np.ndarray:
     """The model's output on the case's examples, with the batch statistics of training."""
     y, _ = model.forward(case.x, training=True, **case.settings)
     return np.asarray(y)
+
+
+def tangent(model: Any, case: Case) -> np.ndarray:
+    """J Jᵀ of a model of one output, of every drawn parameter as its deviation times a normal one.
+
+    J holds the gradients of the output of every example, one backward for each.
+    """
+    y, cache = model.forward(case.x, training=True, **case.settings)
+    rows = []
+    for i in range(len(y)):
+        dy = np.zeros_like(y)
+        dy[i] = 1.0
+        rows.append(model.backward(dy, cache)[1])
+    found = np.zeros((len(y), len(y)))
+    for name, _, variance in variances(model):
+        of_parameter = [row[name] for row in rows]
+        found += variance * np.array([[np.vdot(a, b) for b in of_parameter] for a in of_parameter])
+    return found

@@ -1,12 +1,14 @@
 """The deviation of random networks from their limit: its slope over the width, by layer.
 
     python -m benchmarks.limits [--only lstm,…] [--depths 1,2,3,4] [--widths 64,256,1024,4096]
-                                [--networks 20] [--digits]
+                                [--networks 20] [--digits] [--ntk]
 
 The squared distance of a network's kernel from the limit, as a fraction of it, falls as 1/width:
 the slope of the logarithms is −1. Widths at which a network has more than 10⁸ parameters are left
 out. `--digits` takes the time of the kernel of 1,000 digits through five convolutions, and the
-accuracy of inference with it. Exit code 1 where a slope is off by more than 0.2.
+accuracy of inference with it. `--ntk` compares the tangent kernel with J Jᵀ of the layers' own
+backward, as a mean over networks of width 4,096. Exit code 1 where a slope is off by more than 0.2,
+or a tangent kernel by more than three times the sampling error.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import handgrad as hg
-from benchmarks.limit_networks import BIAS, CASES, WEIGHT, rng
+from benchmarks.limit_networks import BIAS, CASES, WEIGHT, redrawn, rng, tangent
 from handgrad.data import digits
 from handgrad.limits import GaussianProcess, convergence
 
@@ -30,6 +32,11 @@ MOST_PARAMETERS: Final = 10**8
 #: networks.
 SAMPLES: Final = 1 << 20
 SLOPE: Final = 0.2
+#: Networks whose tangent kernel is taken, with their depth.
+TANGENTS: Final = {"relu": 2, "erf": 2, "conv1d": 2, "rnn": 1, "layer_norm": 1}
+TANGENT_WIDTH: Final = 4096
+#: The deviation of a tangent kernel that is allowed, as a multiple of its sampling error.
+ALLOWED: Final = 3.0
 
 
 def measure(name: str, depth: int, widths: list[int], networks: int) -> tuple[list[float], float]:
@@ -52,6 +59,27 @@ def measure(name: str, depth: int, widths: list[int], networks: int) -> tuple[li
 
 def _parameters(model: Any) -> int:
     return sum(array.size for array in model.parameters.values())
+
+
+def of_tangents(networks: int) -> bool:
+    """A table of tangent kernels beside those of networks; False where one is too far off."""
+    table = Table("network", "depth", "parameters", "deviation", "sampling error")
+    good = True
+    for name, depth in TANGENTS.items():
+        case = CASES[name]
+        settings = {"weight_variance": WEIGHT, "bias_variance": BIAS, "lengths": case.lengths}
+        limit = hg.limits.kernel(case.make(depth)(16, 1), case.x, kind="ntk", **settings)
+        model = case.make(depth)(TANGENT_WIDTH, 1)
+        found = np.stack([tangent(redrawn(model, seed), case) for seed in range(networks)])
+        size = np.sum(limit**2)
+        deviation = np.sqrt(np.sum((found.mean(axis=0) - limit) ** 2) / size)
+        error = np.sqrt(np.sum(found.var(axis=0, ddof=1)) / networks / size)
+        good = good and bool(deviation <= ALLOWED * error)
+        cells = f"{_parameters(model):,}", f"{deviation:.2%}", f"{error:.2%}"
+        table.add_row(name, str(depth), *cells)
+        print(f"{name}: off by {deviation:.2%}, sampling error {error:.2%}", flush=True)
+    Console().print(table)
+    return good
 
 
 def of_digits(examples: int = 1000) -> None:
@@ -84,7 +112,10 @@ def main() -> None:
     parser.add_argument("--widths", default="64,256,1024,4096")
     parser.add_argument("--networks", type=int, default=20)
     parser.add_argument("--digits", action="store_true")
+    parser.add_argument("--ntk", action="store_true")
     given = parser.parse_args()
+    if given.ntk:
+        sys.exit(not of_tangents(given.networks))
     if given.digits:
         of_digits()
         return
