@@ -49,7 +49,11 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ),
     ("hg.Dense(4, 3, rng=0)", ArgumentError, "write rng=np.random.default_rng(0)"),
     ("hg.Dense(4, 3, rng)", ArgumentError, "argument 3 is given without a name; allowed without"),
-    ("hg.Dense(4, rng=rng)", ArgumentError, "Dense: out_features is missing; allowed: all of"),
+    (
+        "hg.Dense(4, rng=rng)",
+        ArgumentError,
+        "Dense: out_features is missing; needed: in_features, out_features",
+    ),
     ("hg.Dense(4.0, 3, rng=rng)", ArgumentError, "in_features is 4.0; allowed: an integer"),
     ("hg.Dense(-4, 3, rng=rng)", ArgumentError, "Dense: in_features is -4; allowed: 1 or more"),
     ("hg.Dense(4, 3, rng=rng, units=3)", ArgumentError, "units is unknown; allowed: in_features,"),
@@ -164,7 +168,11 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
         ArgumentError,
         "write callbacks=[hg.training.EarlyStopping(patience=3)]",
     ),
-    ("hg.Trainer(model).fit(x, y)", ArgumentError, "Trainer.fit: epochs is missing; allowed: all"),
+    (
+        "hg.Trainer(model).fit(x, y)",
+        ArgumentError,
+        "epochs is missing; needed: x, epochs; write epochs=10",
+    ),
     (
         "hg.Trainer(model).fit(x, y, epochs='3')",
         ArgumentError,

@@ -100,10 +100,11 @@ def _refusal(
     required = {key for key, each in parameters.items() if each.default is each.empty}
     missing = [key for key in known if key in required and key not in kwargs]
     missing = [key for key in missing if key not in positional[: len(args)]]
-    line = "; write rng=np.random.default_rng(0)" if missing == ["rng"] else ""
     if missing:
         found = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-        return f"{found}; allowed: all of {', '.join(known)}{line}"
+        line = {"rng": "; write rng=np.random.default_rng(0)", "epochs": "; write epochs=10"}
+        needed = ", ".join(key for key in known if key in required)
+        return f"{found}; needed: {needed}{line.get(' '.join(missing), '')}"
     twice = next((key for key in positional[: len(args)] if key in kwargs), "an argument")
     return f"{twice} is given twice, first as {shown(args[0])}; allowed: {', '.join(known)}"
 
