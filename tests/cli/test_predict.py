@@ -49,6 +49,12 @@ def test_pictures_of_either_polarity(handgrad, digits_run, photographs):
     assert dark[0] == light[0]
 
 
+def test_pictures_in_folders_of_a_folder(handgrad, digits_run, photographs):
+    result = handgrad("predict", digits_run, photographs.parent)
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 2
+
+
 def test_show_writes_the_pictures_as_the_model_sees_them(
     handgrad, digits_run, photographs, tmp_path
 ):

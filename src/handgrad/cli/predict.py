@@ -112,7 +112,7 @@ def _answers(trained: TrainedModel, file: Path, top: int, show: Path | None) -> 
     from handgrad.data.images import SUFFIXES
 
     if file.is_dir():
-        pictures = sorted(each for each in file.iterdir() if each.suffix.lower() in SUFFIXES)
+        pictures = sorted(each for each in file.rglob("*") if each.suffix.lower() in SUFFIXES)
         if not pictures:
             raise DataError(f"{file} has no images; expected one of {', '.join(sorted(SUFFIXES))}")
         for picture in pictures:
