@@ -102,9 +102,9 @@ def _refusal(
     missing = [key for key in missing if key not in positional[: len(args)]]
     if missing:
         found = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-        line = {"rng": "; write rng=np.random.default_rng(0)", "epochs": "; write epochs=10"}
+        lines = {"rng": "; write rng=np.random.default_rng(0)", "epochs": "; write epochs=10"}
         needed = ", ".join(key for key in known if key in required)
-        return f"{found}; needed: {needed}{line.get(' '.join(missing), '')}"
+        return f"{found}; needed: {needed}{lines.get(' '.join(missing), '')}"
     twice = next((key for key in positional[: len(args)] if key in kwargs), "an argument")
     return f"{twice} is given twice, first as {shown(args[0])}; allowed: {', '.join(known)}"
 
