@@ -1,4 +1,7 @@
-"""A recurrent network with a softmax at every step, unrolled, with what runs along its arrows.
+"""A recurrent network, unrolled
+=============================
+
+A recurrent network with a softmax at every step, unrolled, with what runs along its arrows.
 
 The network reads the letters of "hell" and says at each which letter comes next. Folded up it is
 one cell with a loop; unrolled it is a chain in which U, W and V stand once for every step. Backward
@@ -17,7 +20,7 @@ from picture import Picture, output
 
 import handgrad as hg
 
-path = output(__file__, __doc__)
+path = output(__doc__)
 
 READ, WANTED, LETTERS = "hell", "ello", "helo"
 STEPS, UNITS = len(READ), 4
