@@ -29,3 +29,18 @@ def test_every_value_of_every_window_costs_one_operation() -> None:
     assert AvgPool2d("global").flops((5, 8, 9)) == 5 * 8 * 9
     assert MaxPool1d(3, 2).flops((5, 9)) == 5 * 4 * 3
     assert AvgPool1d("global").flops((5, 9)) == 5 * 9
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MaxPool2d((1,)), r"MaxPool2d: kernel_size is \(1,\); allowed: an int or two ints"),
+        (lambda: MaxPool2d(2, stride=0), "MaxPool2d: stride is 0; allowed"),
+        (lambda: MaxPool1d((2, 2)), r"MaxPool1d: kernel_size is \(2, 2\); allowed: an int"),
+        (lambda: AvgPool2d(2, padding=(0, 0, 0)), r"AvgPool2d: padding is \(0, 0, 0\); allowed"),
+        (lambda: AvgPool2d("global", stride=(1,)), r"AvgPool2d: stride is \(1,\); allowed"),
+    ],
+)
+def test_a_setting_for_other_axes_is_refused_at_once(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()

@@ -9,13 +9,19 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.ops import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from handgrad.ops.windows import Setting, output_size, per_axis
+from handgrad.ops.windows import Setting, check_setting, output_size, per_axis
 
 
 class _Pooling(OpLayer):
     """Shared parts of the poolings: their output and what it costs."""
 
     axes: int
+
+    def _check_settings(self, **settings: Any) -> None:
+        """Raise ArgumentError unless each is a number, or one for every axis."""
+        for name, setting in settings.items():
+            least = 0 if name == "padding" else 1
+            check_setting(type(self).__name__, name, setting, self.axes, least=least)
 
     def _pooled_shape(
         self,
@@ -57,6 +63,9 @@ class _MaxPool(_Pooling):
     ) -> None:
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
+        self._check_settings(
+            kernel_size=kernel_size, stride=self.stride, padding=padding, dilation=dilation
+        )
         self.padding = padding
         self.dilation = dilation
 
@@ -104,6 +113,9 @@ class _AvgPool(_Pooling):
                 f"{type(self).__name__}: kernel_size is {kernel_size!r}; "
                 f"allowed: {ints} or 'global'"
             )
+        given = {"kernel_size": kernel_size} if not isinstance(kernel_size, str) else {}
+        given |= {"stride": stride} if stride is not None else {}
+        self._check_settings(**given, padding=padding)
         self.kernel_size = kernel_size
         self.stride = stride
         self.padding = padding
