@@ -127,7 +127,7 @@ def read_trained(
         if entries["targets"] is not None:
             targets = Standardize(*(tuple(each) for each in entries["targets"]))
     except HandgradError as error:
-        raise DataError(f"{path} describes no model: {error}") from None
+        raise DataError(f"{path} describes no model: {_cut(error)}") from None
     _fill(model, arrays, path)
     return TrainedModel(
         model,
@@ -139,6 +139,12 @@ def read_trained(
         tuple(entries["columns"]),
         targets,
     )
+
+
+def _cut(error: Exception) -> str:
+    """The sentence without most of a name of any length; the end says what is allowed."""
+    text = str(error)
+    return text if len(text) <= 400 else f"{text[:150]} ... {text[-200:]}"
 
 
 def _entries(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
