@@ -212,4 +212,4 @@ def _fill(model: Layer, arrays: Mapping[str, Array], path: Path) -> None:
         check_same_arrays("load", own, arrays)
         load_model_arrays(model, arrays)
     except HandgradError as error:
-        raise DataError(f"{path} does not fit its model: {error}") from None
+        raise DataError(f"{path} does not fit its model: {_cut(error)}") from None
