@@ -1,0 +1,311 @@
+"""`hg.derive`: from a forward the backward that one would write down, with the reason for it."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.deriving.arrays import Array, Graph
+from handgrad.deriving.derivatives import Context
+from handgrad.deriving.emission import Emission, Functions
+from handgrad.deriving.examples import Examples, Given, given_to
+from handgrad.deriving.facts import Assumption, assumptions, found_facts
+from handgrad.deriving.forward import Reader
+from handgrad.deriving.simplify import Simplifier, Step
+from handgrad.deriving.source import Source, UnreadableError
+from handgrad.deriving.sweep import Sweep
+from handgrad.deriving.terms import Sum
+from handgrad.errors import ArgumentError
+from handgrad.program import Node, Program, trace
+
+#: A derived gradient and the plain one differ by no more than this share of the largest value.
+_SAME: Final = 1e-8
+#: The step of central differences, and by how much they and a gradient may differ.
+_STEP: Final = 1e-6
+_NEAR: Final = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """A forward and the backward derived from it.
+
+    forward, backward: functions on NumPy arrays, compiled from `forward_source` and
+    `backward_source`: y, cache = d.forward(*arrays), gradients = d.backward(dy, cache).
+    cache: the names of what forward keeps. steps: every simplification, with both sides, the rule,
+    its reason and by how much the sides differ. gradients: the closed form of each gradient.
+    """
+
+    name: str
+    graph: Graph = field(repr=False)
+    functions: Functions = field(repr=False)
+    steps: tuple[Step, ...] = field(repr=False)
+    gradients: Mapping[str, Sum] = field(repr=False)
+
+    @property
+    def forward_source(self) -> str:
+        return self.functions.forward
+
+    @property
+    def backward_source(self) -> str:
+        return self.functions.backward
+
+    @property
+    def cache(self) -> tuple[str, ...]:
+        return self.functions.cache
+
+    @cached_property
+    def _compiled(self) -> dict[str, Any]:
+        return self.functions.compiled()
+
+    @property
+    def forward(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = self._compiled["forward"]
+        return function
+
+    @property
+    def backward(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = self._compiled["backward"]
+        return function
+
+    def __str__(self) -> str:
+        return f"{self.forward_source}\n\n{self.backward_source}"
+
+
+def derive(
+    forward: Callable[..., Any],
+    *arrays: Any,
+    assume: Mapping[str, float] | None = None,
+    wrt: Sequence[str] | None = None,
+    **named: Any,
+) -> Derivation:
+    """The backward of a forward, derived from it alone.
+
+    `forward` takes arrays and returns y, several results, or (y, cache), of which the cache is left
+    aside. Its arrays are given as examples or as shapes in letters, such as x=("N", "D"); other
+    arguments are settings. `assume` states sums that are constant, such as {"sum(q, -1)": 1}. `wrt`
+    names the arrays that get a gradient; all of floats unless given.
+
+    Raises ArgumentError for arguments that the forward does not take, and UnreadableError, which
+    names the line, for what cannot be derived: loops over an axis, in-place changes, and functions
+    without a known derivative.
+    """
+    facts = assumptions(assume or {})
+    given = given_to(forward, arrays, named)
+    return _Deriving(forward, given, facts, wrt).run()
+
+
+@dataclass
+class _Deriving:
+    function: Callable[..., Any]
+    arguments: Given
+    facts: Sequence[Assumption]
+    wrt: Sequence[str] | None
+
+    def run(self) -> Derivation:
+        programs = self._programs()
+        plain = self._derived(programs, simple=False)
+        return self._derived(programs, simple=True, plain=plain)
+
+    def _programs(self) -> tuple[Program, Program]:
+        """Both runs, with as few lengths fixed as there can be."""
+        failed: Exception | None = None
+        loop = ""
+        for reading in self.arguments.readings(self.facts):
+            try:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    first, second = (trace(self.function, **each) for each in reading.arguments)
+            except Exception as error:  # sizes that do not fit, in the user's words
+                failed = failed or error
+                continue
+            if [(n.op, n.site) for n in first.nodes] == [(n.op, n.site) for n in second.nodes]:
+                self.given = reading
+                return first, second
+            looped = next((n for n in first.nodes if n.rounds), None)
+            loop = f"line {looped.rounds[0].loop.line}: " if looped is not None else loop
+        if failed is not None and not loop:
+            raise ArgumentError(
+                f"derive: the forward fails on its example: {type(failed).__name__}: {failed}; "
+                "allowed: arrays or shapes that it takes"
+            ) from failed
+        raise UnreadableError(
+            f"derive: {loop}the steps of the forward depend on sizes or values of its arrays; "
+            "allowed: the same operations for all"
+        )
+
+    def _derived(
+        self,
+        programs: tuple[Program, Program],
+        *,
+        simple: bool,
+        plain: Derivation | None = None,
+    ) -> Derivation:
+        first, second = programs
+        twins = dict(zip(first.nodes, second.nodes, strict=True))
+        graph = Graph(self.given.sizes, settings=_numbers(self.given.settings))
+        source = Source(self.given.sizes, twins, graph.settings)
+        outputs = _outputs(first)
+        wanted = self._wanted(first)
+        for number, node in enumerate(outputs):
+            node.name = node.name or ("y" if len(outputs) == 1 else f"y{number + 1}")
+        reader = Reader(graph, source)
+        reader.read(first, outputs, wanted.values())
+        context = Context(graph, reader)
+        simplifier = None
+        if simple:
+            simplifier = Simplifier(graph)
+            simplifier.facts = [
+                *(fact for each in self.facts if (fact := each.fact(graph)) is not None),
+                *found_facts(graph),
+            ]
+        results = [source.names[node] for node in outputs]
+        if simplifier is not None:
+            simplifier.kept.update(results)
+        cotangents = self._cotangents(graph, results)
+        sweep = Sweep(graph, context, simplifier)
+        names = {name: source.names[node] for name, node in wanted.items() if node in source.names}
+        gradients = sweep.run(cotangents, list(names.values()))
+        if simplifier is not None and plain is not None:
+            gradients = {
+                name: simplifier.simplify(f"d{name}", each, graph[name].axes)
+                for name, each in gradients.items()
+            }
+            gradients = simplifier.inlined(gradients)
+            self._compare(graph, gradients, plain)
+        self._prove(graph, gradients, cotangents)
+        emission = Emission(graph, reader, self.given, results, cotangents, gradients)
+        functions = emission.functions()
+        self._read_back(graph, functions, gradients, cotangents)
+        steps = tuple(simplifier.steps) if simplifier is not None else ()
+        name = str(getattr(self.function, "__name__", "forward"))
+        return Derivation(name, graph, functions, steps, gradients)
+
+    def _wanted(self, program: Program) -> dict[str, Node]:
+        found = {}
+        for name, value in program.arguments.items():
+            is_float = isinstance(value, Node) and np.asarray(value.value).dtype.kind == "f"
+            if isinstance(value, Node) and is_float and (self.wrt is None or name in self.wrt):
+                found[name] = value
+        unknown = [name for name in self.wrt or () if name not in found]
+        if unknown or not found:
+            arrays = ", ".join(n for n in program.arguments if n in self.given.letters)
+            raise ArgumentError(f"derive: wrt is {self.wrt!r}; allowed: arrays of floats: {arrays}")
+        return found
+
+    def _cotangents(self, graph: Graph, results: Sequence[str]) -> dict[str, str]:
+        """dy for one result, and the name behind a d for each of several."""
+        rng = np.random.default_rng(1)
+        found: dict[str, str] = {}
+        for result in dict.fromkeys(results):
+            name = graph.unique("dy" if len(results) == 1 else f"d{result}")
+            array = Array(name, graph[result].axes, is_backward=True)
+            values = (rng.standard_normal(np.shape(env[result])) for env in graph.values)
+            graph.add(array, *values)
+            found[result] = name
+        return found
+
+    def _prove(self, graph: Graph, gradients: Mapping[str, Sum], cotangents: dict[str, str]) -> None:
+        """Compare with central differences of the forward itself, along a random direction."""
+        rng = np.random.default_rng(2)
+        for run, arguments in enumerate(self.given.arguments):
+            env = graph.values[run]
+            for name, each in gradients.items():
+                x = np.asarray(arguments[name], float)
+                way = rng.standard_normal(x.shape)
+                h = _STEP * max(1.0, float(np.max(np.abs(x), initial=0.0)))
+                ends = [self._results({**arguments, name: x + s * h * way}) for s in (1, -1)]
+                slope = sum(
+                    float(np.sum((a - b) * env[dy]))
+                    for a, b, dy in zip(*ends, cotangents.values(), strict=True)
+                ) / (2 * h)
+                found = float(np.sum(graph.value(each, graph[name].axes, run) * way))
+                size = sum(float(np.sum(np.abs(a * env[dy]))) for a, dy in
+                           zip(ends[0], cotangents.values(), strict=True))
+                if not abs(slope - found) <= _NEAR * (abs(slope) + abs(found) + size):
+                    raise AssertionError(
+                        f"derive: d{name} differs from differences of the forward: "
+                        f"{found:.6g}, not {slope:.6g}"
+                    )
+
+    def _read_back(
+        self,
+        graph: Graph,
+        functions: Functions,
+        gradients: Mapping[str, Sum],
+        cotangents: Mapping[str, str],
+    ) -> None:
+        """Run what is emitted: the forward's own bits, and the gradients of the algebra."""
+        compiled = functions.compiled()
+        taken = inspect.signature(compiled["forward"]).parameters
+        for run, arguments in enumerate(self.given.arguments):
+            env = graph.values[run]
+            known = {name: value for name, value in arguments.items() if name in taken}
+            y, cache = compiled["forward"](**known)
+            ys = y if isinstance(y, tuple) else (y,)
+            if any(
+                not np.array_equal(a, b, equal_nan=True)
+                for a, b in zip(ys, self._results(arguments), strict=True)
+            ):
+                raise AssertionError("derive: the emitted forward has other bits than the forward")
+            dys = tuple(env[name] for name in cotangents.values())
+            found = compiled["backward"](dys[0] if len(dys) == 1 else dys, cache)
+            found = found if isinstance(found, tuple) else (found,)
+            for (name, each), emitted in zip(gradients.items(), found, strict=True):
+                wanted = graph.value(each, graph[name].axes, run)
+                scale = float(np.max(np.abs(wanted), initial=0.0)) or 1.0
+                near = np.shape(emitted) == np.shape(wanted) and bool(
+                    np.all(np.abs(emitted - wanted) <= _SAME * scale)
+                )
+                if not near:
+                    raise AssertionError(f"derive: the emitted d{name} differs from its algebra")
+
+    def _results(self, arguments: dict[str, Any]) -> list[Any]:
+        y = self.function(**arguments)
+        if isinstance(y, tuple) and len(y) == 2 and not isinstance(y[1], np.ndarray | np.generic):
+            y = y[0]
+        found = y if isinstance(y, tuple | list) else [y]
+        return [np.asarray(each) for each in found if np.asarray(each).dtype.kind == "f"]
+
+    def _compare(self, graph: Graph, gradients: Mapping[str, Sum], plain: Derivation) -> None:
+        """Take back every simplified gradient that differs from the plain one: there is none."""
+        for name, each in gradients.items():
+            for run in (0, 1):
+                one = graph.value(each, graph[name].axes, run)
+                two = plain.graph.value(plain.gradients[name], graph[name].axes, run)
+                scale = float(np.max(np.abs(two), initial=0.0)) or 1.0
+                if float(np.max(np.abs(one - two), initial=0.0)) > _SAME * scale:
+                    raise AssertionError(f"derive: d{name} differs from the plain reverse sweep")
+
+
+def _outputs(program: Program) -> list[Node]:
+    """The results as nodes, without a cache."""
+    result = program.result
+    if isinstance(result, tuple) and len(result) == 2:
+        y, cache = result
+        is_cache = not isinstance(cache, Node)
+        if is_cache and (isinstance(y, Node) or isinstance(y, tuple)):
+            result = y
+    found = list(result) if isinstance(result, tuple | list) else [result]
+    if not found or not all(isinstance(each, Node) for each in found):
+        raise UnreadableError(
+            "derive: forward returns something other than arrays; allowed: y, several results in a "
+            "tuple, or (y, cache)"
+        )
+    return [node for node in found if np.asarray(node.value).dtype.kind == "f"]
+
+
+def _numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are numbers, which formulas call by name."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+

@@ -1,0 +1,201 @@
+"""Arrays to run a forward on, at two sets of sizes in which no two letters are equal."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.deriving.sizes import Sizes
+from handgrad.errors import ArgumentError
+
+#: Distinct primes with distinct differences, so that a number of both runs is one expression.
+_FIRST: Final = (3, 5, 7, 11, 13, 17, 19, 23)
+_SECOND: Final = (11, 7, 19, 5, 31, 13, 47, 29)
+#: Letters for the axes of example arrays, in the order in which their lengths occur.
+_SIZE: Final = re.compile(r"[A-Za-z_]\w*|(\d+|[A-Za-z_]\w*)( ?(\*|//|\+|-) ?(\d+|[A-Za-z_]\w*))+")
+_LETTERS: Final = ("N", "D", "H", "C", "M", "K", "P", "Q")
+
+#: At most so many lengths are fixed because the steps of the forward depend on them.
+_MOST_FIXED: Final = 3
+
+
+@dataclass(frozen=True)
+class Examples:
+    """A forward's arguments by name for both runs; `letters` are the axes of each array.
+
+    fixed: letters that stand for one length only.
+    """
+
+    sizes: Sizes
+    letters: Mapping[str, tuple[str, ...]]
+    arguments: tuple[dict[str, Any], dict[str, Any]]
+    settings: Mapping[str, Any]
+    fixed: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user gave: shapes in letters or arrays, and settings."""
+
+    names: tuple[str, ...]
+    shapes: Mapping[str, tuple[Any, ...]]
+    kinds: Mapping[str, type]
+    arrays: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+    def readings(self, facts: Iterable[Any]) -> Iterator[Examples]:
+        """Ways to read the shapes: every length a letter, then multiples, then some lengths fixed.
+
+        Raises ArgumentError where there are more letters than we have sizes for.
+        """
+        facts = list(facts)
+        plain = [self._letters(multiples=False), self._letters(multiples=True)]
+        plain = plain[:1] if plain[0] == plain[1] else plain
+        for count in range(_MOST_FIXED + 1):
+            for letters in plain:
+                names = _names(letters)
+                if len(names) > len(_FIRST):
+                    raise ArgumentError(
+                        f"derive: {len(names)} sizes are given; allowed: {len(_FIRST)}"
+                    )
+                for fixed in itertools.combinations(names, count):
+                    yield self._examples(letters, fixed, facts)
+
+    def _examples(
+        self, letters: Mapping[str, tuple[str, ...]], fixed: Sequence[str], facts: Sequence[Any]
+    ) -> Examples:
+        lengths = {each: (_FIRST[i], _SECOND[i]) for i, each in enumerate(_names(letters))}
+        known = self._known(letters)
+        constant = {each: known.get(each, lengths[each][0]) for each in fixed}
+        lengths = {x: both for x, both in lengths.items() if x not in constant}
+        rng = np.random.default_rng(0)
+        runs: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        for run in (0, 1):
+            here = {**constant, **{letter: both[run] for letter, both in lengths.items()}}
+            for name in self.names:
+                if name not in letters:
+                    value = self.settings[name]
+                    is_size = isinstance(value, str) and value in here
+                    runs[run][name] = here[value] if is_size else value
+                    continue
+                shape = tuple(int(eval(axis, {}, here)) for axis in letters[name])
+                array = self.arrays.get(name)
+                runs[run][name] = _drawn(rng, shape, array, self.kinds.get(name))
+            for fact in facts:
+                fact.make_true(runs[run])
+        return Examples(Sizes(lengths), letters, runs, self.settings, constant)
+
+    def _letters(self, *, multiples: bool) -> dict[str, tuple[str, ...]]:
+        """The letter of each axis: those given, else one for each length.
+
+        With `multiples` a length that is 2, 3 or 4 times another is written so, and an even one
+        that is not as twice a letter.
+        """
+        lengths = sorted(
+            {
+                each
+                for shape in self.shapes.values()
+                if not any(isinstance(other, str) for other in shape)
+                for each in shape
+                if each > 1
+            }
+        )
+        known: dict[int, str] = {}
+        for each in lengths:
+            half = next((n for n in (2, 3, 4) for x in known if multiples and x * n == each), None)
+            if half is not None:
+                known[each] = f"{half} * {known[each // half]}"
+                continue
+            letter = next((x for x in _LETTERS if not any(x in text for text in known.values())), "")
+            if not letter:
+                raise ArgumentError(f"derive: more than {len(_LETTERS)} lengths are given")
+            known[each] = f"2 * {letter}" if multiples and each % 2 == 0 and each > 2 else letter
+        return {
+            name: tuple(each if isinstance(each, str) else known.get(each, str(each)) for each in shape)
+            for name, shape in self.shapes.items()
+        }
+
+    def _known(self, letters: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+        """The lengths in the examples of axes that are one letter."""
+        return {
+            axis: length
+            for name, axes in letters.items()
+            for axis, length in zip(axes, self.shapes[name], strict=True)
+            if isinstance(length, int) and axis.isidentifier()
+        }
+
+
+def _names(letters: Mapping[str, tuple[str, ...]]) -> list[str]:
+    found = (re.findall(r"[A-Za-z_]\w*", axis) for axes in letters.values() for axis in axes)
+    return list(dict.fromkeys(each for group in found for each in group))
+
+
+def given_to(forward: Callable[..., Any], arrays: Sequence[Any], named: Mapping[str, Any]) -> Given:
+    """The arguments of a forward: shapes in letters, arrays, and settings.
+
+    Raises ArgumentError for what the forward does not take, and where there is no array.
+    """
+    signature = inspect.signature(forward)
+    try:
+        bound = signature.bind(*arrays, **named)
+    except TypeError as error:
+        raise ArgumentError(
+            f"derive: {error}; allowed: the arguments of {_name(forward)}{signature}, arrays or "
+            'their shapes in letters, such as ("N", "D")'
+        ) from None
+    bound.apply_defaults()
+    shapes: dict[str, tuple[Any, ...]] = {}
+    kinds: dict[str, type] = {}
+    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        if is_shape(value):
+            kinds[name] = value[-1] if isinstance(value[-1], type) else float
+            shapes[name] = tuple(each for each in value if not isinstance(each, type))
+        elif isinstance(value, np.ndarray):
+            found[name] = value
+            shapes[name] = value.shape
+        else:
+            settings[name] = value
+    if not shapes:
+        raise ArgumentError("derive: no array is given; allowed: arrays or their shapes in letters")
+    return Given(tuple(bound.arguments), shapes, kinds, found, settings)
+
+
+def is_shape(value: Any) -> bool:
+    """Return whether an argument is a shape in letters, such as ("N", "4 * H") or ("N", bool)."""
+    if not isinstance(value, tuple) or not any(isinstance(each, str) for each in value):
+        return False
+    *axes, last = value
+    axes = axes if last in (float, bool) else [*axes, last]
+    return all(
+        type(each) is int or (isinstance(each, str) and _SIZE.fullmatch(each)) for each in axes
+    )
+
+
+def _drawn(
+    rng: np.random.Generator, shape: tuple[int, ...], like: Any, kind: type | None
+) -> Any:
+    """Random values of the kind of an example: its type, and its sign where it has one."""
+    if kind is bool:
+        return rng.random(shape) < 0.7
+    if like is None or (like.dtype.kind == "f" and (like.size == 0 or np.any(like < 0))):
+        return rng.standard_normal(shape)
+    if like.dtype.kind == "f":
+        low, high = float(like.min()), float(like.max())
+        return rng.uniform(low, high if high > low else low + 1.0, shape)
+    if like.dtype.kind == "b":
+        return rng.random(shape) < 0.7
+    if like.size == 0:
+        return np.zeros(shape, like.dtype)
+    return rng.choice(np.unique(like), shape).astype(like.dtype)
+
+
+def _name(forward: Any) -> str:
+    return str(getattr(forward, "__name__", type(forward).__name__))
