@@ -6,6 +6,8 @@ if TYPE_CHECKING:
     from handgrad.checking import check as check
     from handgrad.derivation.notes import Notes as Notes
     from handgrad.derivation.notes import notes as notes
+    from handgrad.deriving import Derivation as Derivation
+    from handgrad.deriving import derive as derive
     from handgrad.dispatch import SKIP as SKIP
     from handgrad.dispatch import engine as engine
     from handgrad.dispatch import get_engine as get_engine

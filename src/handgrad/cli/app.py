@@ -17,6 +17,7 @@ import typer
 import handgrad as hg
 from handgrad.cli import (
     check,
+    derive,
     evaluate,
     exercise,
     exercises,
@@ -107,7 +108,7 @@ def _shown(examples: str) -> str:
 #: In the order of the help: from training to looking into the mathematics.
 for module in (
     *(train, evaluate, predict, generate, translate),
-    *(check, notes, exercise, exercises, limit, lr, ops, info),
+    *(check, derive, notes, exercise, exercises, limit, lr, ops, info),
 ):
     _add(app, module.__name__.rpartition(".")[2], module.command, module.EXAMPLES)
 

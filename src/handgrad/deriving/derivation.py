@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from handgrad.deriving.arrays import Array, Graph
 from handgrad.deriving.derivatives import Context
 from handgrad.deriving.emission import Emission, Functions
-from handgrad.deriving.examples import Examples, Given, given_to
+from handgrad.deriving.examples import Given, given_to
 from handgrad.deriving.facts import Assumption, assumptions, found_facts
 from handgrad.deriving.forward import Reader
 from handgrad.deriving.simplify import Simplifier, Step
 from handgrad.deriving.source import Source, UnreadableError
 from handgrad.deriving.sweep import Sweep
+from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.terms import Sum
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program import Node, Program, trace
+
+if TYPE_CHECKING:
+    from handgrad.derivation.notes import Notes
 
 #: A derived gradient and the plain one differ by no more than this share of the largest value.
 _SAME: Final = 1e-8
 #: The step of central differences, and by how much they and a gradient may differ.
 _STEP: Final = 1e-6
 _NEAR: Final = 1e-6
+
+
+class UnprovedError(HandgradError, RuntimeError):
+    """What was derived did not stand its proof; a fault of handgrad, not of the forward."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +50,7 @@ class Derivation:
     `backward_source`: y, cache = d.forward(*arrays), gradients = d.backward(dy, cache).
     cache: the names of what forward keeps. steps: every simplification, with both sides, the rule,
     its reason and by how much the sides differ. gradients: the closed form of each gradient.
+    chain: every adjoint as the chain rule gives it. fixed: sizes that it holds for alone.
     """
 
     name: str
@@ -46,6 +58,8 @@ class Derivation:
     functions: Functions = field(repr=False)
     steps: tuple[Step, ...] = field(repr=False)
     gradients: Mapping[str, Sum] = field(repr=False)
+    chain: tuple[tuple[str, Sum], ...] = field(repr=False)
+    fixed: Mapping[str, int] = field(repr=False)
 
     @property
     def forward_source(self) -> str:
@@ -73,12 +87,55 @@ class Derivation:
         function: Callable[..., Any] = self._compiled["backward"]
         return function
 
+    @property
+    def named(self) -> list[Array]:
+        """The adjoints that the backward gives a name, in its order."""
+        lines = self.backward_source.splitlines()
+        made = [line.strip().partition(" = ")[0] for line in lines]
+        arrays = (self.graph.arrays.get(name) for name in made)
+        return [a for a in arrays if a is not None and a.is_backward and a.definition is not None]
+
+    def notes(self, path: str | os.PathLike[str] | None = None) -> Notes:
+        """The derivation as a page, written to a file of its suffix if one is given.
+
+        Raises ArgumentError for an unknown suffix, or where the file cannot be written.
+        """
+        from handgrad.derivation.notes import Notes
+        from handgrad.deriving.story import document
+
+        notes = Notes(document(self))
+        if path is not None:
+            notes.save(path)
+        return notes
+
+    def to(self, library: str, path: str | os.PathLike[str] | None = None) -> str:
+        """The source for "numpy", "torch" (an autograd.Function) or "jax" (a custom_vjp).
+
+        It is written to a file if one is given. Raises ArgumentError for another library, or where
+        the file cannot be written.
+        """
+        from handgrad.deriving.libraries import source_for
+
+        source = source_for(self, library)
+        if path is not None:
+            try:
+                Path(path).write_text(source)
+            except OSError as error:
+                raise ArgumentError(
+                    f"derive: {path} cannot be written ({error.strerror}); allowed: a file in a "
+                    "folder that exists and can be written to"
+                ) from None
+        return source
+
+    def _repr_html_(self) -> str:
+        return self.notes()._repr_html_()
+
     def __str__(self) -> str:
         return f"{self.forward_source}\n\n{self.backward_source}"
 
 
 def derive(
-    forward: Callable[..., Any],
+    forward: Any,
     *arrays: Any,
     assume: Mapping[str, float] | None = None,
     wrt: Sequence[str] | None = None,
@@ -86,22 +143,34 @@ def derive(
 ) -> Derivation:
     """The backward of a forward, derived from it alone.
 
-    `forward` takes arrays and returns y, several results, or (y, cache), of which the cache is left
-    aside. Its arrays are given as examples or as shapes in letters, such as x=("N", "D"); other
-    arguments are settings. `assume` states sums that are constant, such as {"sum(q, -1)": 1}. `wrt`
-    names the arrays that get a gradient; all of floats unless given.
+    `forward` is a function that takes arrays and returns y, several results, or (y, cache), of
+    which the cache is left aside; or an op, such as "layer_norm". Arrays are given as examples, or
+    as shapes in letters, such as x=("N", "D") and mask=("N", "D", bool), which tell axes apart that
+    are of one length by chance; other arguments are settings. `assume` states sums that are
+    constant, such as {"sum(q, -1)": 1}. `wrt` names the arrays that get a gradient; all of floats
+    unless given.
+
+    Steps that depend on a size, as those of a loop over an axis, are derived for that size alone;
+    `fixed` says which. At a tie max gives each its share, and maximum(x, 0) has derivative 0 at 0.
 
     Raises ArgumentError for arguments that the forward does not take, and UnreadableError, which
-    names the line, for what cannot be derived: loops over an axis, in-place changes, and functions
-    without a known derivative.
+    names the line, for what cannot be derived: in-place changes, random draws, branches on values,
+    and functions without a known derivative.
     """
     facts = assumptions(assume or {})
-    given = given_to(forward, arrays, named)
-    return _Deriving(forward, given, facts, wrt).run()
+    name, function, axes = forward_of(forward)
+    if not arrays and not axes.keys() & named.keys():
+        for example in op_examples(forward, axes):
+            with contextlib.suppress(ArgumentError):
+                given = given_to(function, (), {**example, **named})
+                return _Deriving(name, function, given, facts, wrt).run()
+    given = given_to(function, arrays, named)
+    return _Deriving(name, function, given, facts, wrt).run()
 
 
 @dataclass
 class _Deriving:
+    name: str
     function: Callable[..., Any]
     arguments: Given
     facts: Sequence[Assumption]
@@ -183,8 +252,9 @@ class _Deriving:
         functions = emission.functions()
         self._read_back(graph, functions, gradients, cotangents)
         steps = tuple(simplifier.steps) if simplifier is not None else ()
-        name = str(getattr(self.function, "__name__", "forward"))
-        return Derivation(name, graph, functions, steps, gradients)
+        return Derivation(
+            self.name, graph, functions, steps, gradients, tuple(sweep.chain), self.given.fixed
+        )
 
     def _wanted(self, program: Program) -> dict[str, Node]:
         found = {}
@@ -199,18 +269,20 @@ class _Deriving:
         return found
 
     def _cotangents(self, graph: Graph, results: Sequence[str]) -> dict[str, str]:
-        """dy for one result, and the name behind a d for each of several."""
+        """The names of the cotangents with the results that they are of: dy, or d and the name."""
         rng = np.random.default_rng(1)
         found: dict[str, str] = {}
-        for result in dict.fromkeys(results):
+        for result in results:
             name = graph.unique("dy" if len(results) == 1 else f"d{result}")
             array = Array(name, graph[result].axes, is_backward=True)
             values = (rng.standard_normal(np.shape(env[result])) for env in graph.values)
             graph.add(array, *values)
-            found[result] = name
+            found[name] = result
         return found
 
-    def _prove(self, graph: Graph, gradients: Mapping[str, Sum], cotangents: dict[str, str]) -> None:
+    def _prove(
+        self, graph: Graph, gradients: Mapping[str, Sum], cotangents: dict[str, str]
+    ) -> None:
         """Compare with central differences of the forward itself, along a random direction."""
         rng = np.random.default_rng(2)
         for run, arguments in enumerate(self.given.arguments):
@@ -222,13 +294,15 @@ class _Deriving:
                 ends = [self._results({**arguments, name: x + s * h * way}) for s in (1, -1)]
                 slope = sum(
                     float(np.sum((a - b) * env[dy]))
-                    for a, b, dy in zip(*ends, cotangents.values(), strict=True)
+                    for a, b, dy in zip(*ends, cotangents, strict=True)
                 ) / (2 * h)
                 found = float(np.sum(graph.value(each, graph[name].axes, run) * way))
-                size = sum(float(np.sum(np.abs(a * env[dy]))) for a, dy in
-                           zip(ends[0], cotangents.values(), strict=True))
+                size = sum(
+                    float(np.sum(np.abs(a * env[dy])))
+                    for a, dy in zip(ends[0], cotangents, strict=True)
+                )
                 if not abs(slope - found) <= _NEAR * (abs(slope) + abs(found) + size):
-                    raise AssertionError(
+                    raise UnprovedError(
                         f"derive: d{name} differs from differences of the forward: "
                         f"{found:.6g}, not {slope:.6g}"
                     )
@@ -252,8 +326,8 @@ class _Deriving:
                 not np.array_equal(a, b, equal_nan=True)
                 for a, b in zip(ys, self._results(arguments), strict=True)
             ):
-                raise AssertionError("derive: the emitted forward has other bits than the forward")
-            dys = tuple(env[name] for name in cotangents.values())
+                raise UnprovedError("derive: the emitted forward has other bits than the forward")
+            dys = tuple(env[name] for name in cotangents)
             found = compiled["backward"](dys[0] if len(dys) == 1 else dys, cache)
             found = found if isinstance(found, tuple) else (found,)
             for (name, each), emitted in zip(gradients.items(), found, strict=True):
@@ -263,13 +337,13 @@ class _Deriving:
                     np.all(np.abs(emitted - wanted) <= _SAME * scale)
                 )
                 if not near:
-                    raise AssertionError(f"derive: the emitted d{name} differs from its algebra")
+                    raise UnprovedError(f"derive: the emitted d{name} differs from its algebra")
 
     def _results(self, arguments: dict[str, Any]) -> list[Any]:
-        y = self.function(**arguments)
-        if isinstance(y, tuple) and len(y) == 2 and not isinstance(y[1], np.ndarray | np.generic):
-            y = y[0]
-        found = y if isinstance(y, tuple | list) else [y]
+        """The results of the user's forward that are floats."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = _without_cache(self.function(**arguments), np.ndarray | np.generic)
         return [np.asarray(each) for each in found if np.asarray(each).dtype.kind == "f"]
 
     def _compare(self, graph: Graph, gradients: Mapping[str, Sum], plain: Derivation) -> None:
@@ -280,24 +354,37 @@ class _Deriving:
                 two = plain.graph.value(plain.gradients[name], graph[name].axes, run)
                 scale = float(np.max(np.abs(two), initial=0.0)) or 1.0
                 if float(np.max(np.abs(one - two), initial=0.0)) > _SAME * scale:
-                    raise AssertionError(f"derive: d{name} differs from the plain reverse sweep")
+                    raise UnprovedError(f"derive: d{name} differs from the plain reverse sweep")
 
 
 def _outputs(program: Program) -> list[Node]:
     """The results as nodes, without a cache."""
-    result = program.result
-    if isinstance(result, tuple) and len(result) == 2:
-        y, cache = result
-        is_cache = not isinstance(cache, Node)
-        if is_cache and (isinstance(y, Node) or isinstance(y, tuple)):
-            result = y
-    found = list(result) if isinstance(result, tuple | list) else [result]
+    found = _without_cache(program.result, Node)
     if not found or not all(isinstance(each, Node) for each in found):
         raise UnreadableError(
             "derive: forward returns something other than arrays; allowed: y, several results in a "
             "tuple, or (y, cache)"
         )
     return [node for node in found if np.asarray(node.value).dtype.kind == "f"]
+
+
+def _without_cache(result: Any, kind: Any) -> list[Any]:
+    """The results one by one; the second of two is a cache unless it is arrays in plain tuples."""
+    if isinstance(result, tuple) and len(result) == 2 and not isinstance(result[1], kind):
+        y, cache = result
+        is_plain = type(cache) is tuple and all(isinstance(each, kind) for each in _flat(cache))
+        if not (is_plain and isinstance(y, kind)):
+            result = y
+    return list(_flat(result))
+
+
+def _flat(result: Any) -> Iterator[Any]:
+    """Results one by one, also those in plain tuples, as in (y, (h, c))."""
+    if type(result) in (tuple, list):
+        for each in result:
+            yield from _flat(each)
+    else:
+        yield result
 
 
 def _numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,5 +394,3 @@ def _numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in settings.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
-
-

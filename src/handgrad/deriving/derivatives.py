@@ -31,7 +31,9 @@ class Context:
     def helper(self, name: str, code: str, node: Node, reads: tuple[str, ...]) -> str:
         """An array that the backward computes, of the shape of a node; its name."""
         same = [
-            each.name for each in self.graph.arrays.values() if each.is_backward and each.code == code
+            each.name
+            for each in self.graph.arrays.values()
+            if each.is_backward and each.code == code
         ]
         if same:
             return same[0]
@@ -152,9 +154,7 @@ LOCAL["asinh"] = _of_one(
 LOCAL["atanh"] = _of_one(
     lambda c, n, y, x: _inverse(c.applied(n, "one_minus_square", "1 - {x} * {x}"))
 )
-LOCAL["asin"] = _of_one(
-    lambda c, n, y, x: _inverse(c.applied(n, "root", "np.sqrt(1 - {x} * {x})"))
-)
+LOCAL["asin"] = _of_one(lambda c, n, y, x: _inverse(c.applied(n, "root", "np.sqrt(1 - {x} * {x})")))
 LOCAL["acos"] = _of_one(
     lambda c, n, y, x: scaled(_inverse(c.applied(n, "root", "np.sqrt(1 - {x} * {x})")), -1)
 )
@@ -262,7 +262,9 @@ def _cumulative_sum(context: Context, node: Node, dy: str) -> list[tuple[Node, s
     axes = axes_of(node)
     if axes is None or len(axes) != 1:
         raise refuse(node, "cumulative_sum of a flattened array")
-    return [(node.operands[0], f"np.flip(np.cumsum(np.flip({dy}, {axes[0]}), {axes[0]}), {axes[0]})")]
+    return [
+        (node.operands[0], f"np.flip(np.cumsum(np.flip({dy}, {axes[0]}), {axes[0]}), {axes[0]})")
+    ]
 
 
 @transposed("flip")
@@ -338,12 +340,13 @@ def _selected(context: Context, node: Node, dy: str) -> list[tuple[Node, str]]:
     axis %= count
     if node.op == "take":
         return [(operand, f"np.zeros({x})[{':, ' * axis}{indices}] <- {dy}")]
-    grid = [f"np.arange({n or 1}).reshape({', '.join('-1' if i == at else '1' for i in range(count))})"
-            for at, n in enumerate(context.reader.axes(node))]
+    grid = [
+        f"np.arange({n or 1}).reshape({', '.join('-1' if i == at else '1' for i in range(count))})"
+        for at, n in enumerate(context.reader.axes(node))
+    ]
     grid[axis] = indices
     return [(operand, f"np.zeros({x})[{', '.join(grid)}] <- {dy}")]
 
 
 def has_rule(node: Node) -> bool:
     return node.op in LOCAL or node.op in TRANSPOSED
-

@@ -60,12 +60,12 @@ class Emission:
             for each in self.graph.arrays.values()
             if each.name in used and not each.is_backward
         ]
-        letters, extra = self._letters(backward, [*self.cotangents.values()], kept)
+        letters, extra = self._letters(backward, [*self.cotangents], kept)
         cache = [each.name for each in kept]
         cache += [name for name in self.graph.settings if name in used]
         cache += extra
         returned = self._returned
-        taken = ", ".join(self.cotangents.values())
+        taken = ", ".join(self.cotangents)
         lines = []
         if len(self.cotangents) > 1:
             lines.append(f"{taken} = dy")
@@ -89,10 +89,11 @@ class Emission:
         writer.taken.update(self._returned)
         needed = self._needed()
         order = [name for name in self.graph.arrays if name in needed]
-        written: list[Array] = []
-        for array in self.graph.in_order(order):
-            if array.is_backward and array.name not in self.cotangents.values():
-                written.append(array)
+        written = [
+            array
+            for array in self.graph.in_order(order)
+            if array.is_backward and array.name not in self.cotangents
+        ]
         whole = [a.definition for a in written if a.definition is not None]
         within = {
             f.name
@@ -117,11 +118,17 @@ class Emission:
         for line in list(statements):
             result, _, value = line.partition(" = ")
             known = self.graph.arrays.get(value)
-            first = next((i for i, each in enumerate(statements) if result in _NAME.findall(each) or
-                          each.startswith(f"{result} = ")), len(statements))
+            first = next(
+                (
+                    i
+                    for i, each in enumerate(statements)
+                    if result in _NAME.findall(each) or each.startswith(f"{result} = ")
+                ),
+                len(statements),
+            )
             if result not in self._returned or known is None or not known.is_backward:
                 continue
-            if value in self.cotangents.values():
+            if value in self.cotangents:
                 continue
             if statements[first] != line:
                 continue
@@ -255,7 +262,11 @@ class Emission:
         kept = {*cache, *self.results}
         nodes = {name: node for node, name in source.names.items()}
         steps = self.graph.in_order(
-            [n for n, a in self.graph.arrays.items() if a.node is None and not a.is_backward and n in self._steps(kept)]
+            [
+                n
+                for n, a in self.graph.arrays.items()
+                if a.node is None and not a.is_backward and n in self._steps(kept)
+            ]
         )
         kept |= {name for array in steps for name in array.reads}
         wanted = [nodes[name] for name in kept if name in nodes]
@@ -271,11 +282,12 @@ class Emission:
             and (node.op == "input" or node.name or name in kept or users.get(node, 0) > 1)
         }
         all_names, source.names = source.names, final
-        lines = []
         try:
-            for node in sorted(needed, key=lambda each: each.number):
-                if node in final and node.op != "input":
-                    lines.append(f"{final[node]} = {source.definition(node)[0]}")
+            lines = [
+                f"{final[node]} = {source.definition(node)[0]}"
+                for node in sorted(needed, key=lambda each: each.number)
+                if node in final and node.op != "input"
+            ]
         finally:
             source.names = all_names
         lines += [f"{array.name} = {array.code}" for array in steps]

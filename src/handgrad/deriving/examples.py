@@ -112,12 +112,16 @@ class Given:
             if half is not None:
                 known[each] = f"{half} * {known[each // half]}"
                 continue
-            letter = next((x for x in _LETTERS if not any(x in text for text in known.values())), "")
+            letter = next(
+                (x for x in _LETTERS if not any(x in text for text in known.values())), ""
+            )
             if not letter:
                 raise ArgumentError(f"derive: more than {len(_LETTERS)} lengths are given")
             known[each] = f"2 * {letter}" if multiples and each % 2 == 0 and each > 2 else letter
         return {
-            name: tuple(each if isinstance(each, str) else known.get(each, str(each)) for each in shape)
+            name: tuple(
+                each if isinstance(each, str) else known.get(each, str(each)) for each in shape
+            )
             for name, shape in self.shapes.items()
         }
 
@@ -179,9 +183,7 @@ def is_shape(value: Any) -> bool:
     )
 
 
-def _drawn(
-    rng: np.random.Generator, shape: tuple[int, ...], like: Any, kind: type | None
-) -> Any:
+def _drawn(rng: np.random.Generator, shape: tuple[int, ...], like: Any, kind: type | None) -> Any:
     """Random values of the kind of an example: its type, and its sign where it has one."""
     if kind is bool:
         return rng.random(shape) < 0.7

@@ -67,9 +67,9 @@ class Reader:
         for node in program.nodes:
             if node not in needed:
                 continue
-            if node.op != "input" and not self.active.isdisjoint(node.operands):
-                if np.asarray(node.value).dtype.kind == "f":
-                    self.active.add(node)
+            depends = node.op != "input" and not self.active.isdisjoint(node.operands)
+            if depends and np.asarray(node.value).dtype.kind == "f":
+                self.active.add(node)
             several = len([each for each in users.get(node, ()) if each in needed]) > 1
             self._read(node, keep=node in outputs or (several and node.op not in _REARRANGE))
 

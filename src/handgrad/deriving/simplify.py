@@ -25,6 +25,7 @@ from handgrad.deriving.terms import (
     add,
     common_factors,
     fresh,
+    magnitude,
     names_in,
     of,
     powered,
@@ -86,7 +87,7 @@ class Simplifier:
     def simplify(self, name: str, sum_: Sum, axes: tuple[str | None, ...]) -> Sum:
         """An equal sum that costs no more, over the indices of these axes."""
         self._name, self._axes = name, axes
-        sum_ = self._fold(sum_, record=True)
+        sum_ = self._fold(sum_)
         while len(sum_) <= _MOST_TERMS and (better := self._expanded(sum_)) is not None:
             sum_ = better
         return sum_
@@ -177,8 +178,11 @@ class Simplifier:
 
     # Folding
 
-    def _fold(self, sum_: Sum, *, record: bool) -> Sum:
-        """The sum with every part that has a cheaper name written by it."""
+    def _fold(self, sum_: Sum, reasons: list[str] | None = None) -> Sum:
+        """The sum with every part that has a cheaper name written by it.
+
+        Each is a step of its own, unless `reasons` is a list, which takes those of all.
+        """
         changed = True
         while changed:
             changed = False
@@ -189,7 +193,9 @@ class Simplifier:
                 _, new, factor, rule, why = best
                 rest = {key: c for key, c in sum_.items() if key != each}
                 after = add(rest, {new: sum_[each] * factor})
-                if record and not self._take(sum_, after, rule, why):
+                if reasons is not None:
+                    reasons.append(why)
+                elif not self._take(sum_, after, rule, why):
                     continue
                 sum_, changed = after, True
                 break
@@ -277,9 +283,11 @@ class Simplifier:
                         continue
                     seen.add(key)
                     way = (*path, each.factors[at].name)
-                    folded = self._fold(new, record=False)
+                    reasons: list[str] = []
+                    folded = self._fold(new, reasons)
                     if self.cost(folded) < now - 1e-9:
-                        why = ", ".join(f"{name}" for name in dict.fromkeys(way))
+                        why = ", ".join(dict.fromkeys(way))
+                        why += "".join(f"; {reason}" for reason in dict.fromkeys(reasons))
                         if self._take(sum_, folded, "definition", why):
                             return folded
                     following.append((new, way))
@@ -390,9 +398,7 @@ def _replaced(
         return None
     left = [f for f in rest if f.power and not (f.is_mask and f.power < 0)]
     inner = {names[index] for index in bound}
-    if bound and (
-        not inner <= set(one.bound) or any(inner & set(f.indices) for f in left)
-    ):
+    if bound and (not inner <= set(one.bound) or any(inner & set(f.indices) for f in left)):
         return None
     written = Factor(array.name, tuple(names[i] for i in array.indices), count)
     undone = [f._replace(power=-count * f.power) for f in sizes]
@@ -408,7 +414,7 @@ def cost_of_term(one: Term) -> float:
     total = 0.0
     for factor in one.factors:
         weight = 0.1 if factor.is_size else 1.0
-        total += weight * (1 + 0.25 * float(abs(abs(factor.power) - 1)))
+        total += weight * (1 + 0.25 * float(magnitude(magnitude(factor.power) - 1)))
         total += weight * 0.4 if factor.power < 0 else 0.0
         total += weight if factor.power.denominator != 1 else 0.0
     return total + 0.5 * len(one.bound)

@@ -48,8 +48,11 @@ class Sizes:
             times = Fraction(first) / Fraction(round(one))
             if times * round(two) != second or times.denominator != 1:
                 continue
-            factors = [letter for letter, power in zip(letters, powers, strict=True) for _ in
-                       range(int(power))]
+            factors = [
+                letter
+                for letter, power in zip(letters, powers, strict=True)
+                for _ in range(int(power))
+            ]
             return " * ".join([*([str(times)] if times != 1 else []), *factors])
         for letter, (one, two) in self.lengths.items():
             more = first - one
@@ -85,7 +88,9 @@ class Sizes:
             return {term(sizes, ()): factor}
         return None
 
-    def _values(self, letters: tuple[str, ...], powers: tuple[Fraction, ...]) -> tuple[float, float]:
+    def _values(
+        self, letters: tuple[str, ...], powers: tuple[Fraction, ...]
+    ) -> tuple[float, float]:
         one = two = 1.0
         for letter, power in zip(letters, powers, strict=True):
             one *= float(self.lengths[letter][0]) ** float(power)

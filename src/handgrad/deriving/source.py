@@ -12,21 +12,44 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.deriving.sizes import Sizes
-from handgrad.deriving.terms import Factor, Power
+from handgrad.deriving.terms import Factor, Power, magnitude
 from handgrad.errors import ArgumentError
 from handgrad.program.functions import OPERATORS, Attribute, Method, element, getitem
 from handgrad.program.nodes import Node
 
 _INFIX: Final = {
-    **{"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "matmul": "@", "pow": "**"},
-    **{"floor_divide": "//", "remainder": "%", "equal": "==", "not_equal": "!=", "less": "<"},
-    **{"less_equal": "<=", "greater": ">", "greater_equal": ">=", "bitwise_and": "&"},
-    **{"bitwise_or": "|", "bitwise_xor": "^"},
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "matmul": "@",
+    "pow": "**",
+    "floor_divide": "//",
+    "remainder": "%",
+    "equal": "==",
+    "not_equal": "!=",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
 }
 _PREFIX: Final = {"negative": "-", "positive": "+", "bitwise_invert": "~"}
 _STRENGTH: Final = {
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 1),
-    **{"|": 2, "^": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "@": 6, "//": 6, "%": 6, "**": 8},
+    "|": 2,
+    "^": 3,
+    "&": 4,
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    "@": 6,
+    "//": 6,
+    "%": 6,
+    "**": 8,
 }
 _UNARY, _ATOM = 7, 9
 #: Names in NumPy of what the array API calls otherwise, for those that older versions lack.
@@ -138,7 +161,9 @@ class Source:
 
     def argument(self, node: Node, at: int, around: int = 0) -> str:
         """An operand by its position."""
-        return self._argument(node, self.twins[node], node.args[at], self.twins[node].args[at], around)
+        return self._argument(
+            node, self.twins[node], node.args[at], self.twins[node].args[at], around
+        )
 
     def index(self, node: Node) -> str:
         """The index of a getitem."""
@@ -164,7 +189,7 @@ class Source:
 
     def _root(self, factor: Factor) -> str:
         """A size to a power, without its sign."""
-        name, power = factor.name[1:], abs(factor.power)
+        name, power = factor.name[1:], magnitude(factor.power)
         if power == 1:
             return name
         return f"np.sqrt({name})" if power == Fraction(1, 2) else f"{name} ** {_short(power)}"

@@ -42,10 +42,12 @@ class Sweep:
     context: Context
     simplifier: Simplifier | None
     adjoints: dict[str, Sum] = field(default_factory=dict)
+    #: Every adjoint as the chain rule gives it, in the order of the sweep.
+    chain: list[tuple[str, Sum]] = field(default_factory=list)
 
     def run(self, cotangents: dict[str, str], wanted: Sequence[str]) -> dict[str, Sum]:
-        """The gradients of the wanted inputs; `cotangents` names those of the results."""
-        for name, dy in cotangents.items():
+        """The gradients of the wanted inputs, from cotangents and the results they belong to."""
+        for dy, name in cotangents.items():
             self._give(name, self.graph.factor(dy))
         for array in reversed(list(self.graph.arrays.values())):
             if array.name in self.adjoints and not array.is_backward and array.is_active:
@@ -57,6 +59,7 @@ class Sweep:
 
     def _pass_on(self, array: Array, *, is_input: bool) -> None:
         adjoint = self.adjoints[array.name]
+        self.chain.append((array.name, adjoint))
         if self.simplifier is not None:
             adjoint = self.simplifier.simplify(f"d{array.name}", adjoint, array.axes)
             self.adjoints[array.name] = adjoint
@@ -94,23 +97,32 @@ class Sweep:
         if len(adjoint) * len(terms) > _MOST_TERMS:
             return True
         adds = all(len(each) <= 1 and all(f.power == 1 for f in each) for each in terms)
-        reduces = len(terms) == 1 and all(
-            set(f.indices) <= set(terms[0][0].indices) for f in terms[0][1:]
-        ) and len(terms[0][0].indices) > len(array.indices)
+        reduces = (
+            len(terms) == 1
+            and all(set(f.indices) <= set(terms[0][0].indices) for f in terms[0][1:])
+            and len(terms[0][0].indices) > len(array.indices)
+        )
         return not adds and not reduces
 
     def _named(self, array: Array, adjoint: Sum) -> str:
         """The adjoint as an array with a name."""
-        if len(adjoint) == 1:
-            ((factors, bound), coefficient) = next(iter(adjoint.items()))
-            if coefficient == 1 and not bound and len(factors) == 1 and factors[0].power == 1:
-                if factors[0].indices == array.indices and not factors[0].is_size:
-                    known = self.graph.arrays.get(factors[0].name)
-                    if known is not None and known.axes == array.axes:
-                        return known.name
+        known = self._known(array, adjoint)
+        if known:
+            return known
         name = self.graph.unique(f"d{array.name}")
         self.graph.add(Array(name, array.axes, adjoint, is_backward=True))
         return name
+
+    def _known(self, array: Array, adjoint: Sum) -> str:
+        """The array that the adjoint is, if it is one with the same axes; otherwise ""."""
+        ((factors, bound), coefficient), *others = adjoint.items()
+        if others or coefficient != 1 or bound or len(factors) != 1:
+            return ""
+        (factor,) = factors
+        found = self.graph.arrays.get(factor.name)
+        if found is None or factor.power != 1 or factor.indices != array.indices:
+            return ""
+        return found.name if found.axes == array.axes else ""
 
     def _through_sum(self, array: Array, adjoint: Sum) -> None:
         """The product rule: every factor in turn, with the others beside the adjoint."""

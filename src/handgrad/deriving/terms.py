@@ -67,6 +67,11 @@ def of(name: str, indices: Iterable[Index] = (), power: Power = 1) -> Sum:
     return {term((Factor(name, tuple(indices), power),), ()): Fraction(1)}
 
 
+def magnitude(power: Power) -> Power:
+    """A power without its sign."""
+    return -power if power < 0 else power
+
+
 def constant(value: Fraction | int) -> Sum:
     return {Term(): Fraction(value)} if value else {}
 
@@ -219,10 +224,10 @@ def common_factors(terms: Sequence[Term]) -> dict[tuple[str, tuple[Index, ...]],
         {(f.name, f.indices): f.power for f in t.factors if not set(f.indices) & set(t.bound)}
         for t in terms
     ]
-    found = {}
+    found: dict[tuple[str, tuple[Index, ...]], Power] = {}
     summed_over = {f"#{index.dimension}" for each in terms for index in each.bound}
     for key in outside[0]:
-        powers = [each.get(key, 0) for each in outside]
+        powers: list[Power] = [each.get(key, 0) for each in outside]
         if key[0] in summed_over:  # the sum is a mean with it
             continue
         if all(power > 0 for power in powers):

@@ -8,7 +8,17 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from handgrad.deriving.arrays import Graph
-from handgrad.deriving.terms import Factor, Index, Power, Sum, Term, common_factors, term, without
+from handgrad.deriving.terms import (
+    Factor,
+    Index,
+    Power,
+    Sum,
+    Term,
+    common_factors,
+    magnitude,
+    term,
+    without,
+)
 
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
@@ -69,7 +79,12 @@ class Writer:
     # Products
 
     def _product(
-        self, one: Term, coefficient: Fraction, layout: Layout, *, alone: bool,
+        self,
+        one: Term,
+        coefficient: Fraction,
+        layout: Layout,
+        *,
+        alone: bool,
         inner: Text | None = None,
     ) -> Text:
         """A term; `inner` is a sum that it multiplies."""
@@ -85,7 +100,7 @@ class Writer:
             is_whole = alone and inner is None and not outer and len(groups) == 1 and not masks
             reduced.append(text if is_whole else self._name(text, factors, bound, averaged, layout))
         for each in sorted(outer, key=self._place):
-            text = self._aligned(self._factor(each, abs(each.power)), layout)
+            text = self._aligned(self._factor(each, magnitude(each.power)), layout)
             (above if each.power > 0 else below).append(text)
         if inner is not None:
             wide = [text for text in above if text.indices >= inner.indices]
@@ -97,7 +112,7 @@ class Writer:
             size = Text(name, _ATOM if name.isidentifier() or name.isdecimal() else _SUM, ())
             if power:
                 code = size.within(_ATOM)
-                code = code if abs(power) == 1 else f"{code} ** {_power(abs(power))}"
+                code = code if magnitude(power) == 1 else f"{code} ** {_power(magnitude(power))}"
                 (above if power > 0 else below).append(Text(code, _POWER, ()))
         if over:
             below.append(Text(over, _ATOM, ()))
@@ -151,7 +166,11 @@ class Writer:
     # Sums over indices
 
     def _name(
-        self, text: Text, factors: Sequence[Factor], bound: set[Index], averaged: bool,
+        self,
+        text: Text,
+        factors: Sequence[Factor],
+        bound: set[Index],
+        averaged: bool,
         layout: Layout,
     ) -> Text:
         """A variable for a reduction, the same where it occurs again."""
@@ -209,12 +228,15 @@ class Writer:
             target: Layout = whole
         else:
             target = tuple(kept)
-        above, below = [], []
+        above: list[Text] = []
+        below: list[Text] = []
         for each in sorted(factors, key=self._place):
-            text = self._aligned(self._factor(each, abs(each.power)), target)
+            text = self._aligned(self._factor(each, magnitude(each.power)), target)
             if each.is_mask:
-                text = text if not each.name.startswith("[~") else text._replace(
-                    code=f"~{text.within(_UNARY)}", strength=_UNARY
+                text = (
+                    text
+                    if not each.name.startswith("[~")
+                    else text._replace(code=f"~{text.within(_UNARY)}", strength=_UNARY)
                 )
             (above if each.power > 0 else below).append(text)
         if not above:
@@ -366,7 +388,10 @@ def _groups(
         if not own:
             continue
         met = [group for group in groups if group[1] & own]
-        joined = ([f for group in met for f in group[0]] + [factor], own.union(*(g[1] for g in met)))
+        joined = (
+            [f for group in met for f in group[0]] + [factor],
+            own.union(*(g[1] for g in met)),
+        )
         groups = [group for group in groups if group not in met] + [joined]
     return outer, groups
 
@@ -401,4 +426,3 @@ def _fraction(value: Fraction) -> tuple[str, str]:
 
 def _power(power: Power) -> str:
     return str(power) if power.denominator == 1 else repr(float(power))
-

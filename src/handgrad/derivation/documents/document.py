@@ -111,7 +111,14 @@ class List:
     items: tuple[Content, ...]
 
 
-Block: TypeAlias = Heading | Paragraph | Equation | Table | Figure | Alert | List
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines of Python."""
+
+    text: str
+
+
+Block: TypeAlias = Heading | Paragraph | Equation | Table | Figure | Alert | List | Code
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from handgrad.derivation.documents.document import (
     Alert,
     Block,
+    Code,
     Content,
     Document,
     Equation,
@@ -93,6 +94,8 @@ def _block(block: Block, lang: str) -> str:
         case List(items):
             entries = "".join(f"<li>{_inline(item)}</li>\n" for item in items)
             return f"<ul>\n{entries}</ul>\n"
+        case Code(text):
+            return f"<pre><code>{escape(text)}</code></pre>\n"
         case _:
             assert_never(block)
 

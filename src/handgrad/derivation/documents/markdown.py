@@ -12,6 +12,7 @@ from typing import assert_never
 from handgrad.derivation.documents.document import (
     Alert,
     Block,
+    Code,
     Content,
     Document,
     Equation,
@@ -57,6 +58,8 @@ def _block(block: Block, lang: str) -> str:
             return f"> [!CAUTION]\n> {_inline(content)}"
         case List(items):
             return "\n".join(f"- {_inline(item)}" for item in items)
+        case Code(text):
+            return f"```python\n{text.rstrip()}\n```"
         case _:
             assert_never(block)
 

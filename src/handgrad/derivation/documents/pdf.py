@@ -8,6 +8,7 @@ from typing import assert_never
 from handgrad.derivation.documents.document import (
     Alert,
     Block,
+    Code,
     Content,
     Document,
     Equation,
@@ -108,6 +109,8 @@ def _block(block: Block, lang: str) -> str:
         case List(items):
             entries = ", ".join(f"[{_inline(item)}]" for item in items)
             return f"#list({entries})\n"
+        case Code(text):
+            return f"#raw(block: true, {string(text.rstrip())})\n"
         case _:
             assert_never(block)
 

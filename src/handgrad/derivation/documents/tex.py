@@ -12,6 +12,7 @@ from typing import assert_never
 from handgrad.derivation.documents.document import (
     Alert,
     Block,
+    Code,
     Content,
     Document,
     Equation,
@@ -105,6 +106,8 @@ def _block(block: Block, name: str) -> str:
         case List(items):
             lines = "\n".join(rf"\item {_inline(item, name)}" for item in items)
             return f"\\begin{{itemize}}\n{lines}\n\\end{{itemize}}"
+        case Code(text):
+            return f"\\begin{{verbatim}}\n{text.rstrip()}\n\\end{{verbatim}}"
         case _:
             assert_never(block)
 

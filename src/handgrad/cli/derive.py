@@ -1,0 +1,132 @@
+"""`handgrad derive`: from a forward the backward, step by step, as code and as a page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from handgrad.cli.options import Quiet, targets
+from handgrad.errors import ArgumentError
+
+EXAMPLES: Final = """
+handgrad derive layer_norm
+handgrad derive my.py:forward --shape x=N,D --shape gamma=D
+handgrad derive my.py:forward --shape x=N,D -o derivation.html
+handgrad derive my.py:loss --shape z=N,C --shape q=N,C --wrt z --assume "sum(q, -1) = 1"
+handgrad derive my.py:forward --shape x=N,D --to torch -o my_torch.py
+"""
+
+_PAGES: Final = (".html", ".tex", ".md", ".pdf")
+_ASSUMPTION: Final = re.compile(r"(.+\))\s*==?\s*(-?[\d.]+)")
+
+
+def command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A forward, as file.py:function or module:function, or an op.",
+            metavar="TARGET",
+            autocompletion=targets,
+        ),
+    ],
+    shapes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shape",
+            metavar="NAME=N,D",
+            help="The axes of an array, in letters; NAME=bool:N,D for a mask; may be repeated.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="NAME=VALUE", help="A setting for forward; may be repeated."
+        ),
+    ] = None,
+    wrt: Annotated[
+        str | None,
+        typer.Option("--wrt", metavar="A,B", help="The arrays that get gradients, else all."),
+    ] = None,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--assume",
+            metavar='"sum(q, -1) = 1"',
+            help="A sum over an axis that is constant; may be repeated.",
+        ),
+    ] = None,
+    to: Annotated[
+        str, typer.Option("--to", metavar="numpy|torch|jax", help="The library of the source.")
+    ] = "numpy",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="A page (.html, .tex, .md, .pdf) or source (.py); otherwise the source is "
+            "printed.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Derive the backward of a forward, with the reason for every step.
+
+    Both functions are proved on examples before they are printed: the forward has the bits of
+    yours, the gradients agree with central differences.
+    """
+    import handgrad as hg
+    from handgrad.deriving.libraries import LIBRARIES
+    from handgrad.recipes.changes import read_value
+    from handgrad.resolve import resolve
+
+    if to not in LIBRARIES:
+        raise ArgumentError(f"derive: --to {to}; allowed: {', '.join(LIBRARIES)}")
+    if out is not None and Path(out).suffix not in (*_PAGES, ".py"):
+        raise ArgumentError(f"derive: --out {out}; allowed: a file in {', '.join(_PAGES)} or .py")
+    named: dict[str, Any] = dict(map(_shape, shapes or ()))
+    for text in settings or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name.isidentifier():
+            raise ArgumentError(f"derive: --option {text}; allowed: NAME=VALUE")
+        named[name] = read_value(value, f"derive: --option {name}")
+    found = resolve(target).value
+    derivation = hg.derive(
+        found,
+        assume=dict(map(_assumption, assume or ())),
+        wrt=None if wrt is None else [name.strip() for name in wrt.split(",")],
+        **named,
+    )
+    if out is None:
+        sys.stdout.write(derivation.to(to))
+        return
+    if Path(out).suffix == ".py":
+        derivation.to(to, out)
+    else:
+        derivation.notes(out)
+    if not quiet:
+        typer.echo(out)
+
+
+def _shape(text: str) -> tuple[str, tuple[Any, ...]]:
+    """`x=N,D` or `mask=bool:N,S` as a name and a shape."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    kind, colon, axes = value.rpartition(":")
+    parts = tuple(int(each) if each.isdecimal() else each for each in axes.split(",") if each)
+    if not equals or not name.isidentifier() or not parts or kind not in ("", "bool"):
+        raise ArgumentError(
+            f"derive: --shape {text}; allowed: NAME=N,D with letters or numbers, NAME=bool:N,D"
+        )
+    return name, (*parts, bool) if colon else parts
+
+
+def _assumption(text: str) -> tuple[str, float]:
+    match = _ASSUMPTION.fullmatch(text.strip())
+    if match is None:
+        raise ArgumentError(f'derive: --assume {text}; allowed: such as "sum(q, -1) = 1"')
+    return match[1], float(match[2])

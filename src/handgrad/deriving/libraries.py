@@ -1,0 +1,175 @@
+"""A derived pair as source for other libraries: PyTorch's autograd.Function, JAX's custom_vjp."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+from handgrad.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from handgrad.deriving.derivation import Derivation
+
+LIBRARIES: Final = ("numpy", "torch", "jax")
+
+#: What PyTorch calls otherwise; its functions take NumPy's names of arguments.
+_TORCH: Final = {
+    "absolute": "abs",
+    "max": "amax",
+    "min": "amin",
+    "expand_dims": "unsqueeze",
+    "transpose": "permute",
+    "concatenate": "cat",
+    "matrix_transpose": "adjoint",
+    "power": "pow",
+    "astype": "asarray",
+}
+
+
+def source_for(derivation: Derivation, library: str) -> str:
+    """A module with the derived functions. Raises ArgumentError for an unknown library."""
+    if library not in LIBRARIES:
+        raise ArgumentError(f"derive: library is {library!r}; allowed: {', '.join(LIBRARIES)}")
+    both = f"{derivation.forward_source}\n\n{derivation.backward_source}"
+    if library == "numpy":
+        return f"import numpy as np\n\n\n{both}"
+    tree = (_Torch() if library == "torch" else _Jax()).visit(ast.parse(both))
+    written = ast.unparse(ast.fix_missing_locations(tree)).replace("\ndef ", "\n\n\ndef ")
+    written = re.sub(r"\n{4,}", "\n\n\n", written)
+    forward = next(node for node in tree.body if node.name == "forward")
+    arrays = [each.arg for each in forward.args.args]
+    defaults = forward.args.kw_defaults
+    named = [
+        f"{each.arg}={ast.unparse(default)}" if default is not None else each.arg
+        for each, default in zip(forward.args.kwonlyargs, defaults, strict=True)
+    ]
+    settings = [each.arg for each in forward.args.kwonlyargs]
+    name = "".join(part.title() for part in re.split(r"\W|_", derivation.name) if part) or "Derived"
+    taken = ", ".join([*arrays, *named])
+    passed = ", ".join([*arrays, *(f"{each}={each}" for each in settings)])
+    gradients = [f"d{each}" for each in derivation.gradients]
+    returned = [f"d{each}" if f"d{each}" in gradients else "None" for each in arrays]
+    unpacked = f"{', '.join(gradients)}"
+    if library == "torch":
+        lines = [
+            f"class {name}(torch.autograd.Function):",
+            "    @staticmethod",
+            f"    def forward(ctx, {taken}):",
+            f"        y, ctx.cache = forward({passed})",
+            "        return y",
+            "",
+            "    @staticmethod",
+            "    def backward(ctx, *dy):",
+            f"        {unpacked} = backward(dy if len(dy) > 1 else dy[0], ctx.cache)",
+            f"        return {', '.join(returned + ['None'] * len(settings))}"
+            + ("," if len(returned) + len(settings) == 1 else ""),
+        ]
+        return f"import torch\n\n\n{written}\n\n\n" + "\n".join(lines) + "\n"
+    numbers = [str(len(arrays) + i) for i in range(len(settings))]
+    nondiff = f", nondiff_argnums=({', '.join(numbers)},)" if numbers else ""
+    passed_on = ", ".join([*settings, "cache", "dy"])
+    lines = [
+        f"@partial(jax.custom_vjp{nondiff})",
+        f"def {_plain(derivation.name)}({taken}):",
+        f"    return forward({passed})[0]",
+        "",
+        "",
+        f"def _forward({taken}):",
+        f"    return forward({passed})",
+        "",
+        "",
+        f"def _backward({passed_on}):",
+        f"    {unpacked} = backward(dy, cache)",
+        f"    return {', '.join(returned)}{',' if len(returned) == 1 else ''}",
+        "",
+        "",
+        f"{_plain(derivation.name)}.defvjp(_forward, _backward)",
+    ]
+    head = "from functools import partial\n\nimport jax\nimport jax.numpy as jnp\n\n\n"
+    return f"{head}{written}\n\n\n" + "\n".join(lines) + "\n"
+
+
+def _plain(name: str) -> str:
+    found = re.sub(r"\W", "_", name)
+    return found if found not in ("forward", "backward") else f"derived_{found}"
+
+
+class _Torch(ast.NodeTransformer):
+    """NumPy's calls as PyTorch's."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        function = node.func
+        if not isinstance(function, ast.Attribute):
+            return node
+        if function.attr in ("max", "min"):
+            function.attr = _TORCH[function.attr]
+        if not (isinstance(function.value, ast.Name) and function.value.id == "torch"):
+            return node
+        if function.attr == "sqrt" and not _is_array(node.args[0]):
+            return ast.parse(f"({ast.unparse(node.args[0])}) ** 0.5", mode="eval").body
+        if function.attr == "tensordot":
+            node.keywords = [ast.keyword("dims", each.value) for each in node.keywords]
+        if function.attr == "zeros":
+            like = "dy" if self._in_backward else "x"
+            node.keywords = [
+                ast.keyword(name, ast.parse(f"{like}.{name}", mode="eval").body)
+                for name in ("dtype", "device")
+            ]
+        return node
+
+    _in_backward = False
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self._in_backward = node.name == "backward"
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """np.add.at(a, index, value) as a.index_put_(index, value, accumulate=True)."""
+        text = ast.unparse(node)
+        if text.startswith("np.add.at("):
+            call = node.value
+            assert isinstance(call, ast.Call)
+            array, index, value = (ast.unparse(self.visit(each)) for each in call.args)
+            return ast.parse(f"{array}.index_put_({index}, {value}, accumulate=True)").body[0]
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id == "np":
+            node.value.id = "torch"
+            node.attr = _TORCH.get(node.attr, node.attr)
+        return node
+
+
+class _Jax(ast.NodeTransformer):
+    """NumPy's calls as those of jax.numpy, and stores as new arrays."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = "jnp" if node.id == "np" else node.id
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript):
+            array, index = ast.unparse(target.value), ast.unparse(target.slice).strip("()")
+            return ast.parse(f"{array} = {array}.at[{index}].set({ast.unparse(node.value)})").body[
+                0
+            ]
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        self.generic_visit(node)
+        call = node.value
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "jnp.add.at":
+            array, index, value = map(ast.unparse, call.args)
+            return ast.parse(f"{array} = {array}.at[{index.strip('()')}].add({value})").body[0]
+        return node
+
+
+def _is_array(node: ast.expr) -> bool:
+    """Return whether an argument is more than letters of sizes and numbers."""
+    names = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return not all(each.isupper() for each in names)

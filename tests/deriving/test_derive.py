@@ -1,0 +1,230 @@
+"""`hg.derive`: what it derives is right, closed where a closed form is known, and runs anywhere."""
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from tests.deriving import forwards
+from tests.deriving.forwards import CASES, ND
+
+#: The last lines of backwards that the literature has, without the statements before them.
+CLOSED = {
+    "softmax": "dx = y * (dy - sum_dy_y)",
+    "layer_norm": "dx = (dx_hat - mean_dx_hat - x_hat * mean_dx_hat_x_hat) * inv_std",
+    "rms_norm": "dx = (dy * gamma - x * r * mean_dy_y) * r",
+    "attention": "ds = a * (da - sum_dy_y)",
+    "cross_entropy": "dx = (p - q) * dy / N",
+    "sigmoid": "dx = dy * y * (1.0 - y)",
+    "label_smoothing": "dx = (exp_z / t_2 - t) * dy / N",
+    "cosine_embedding": "da = (b / nb[:, None] - a * y[:, None] / na[:, None]) * dy[:, None] "
+    "/ na[:, None]",
+}
+CACHES = {
+    "softmax": ("y",),
+    "sigmoid": ("y",),
+    "layer_norm": ("gamma", "inv_std", "x_hat"),
+    "attention": ("q", "k", "v", "a", "y"),
+    "dense_tanh": ("x", "w", "y"),
+}
+LENGTHS = dict(zip("NDHCTSEKGMW", (4, 6, 3, 5, 2, 7, 3, 2, 3, 4, 5), strict=True))
+
+
+def arrays_for(function, shapes, rng):
+    """Arrays of other sizes than those that it was derived at."""
+    import inspect
+
+    for name in inspect.signature(function).parameters:
+        shape = shapes.get(name)
+        if not isinstance(shape, tuple):
+            continue
+        kind = shape[-1] if isinstance(shape[-1], type) else float
+        axes = [axis for axis in shape if not isinstance(axis, type)]
+        sizes = tuple(int(eval(axis, {}, LENGTHS)) for axis in axes)
+        array = rng.standard_normal(sizes) if kind is float else rng.random(sizes) < 0.7
+        if name == "q" and "assume" in shapes:
+            array = np.abs(array) / np.abs(array).sum(-1, keepdims=True)
+        if kind is bool:
+            array[:, 0] = True
+        yield array
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"), CASES, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_derived_backward_is_the_gradient_at_other_sizes(function, shapes):
+    derived = hg.derive(function, **shapes)
+    rng = np.random.default_rng(7)
+    arrays = list(arrays_for(function, shapes, rng))
+    settings = {"groups": LENGTHS["G"]} if "groups" in shapes else {}
+    report = hg.check(
+        (derived.forward, derived.backward), *arrays, wrt=shapes.get("wrt"), **settings
+    )
+    wrong = [row for row in report.gradients if row.verdict != "right"]
+    assert not wrong, report
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"), CASES, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_closed_form_and_cache_are_those_of_the_literature(function, shapes):
+    name = function.__name__
+    if name not in CLOSED and name not in CACHES:
+        pytest.skip("no form is stated")
+    derived = hg.derive(function, **shapes)
+    lines = [line.strip() for line in derived.backward_source.splitlines()]
+    assert name not in CLOSED or CLOSED[name] in lines
+    assert derived.cache == CACHES.get(name, derived.cache)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("layer_norm", [(4, 6), (6,), (6,)]),
+        ("rms_norm", [(4, 6), (6,)]),
+        ("softmax", [(4, 6)]),
+        ("dense", [(4, 6), (3, 6)]),
+        ("attention", [(2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7)]),
+    ],
+)
+def test_op_is_derived_from_its_forward(name, sizes):
+    op = getattr(hg.ops, name)
+    rng = np.random.default_rng(3)
+    arrays = [rng.standard_normal(size) for size in sizes]
+    derived = (
+        hg.derive(name)
+        if name != "attention"
+        else hg.derive(op, q=("N", "H", "T", "D"), k=("N", "H", "S", "D"), v=("N", "H", "S", "E"))
+    )
+    y, cache = derived.forward(*arrays)
+    wanted, own = op.forward(*arrays)
+    np.testing.assert_allclose(y, wanted, rtol=1e-12)
+    dy = rng.standard_normal(y.shape)
+    found, expected = (
+        x if isinstance(x, tuple) else (x,)
+        for x in (derived.backward(dy, cache), op.backward(dy, own))
+    )
+    for one, two in zip(found, expected, strict=False):
+        np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
+
+
+def test_every_step_was_evaluated_on_both_sides():
+    derived = hg.derive(forwards.layer_norm, x=ND, gamma=("D",), beta=("D",))
+    assert derived.steps
+    assert all(0 <= step.difference < 1e-8 for step in derived.steps)
+    assert any(step.rule == "fact" and "x_hat" in step.why for step in derived.steps)
+
+
+def test_loop_over_an_axis_holds_for_one_length():
+    derived = hg.derive(_running_sum, x=("T", "D"))
+    assert list(derived.fixed) == ["T"]
+    x = np.random.default_rng(0).standard_normal((derived.fixed["T"], 4))
+    assert hg.check(derived, x).ok
+
+
+def _running_sum(x):
+    total = x[0]
+    for t in range(1, x.shape[0]):
+        total = np.tanh(total + x[t])
+    return total
+
+
+def _in_place(x):
+    y = x * 2
+    y[0] = 0
+    return y
+
+
+def _branching(x):
+    return x if x.sum() > 0 else x * x * 3
+
+
+def _drawing(x):
+    return x * np.random.default_rng(0).random(x.shape)
+
+
+def _unknown(x):
+    return np.i0(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (_in_place, "y[0] = 0"),
+        (_drawing, "random"),
+        (_unknown, "np.i0(x): no derivative of i0 is known"),
+    ],
+)
+def test_what_cannot_be_derived_is_refused_with_its_line(function, said):
+    with pytest.raises(hg.errors.ArgumentError) as caught:
+        hg.derive(function, x=ND)
+    assert str(caught.value).startswith("derive: ")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "missing a required argument: 'x'"),
+        ({"x": ND, "z": ND}, "unexpected keyword argument 'z'"),
+        ({"x": 3}, "no array is given"),
+        ({"x": ND, "wrt": ["y"]}, "wrt is ['y']"),
+        ({"x": ND, "assume": {"x > 0": 1}}, "assume has 'x > 0'"),
+        ({"x": ND, "assume": {"sum(y, 0)": 1}}, "y is no array"),
+    ],
+)
+def test_wrong_arguments_end_in_a_sentence(arguments, said):
+    with pytest.raises(hg.errors.ArgumentError, match="derive: ") as caught:
+        hg.derive(forwards.softmax, **arguments)
+    assert said in str(caught.value)
+
+
+def test_arrays_are_examples():
+    rng = np.random.default_rng(0)
+    derived = hg.derive(forwards.rms_norm, rng.random((2, 3)), rng.random(3))
+    assert not derived.fixed
+    assert hg.check(derived, rng.random((5, 4)), rng.random(4)).ok
+
+
+def test_pages_show_the_steps(tmp_path):
+    derived = hg.derive(forwards.softmax, x=ND)
+    page = derived.notes(tmp_path / "softmax.md").to_markdown()
+    assert (tmp_path / "softmax.md").read_text() == page
+    assert "With the definition of `de; " in page
+    assert derived.backward_source.strip() in page
+    assert derived.notes().to_html().count("<math") > 10
+    assert r"\begin{verbatim}" in derived.notes().to_latex()
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "attention", "lstm_cell"])
+def test_source_for_pytorch_is_an_autograd_function(name, tmp_path):
+    torch = pytest.importorskip("torch")
+    function, shapes = next(case for case in CASES if case[0].__name__ == name)
+    path = tmp_path / "derived.py"
+    hg.derive(function, **shapes).to("torch", path)
+    names: dict = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    made = next(x for x in names.values() if isinstance(x, type))
+    rng = np.random.default_rng(0)
+    arrays = [torch.tensor(a, requires_grad=True) for a in arrays_for(function, shapes, rng)]
+    assert torch.autograd.gradcheck(made.apply, arrays)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "attention", "lstm_cell"])
+def test_source_for_jax_is_a_custom_vjp(name, tmp_path):
+    pytest.importorskip("jax")
+    function, shapes = next(case for case in CASES if case[0].__name__ == name)
+    path = tmp_path / "derived.py"
+    hg.derive(function, **shapes).to("jax", path)
+    names: dict = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    rng = np.random.default_rng(0)
+    report = hg.check(names[name], *arrays_for(function, shapes, rng))
+    assert not [row for row in report.gradients if row.verdict != "right"], report
+
+
+def test_unknown_library_and_unwritable_file_end_in_a_sentence(tmp_path):
+    derived = hg.derive(forwards.softmax, x=ND)
+    with pytest.raises(hg.errors.ArgumentError, match="allowed: numpy, torch, jax"):
+        derived.to("keras")
+    with pytest.raises(hg.errors.ArgumentError, match="cannot be written"):
+        derived.to("numpy", tmp_path / "none" / "x.py")
