@@ -75,7 +75,7 @@ def command(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Derive the backward of a forward, with the reason for every step.
+    """Derive the backward of a forward, step by step.
 
     Both functions are proved on examples before they are printed: the forward has the bits of
     yours, the gradients agree with central differences.

@@ -105,8 +105,15 @@ class Emission:
         for array in written:
             if array.name not in within:
                 self._state(writer, array)
+        done: dict[str, Sum] = {}
         for name, gradient in self.gradients.items():
-            self._final(writer, name, gradient)
+            axes = self.graph[name].axes
+            same = (n for n, g in done.items() if g == gradient and self.graph[n].axes == axes)
+            if gradient and (twin := next(same, None)) is not None:
+                writer.statements.append(f"d{name} = d{twin}")
+            else:
+                self._final(writer, name, gradient)
+            done[name] = gradient
         statements = self._renamed(writer.statements)
         used = set(writer.read)
         for line in statements:

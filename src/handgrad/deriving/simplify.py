@@ -160,6 +160,7 @@ class Simplifier:
         """The cost of a whole backward."""
         arrays = [self.graph[name] for name in self._needed(gradients)]
         sums = [*gradients.values(), *(a.definition for a in arrays if a.definition is not None)]
+        sums = [dict(each) for each in {frozenset(sum_.items()) for sum_ in sums}]
         kept = {name for sum_ in sums for name in names_in(sum_)}
         return sum(map(self.cost_to_compute, sums)) - 2 * len(arrays) + self.cost_to_keep(kept)
 
