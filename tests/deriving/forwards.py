@@ -236,3 +236,83 @@ CASES = [
     (mish, {"x": ND}),
     (huber, {"x": ND, "y": ND}),
 ]
+
+
+def rnn(x, h0, w, u, b):
+    h = h0
+    hs = []
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] @ w + h @ u + b)
+        hs.append(h)
+    return np.stack(hs, axis=1)
+
+
+def rnn_last(x, w, u):
+    a = x @ w
+    h = np.zeros((x.shape[0], u.shape[0]))
+    for t in range(x.shape[1]):
+        h = np.tanh(a[:, t] + h @ u)
+    return (h * h).sum()
+
+
+def _gate(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def lstm(x, h0, c0, w, u, b):
+    h, c = h0, c0
+    H = h0.shape[1]
+    hs = []
+    for t in range(x.shape[1]):
+        a = x[:, t] @ w.T + h @ u.T + b
+        i = _gate(a[:, :H])
+        f = _gate(a[:, H : 2 * H])
+        g = np.tanh(a[:, 2 * H : 3 * H])
+        o = _gate(a[:, 3 * H :])
+        c = f * c + i * g
+        h = o * np.tanh(c)
+        hs.append(h)
+    return np.stack(hs, axis=1)
+
+
+def gru(x, h0, w, u, b):
+    h = h0
+    H = h0.shape[1]
+    hs = []
+    for t in range(x.shape[1]):
+        a = x[:, t] @ w + b
+        m = h @ u
+        r = _gate(a[:, :H] + m[:, :H])
+        z = _gate(a[:, H : 2 * H] + m[:, H : 2 * H])
+        n = np.tanh(a[:, 2 * H :] + r * m[:, 2 * H :])
+        h = (1 - z) * n + z * h
+        hs.append(h)
+    return np.stack(hs, axis=1)
+
+
+#: Forwards with a loop over time.
+LOOPS = [
+    (rnn, {"x": ("N", "T", "D"), "h0": ("N", "H"), "w": ("D", "H"), "u": ("H", "H"), "b": ("H",)}),
+    (rnn_last, {"x": ("N", "T", "D"), "w": ("D", "H"), "u": ("H", "H")}),
+    (
+        lstm,
+        {
+            "x": ("N", "T", "D"),
+            "h0": ("N", "H"),
+            "c0": ("N", "H"),
+            "w": ("4*H", "D"),
+            "u": ("4*H", "H"),
+            "b": ("4*H",),
+        },
+    ),
+    (
+        gru,
+        {
+            "x": ("N", "T", "D"),
+            "h0": ("N", "H"),
+            "w": ("D", "3*H"),
+            "u": ("H", "3*H"),
+            "b": ("3*H",),
+        },
+    ),
+]

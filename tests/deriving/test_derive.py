@@ -5,7 +5,7 @@ import pytest
 
 import handgrad as hg
 from tests.deriving import forwards
-from tests.deriving.forwards import CASES, ND
+from tests.deriving.forwards import CASES, LOOPS, ND
 
 #: The last lines of backwards that the literature has, without the statements before them.
 CLOSED = {
@@ -49,7 +49,7 @@ def arrays_for(function, shapes, rng):
 
 
 @pytest.mark.parametrize(
-    ("function", "shapes"), CASES, ids=lambda case: getattr(case, "__name__", "")
+    ("function", "shapes"), [*CASES, *LOOPS], ids=lambda case: getattr(case, "__name__", "")
 )
 def test_derived_backward_is_the_gradient_at_other_sizes(function, shapes):
     derived = hg.derive(function, **shapes)
@@ -114,7 +114,25 @@ def test_every_step_was_evaluated_on_both_sides():
     assert any(step.rule == "fact" and "x_hat" in step.why for step in derived.steps)
 
 
-def test_loop_over_an_axis_holds_for_one_length():
+@pytest.mark.parametrize(
+    ("function", "shapes"), LOOPS, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_loop_over_time_runs_in_reverse(function, shapes):
+    derived = hg.derive(function, **shapes)
+    assert not derived.fixed
+    assert "for t in reversed(range(T)):" in derived.backward_source
+    assert [part.name for part in derived.parts if part.name == "step"]
+    assert "steps run in reverse" in derived.notes().to_markdown()
+
+
+@pytest.mark.parametrize("name", ["rnn", "leaky_rnn", "gru", "lstm"])
+def test_recurrent_op_is_derived_through_time(name):
+    derived = hg.derive(name)
+    assert not derived.fixed
+    assert "in reversed(range(" in derived.backward_source
+
+
+def test_loop_whose_steps_differ_holds_for_one_length():
     derived = hg.derive(_running_sum, x=("T", "D"))
     assert list(derived.fixed) == ["T"]
     x = np.random.default_rng(0).standard_normal((derived.fixed["T"], 4))
@@ -124,7 +142,7 @@ def test_loop_over_an_axis_holds_for_one_length():
 def _running_sum(x):
     total = x[0]
     for t in range(1, x.shape[0]):
-        total = np.tanh(total + x[t])
+        total = np.tanh(total + t * x[t])
     return total
 
 
@@ -195,10 +213,10 @@ def test_pages_show_the_steps(tmp_path):
     assert r"\begin{verbatim}" in derived.notes().to_latex()
 
 
-@pytest.mark.parametrize("name", ["layer_norm", "attention", "lstm_cell"])
+@pytest.mark.parametrize("name", ["layer_norm", "attention", "lstm_cell", "rnn", "lstm"])
 def test_source_for_pytorch_is_an_autograd_function(name, tmp_path):
     torch = pytest.importorskip("torch")
-    function, shapes = next(case for case in CASES if case[0].__name__ == name)
+    function, shapes = next(case for case in [*CASES, *LOOPS] if case[0].__name__ == name)
     path = tmp_path / "derived.py"
     hg.derive(function, **shapes).to("torch", path)
     names: dict = {}
@@ -209,10 +227,10 @@ def test_source_for_pytorch_is_an_autograd_function(name, tmp_path):
     assert torch.autograd.gradcheck(made.apply, arrays)
 
 
-@pytest.mark.parametrize("name", ["layer_norm", "attention", "lstm_cell"])
+@pytest.mark.parametrize("name", ["layer_norm", "attention", "lstm_cell", "rnn", "lstm"])
 def test_source_for_jax_is_a_custom_vjp(name, tmp_path):
     pytest.importorskip("jax")
-    function, shapes = next(case for case in CASES if case[0].__name__ == name)
+    function, shapes = next(case for case in [*CASES, *LOOPS] if case[0].__name__ == name)
     path = tmp_path / "derived.py"
     hg.derive(function, **shapes).to("jax", path)
     names: dict = {}

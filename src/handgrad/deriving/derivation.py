@@ -20,8 +20,10 @@ from handgrad.deriving.emission import Emission, Functions
 from handgrad.deriving.examples import Given, given_to
 from handgrad.deriving.facts import Assumption, assumptions, found_facts
 from handgrad.deriving.forward import Reader
+from handgrad.deriving.loops import NoLoopError, taken_apart
 from handgrad.deriving.simplify import Simplifier, Step
 from handgrad.deriving.source import Source, UnreadableError
+from handgrad.deriving.stepping import Stepping
 from handgrad.deriving.sweep import Sweep
 from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.terms import Sum
@@ -51,6 +53,8 @@ class Derivation:
     cache: the names of what forward keeps. steps: every simplification, with both sides, the rule,
     its reason and by how much the sides differ. gradients: the closed form of each gradient.
     chain: every adjoint as the chain rule gives it. fixed: sizes that it holds for alone.
+    parts: of a forward with a loop the derivations of what is before, of a step, and of what is
+    behind; steps, gradients and chain are those of a step.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Derivation:
     gradients: Mapping[str, Sum] = field(repr=False)
     chain: tuple[tuple[str, Sum], ...] = field(repr=False)
     fixed: Mapping[str, int] = field(repr=False)
+    parts: tuple[Derivation, ...] = field(default=(), repr=False)
 
     @property
     def forward_source(self) -> str:
@@ -177,6 +182,12 @@ class _Deriving:
     wrt: Sequence[str] | None
 
     def run(self) -> Derivation:
+        for reading in self.arguments.readings(self.facts):
+            if reading.fixed:
+                break
+            self.given = reading
+            with contextlib.suppress(NoLoopError):
+                return self._stepping()
         programs = self._programs()
         plain = self._derived(programs, simple=False)
         return self._derived(programs, simple=True, plain=plain)
@@ -207,6 +218,76 @@ class _Deriving:
             f"derive: {loop}the steps of the forward depend on sizes or values of its arrays; "
             "allowed: the same operations for all"
         )
+
+    def _stepping(self) -> Derivation:
+        """The derivation of a forward with a loop over an axis, by its parts.
+
+        Raises NoLoopError where the forward is not of that form.
+        """
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                first, second = (trace(self.function, **each) for each in self.given.arguments)
+            except Exception:  # said where the forward is tried again
+                raise NoLoopError from None
+        numbers = _numbers(self.given.settings)
+        wanted = self._wanted(first)
+        outputs = _outputs(first), _outputs(second)
+        loop = taken_apart((first, second), outputs, wanted.values(), self.given.sizes, numbers)
+        parts = {}
+        for part in (loop.before, loop.step, loop.after):
+            if part is not None:
+                shapes = {name: _as_shape(axes) for name, axes in part.inputs.items()}
+                active = [name for name in part.inputs if name in part.active]
+                if not active:
+                    raise NoLoopError
+                settings: dict[str, Any] = {"wrt": active, **shapes}
+                parts[part.name] = derive(part.function, **settings)
+        arrays = {n: tuple(a) for n, a in self.given.letters.items()}
+        functions = Stepping(
+            loop, {n: d.functions for n, d in parts.items()}, arrays, numbers, list(wanted)
+        ).functions()
+        self._prove_functions(functions, list(wanted))
+        step = parts["step"]
+        return Derivation(
+            self.name,
+            step.graph,
+            functions,
+            step.steps,
+            step.gradients,
+            step.chain,
+            {},
+            tuple(parts.values()),
+        )
+
+    def _prove_functions(self, functions: Functions, wanted: Sequence[str]) -> None:
+        """Run what is emitted: the forward's own bits, and gradients as central differences."""
+        compiled = functions.compiled()
+        taken = inspect.signature(compiled["forward"]).parameters
+        rng = np.random.default_rng(3)
+        for arguments in self.given.arguments:
+            known = {name: value for name, value in arguments.items() if name in taken}
+            y, cache = compiled["forward"](**known)
+            ys = [np.asarray(each) for each in _flat(y)]
+            own = self._results(arguments)
+            if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(ys, own, strict=True)):
+                raise UnprovedError("derive: the emitted forward has other bits than the forward")
+            dys = tuple(rng.standard_normal(each.shape) for each in ys)
+            found = compiled["backward"](dys[0] if len(dys) == 1 else dys, cache)
+            for name, gradient in zip(wanted, _flat(found), strict=True):
+                x = np.asarray(arguments[name], float)
+                way = rng.standard_normal(x.shape)
+                h = _STEP * max(1.0, float(np.max(np.abs(x), initial=0.0)))
+                ends = [self._results({**arguments, name: x + s * h * way}) for s in (1, -1)]
+                pairs = list(zip(*ends, dys, strict=True))
+                slope = sum(float(np.sum((a - b) * dy)) for a, b, dy in pairs) / (2 * h)
+                size = sum(float(np.sum(np.abs(a * dy))) for a, _, dy in pairs)
+                along = float(np.sum(gradient * way))
+                if not abs(slope - along) <= _NEAR * (abs(slope) + abs(along) + size):
+                    raise UnprovedError(
+                        f"derive: d{name} differs from differences of the forward: {along:.6g}, "
+                        f"not {slope:.6g}"
+                    )
 
     def _derived(
         self,
@@ -385,6 +466,14 @@ def _flat(result: Any) -> Iterator[Any]:
             yield from _flat(each)
     else:
         yield result
+
+
+def _as_shape(axes: tuple[str | None, ...]) -> tuple[Any, ...]:
+    """Axes as `derive` takes them."""
+    shape = tuple(1 if x is None else int(x) if x.isdecimal() else x for x in axes)
+    if not any(isinstance(each, str) for each in shape):
+        raise NoLoopError
+    return shape
 
 
 def _numbers(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -250,7 +250,7 @@ class Emission:
             if letter in given:
                 known.add(letter)
                 continue
-            text = next((t for a in arrays if (t := _length(letter, a, known))), None)
+            text = next((t for a in arrays if (t := length(letter, a, known))), None)
             if text is not None:
                 known.add(letter)
             if letter in wanted:
@@ -336,7 +336,7 @@ class Emission:
         return ", ".join([*arrays, *(["*", *settings] if settings else [])])
 
 
-def _length(letter: str, array: Array, known: set[str]) -> str:
+def length(letter: str, array: Array, known: set[str]) -> str:
     """A size as the length of an axis, or of a part of one; "" where the array has none."""
     for at, axis in enumerate(array.axes):
         if axis == letter:

@@ -37,7 +37,8 @@ def source_for(derivation: Derivation, library: str) -> str:
     tree = (_Torch() if library == "torch" else _Jax()).visit(ast.parse(both))
     written = ast.unparse(ast.fix_missing_locations(tree)).replace("\ndef ", "\n\n\ndef ")
     written = re.sub(r"\n{4,}", "\n\n\n", written)
-    forward = next(node for node in tree.body if node.name == "forward")
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    forward = next(node for node in functions if node.name == "forward")
     arrays = [each.arg for each in forward.args.args]
     defaults = forward.args.kw_defaults
     named = [
@@ -48,7 +49,8 @@ def source_for(derivation: Derivation, library: str) -> str:
     name = "".join(part.title() for part in re.split(r"\W|_", derivation.name) if part) or "Derived"
     taken = ", ".join([*arrays, *named])
     passed = ", ".join([*arrays, *(f"{each}={each}" for each in settings)])
-    gradients = [f"d{each}" for each in derivation.gradients]
+    last = derivation.backward_source.rstrip().rpartition("\n")[2]
+    gradients = last.strip().removeprefix("return ").split(", ")
     returned = [f"d{each}" if f"d{each}" in gradients else "None" for each in arrays]
     unpacked = f"{', '.join(gradients)}"
     if library == "torch":
@@ -112,17 +114,20 @@ class _Torch(ast.NodeTransformer):
         if function.attr == "tensordot":
             node.keywords = [ast.keyword("dims", each.value) for each in node.keywords]
         if function.attr == "zeros":
-            like = "dy" if self._in_backward else "x"
             node.keywords = [
-                ast.keyword(name, ast.parse(f"{like}.{name}", mode="eval").body)
+                ast.keyword(name, ast.parse(f"{self._like}.{name}", mode="eval").body)
                 for name in ("dtype", "device")
             ]
         return node
 
-    _in_backward = False
+    #: An array of the type and on the device that zeros shall have.
+    _like = ""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self._in_backward = node.name == "backward"
+        first = node.args.args[0].arg
+        is_backward = node.name.endswith("backward")
+        self._like = f"({first}[0] if isinstance({first}, tuple) else {first})"
+        self._like = self._like if is_backward else first
         return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:

@@ -75,16 +75,30 @@ class _Story:
         if self.derivation.fixed:
             sizes = ", ".join(f"{x} = {n}" for x, n in self.derivation.fixed.items())
             yield Paragraph(f"The steps of the forward depend on sizes: it is for {sizes} alone.")
-        yield Heading("Forward")
-        yield from self._forward()
-        yield Heading("The chain rule, line by line")
-        yield from self._adjoints()
-        yield Heading("Result")
-        yield from self._result()
-        yield Heading("What is kept")
-        yield from self._kept()
+        if self.derivation.parts:
+            yield Paragraph(
+                "The forward has a loop. What stands before it, one step, and what stands behind "
+                "it are derived by themselves; in the backward the steps run in reverse, and the "
+                "adjoint of what a step hands on comes from the one after it."
+            )
+            for part in self.derivation.parts:
+                yield Heading(part.name.capitalize())
+                yield from _Story(part).derived(2)
+        else:
+            yield from self.derived(1)
         yield Heading("As Python")
         yield Code(f"{self.derivation.forward_source}\n\n{self.derivation.backward_source}")
+
+    def derived(self, level: int) -> Iterator[Block]:
+        """The derivation itself, under headings of a level."""
+        yield Heading("Forward", level)
+        yield from self._forward()
+        yield Heading("The chain rule, line by line", level)
+        yield from self._adjoints()
+        yield Heading("Result", level)
+        yield from self._result()
+        yield Heading("What is kept", level)
+        yield from self._kept()
 
     def _forward(self) -> Iterator[Block]:
         for array in self.graph.arrays.values():
