@@ -1,0 +1,1 @@
+"""PyTorch beside handgrad (needs PyTorch)."""

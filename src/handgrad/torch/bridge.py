@@ -1,0 +1,162 @@
+"""Kernels as operators of PyTorch, `torch.ops.handgrad.<name>`, under its autograd and compiler.
+
+An operator is a forward and a backward on tensors; `as_array` and `as_tensor` take their memory to
+a kernel and back without copies. An operator of PyTorch can save tensors only, so what backward
+needs beside the inputs, such as gates, are further outputs of forward.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from handgrad import kernels
+from handgrad.arrays import Array
+from handgrad.dispatch import get_engine, precision, threads
+
+Tensors = Sequence[Tensor | None]
+
+
+def as_array(tensor: Tensor | None) -> Array | None:
+    """The tensor's memory as a C-contiguous NumPy array; a copy only where it is not contiguous."""
+    return None if tensor is None else tensor.detach().contiguous().numpy()
+
+
+def as_tensor(array: Array) -> Tensor:
+    """The array's memory as a tensor."""
+    return torch.from_numpy(array)
+
+
+@contextmanager
+def as_set_in_torch(bf16: bool) -> Iterator[None]:
+    """Give the block's kernels as many threads as PyTorch has, and this precision of products."""
+    with threads(torch.get_num_threads()), precision("bf16" if bf16 else "float32"):
+        yield
+
+
+def refusal(tensors: Tensors) -> str | None:
+    """Why kernels cannot take these tensors, in the words of a sentence's end; None if they can.
+
+    bfloat16 is none of their types; a module that has float32 made of it asks with that.
+    """
+    if kernels.native is None:
+        return "no compiled kernels are here"
+    if get_engine() == "reference":
+        return "the engine is set to 'reference'"
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "the transforms of torch.func have no rules for the kernels"
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "the kernels have no forward-mode derivatives"
+    dtypes = set()
+    for tensor in tensors:
+        if tensor is not None:
+            if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+                return f"a tensor is on {tensor.device} with layout {tensor.layout}"
+            dtypes.add(tensor.dtype)
+    if dtypes not in ({torch.float32}, {torch.float64}):
+        return f"the tensors are of {', '.join(sorted(map(str, dtypes)))}"
+    return None
+
+
+def hand_over(name: str, reason: str) -> None:
+    """Warn that PyTorch's own computes instead."""
+    warnings.warn(
+        f"handgrad.torch.{name}: {reason}, so PyTorch's own {name} computes; allowed: tensors on "
+        "the CPU, of float32, float64 or bfloat16 alone, and first derivatives",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def differentiable(
+    name: str,
+    schema: str,
+    *,
+    forward: Callable[..., tuple[Tensor, ...]],
+    backward: Callable[[Tensors, Sequence[Any], Tensors, Sequence[bool]], list[Tensor]],
+    fake: Callable[..., tuple[Tensor, ...]],
+    again: Callable[..., Tensors],
+) -> Callable[..., tuple[Tensor, ...]]:
+    """Define `torch.ops.handgrad.<name>`, with PyTorch's `schema`, and return it.
+
+    - forward(*inputs): the outputs; none of them shares memory with another or with an input.
+    - backward(doutputs, inputs, outputs, wanted): the gradients of those inputs for which `wanted`
+      is true, in their order. A cotangent is None where nothing depends on that output.
+    - fake(*inputs): forward's outputs by shape and type alone.
+    - again(*inputs): the outputs up to the last with a cotangent, by PyTorch's own differentiable
+      operations: a derivative of the gradients is theirs.
+
+    Inputs are the arguments in the order of the schema, tensors and constants.
+    """
+    arguments = schema.partition(")")[0].removeprefix("(")
+    operator = torch.library.custom_op(
+        f"handgrad::{name}", forward, mutates_args=(), schema=schema, device_types="cpu"
+    )
+    operator.register_fake(fake)
+    of_backward = torch.library.custom_op(
+        f"handgrad::{name}_backward",
+        lambda doutputs, outputs, wanted, *inputs: backward(doutputs, inputs, outputs, wanted),
+        mutates_args=(),
+        schema=f"(Tensor?[] doutputs, Tensor[] outputs, bool[] wanted, {arguments}) -> Tensor[]",
+        device_types="cpu",
+    )
+
+    def fake_backward(
+        doutputs: Tensors, outputs: Tensors, wanted: Sequence[bool], *inputs: Any
+    ) -> list[Tensor]:
+        return [
+            torch.empty_like(value, memory_format=torch.contiguous_format)
+            for value, is_wanted in zip(inputs, wanted, strict=True)
+            if is_wanted
+        ]
+
+    of_backward.register_fake(fake_backward)
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.are_tensors = [isinstance(value, Tensor) for value in inputs]
+        ctx.constants = [None if isinstance(value, Tensor) else value for value in inputs]
+        ctx.save_for_backward(*(v for v in inputs if isinstance(v, Tensor)), *output)
+
+    def gradients(ctx: Any, *doutputs: Tensor | None) -> tuple[Tensor | None, ...]:
+        saved = iter(ctx.saved_tensors)
+        inputs = [
+            next(saved) if is_tensor else constant
+            for is_tensor, constant in zip(ctx.are_tensors, ctx.constants, strict=True)
+        ]
+        wanted = list(ctx.needs_input_grad)
+        if torch.is_grad_enabled():
+            hand_over(name, "a derivative of gradients is asked for")
+            found = _gradients_of(again(*inputs), inputs, doutputs, wanted)
+        else:
+            found = of_backward(list(doutputs), list(saved), wanted, *inputs)
+        by_input = iter(found)
+        return tuple(next(by_input) if is_wanted else None for is_wanted in wanted)
+
+    operator.register_autograd(gradients, setup_context=setup_context)
+    defined: Callable[..., tuple[Tensor, ...]] = getattr(torch.ops.handgrad, name).default
+    return defined
+
+
+def _gradients_of(
+    outputs: Tensors, inputs: Sequence[Any], doutputs: Tensors, wanted: Sequence[bool]
+) -> Sequence[Tensor]:
+    """The same gradients as functions of `inputs` and `doutputs` that can be differentiated."""
+    reached = [
+        (output, cotangent)
+        for output, cotangent in zip(outputs, doutputs, strict=False)
+        if cotangent is not None
+    ]
+    found: Sequence[Tensor] = torch.autograd.grad(
+        [output for output, _ in reached],
+        [value for value, is_wanted in zip(inputs, wanted, strict=True) if is_wanted],
+        [cotangent for _, cotangent in reached],
+        create_graph=True,
+        materialize_grads=True,
+    )
+    return found
