@@ -1,1 +1,18 @@
-"""PyTorch beside handgrad (needs PyTorch)."""
+"""PyTorch's modules on handgrad's kernels, under its autograd, optimizers and compiler.
+
+    from handgrad.torch import LSTM  # in place of torch.nn.LSTM
+
+docs/pytorch.md says more. Needs PyTorch: `pip install 'handgrad[torch]'`.
+"""
+
+try:
+    from handgrad.torch.recurrent import GRU, LSTM, RNN
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise ModuleNotFoundError(
+        "handgrad.torch needs PyTorch; install it with: pip install 'handgrad[torch]'",
+        name="torch",
+    ) from None
+
+__all__ = ["GRU", "LSTM", "RNN"]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from handgrad import kernels
 from handgrad.arrays import Array
-from handgrad.dispatch import get_engine, precision, threads
+from handgrad.dispatch import get_engine, get_precision, precision, threads
 
 Tensors = Sequence[Tensor | None]
 
@@ -40,18 +40,7 @@ def as_set_in_torch(bf16: bool) -> Iterator[None]:
 
 
 def refusal(tensors: Tensors) -> str | None:
-    """Why kernels cannot take these tensors, in the words of a sentence's end; None if they can.
-
-    bfloat16 is none of their types; a module that has float32 made of it asks with that.
-    """
-    if kernels.native is None:
-        return "no compiled kernels are here"
-    if get_engine() == "reference":
-        return "the engine is set to 'reference'"
-    if torch._C._functorch.peek_interpreter_stack() is not None:
-        return "the transforms of torch.func have no rules for the kernels"
-    if torch.autograd.forward_ad._current_level >= 0:
-        return "the kernels have no forward-mode derivatives"
+    """Why kernels cannot take these tensors, as the part of a sentence; None if they can."""
     dtypes = set()
     for tensor in tensors:
         if tensor is not None:
@@ -60,7 +49,30 @@ def refusal(tensors: Tensors) -> str | None:
             dtypes.add(tensor.dtype)
     if dtypes not in ({torch.float32}, {torch.float64}):
         return f"the tensors are of {', '.join(sorted(map(str, dtypes)))}"
+    reason: str | None = _refusal_of_settings()
+    return reason
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
+def _refusal_of_settings() -> str | None:
+    """The same for what surrounds the call; the compiler keeps what it is as it compiles."""
+    if kernels.native is None:
+        return "no compiled kernels are here"
+    if get_engine() == "reference":
+        return "the engine is set to 'reference'"
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "a transform of torch.func, which has no rules for kernels, is at work"
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward-mode derivatives, which kernels have not, are asked for"
     return None
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
+def multiplies_bf16(wanted: bool) -> bool:
+    """Return whether products are to be in bf16: here, if wanted, or by handgrad's own setting."""
+    if kernels.native is None or kernels.native.bf16_unit == "none":
+        return False
+    return wanted or get_precision() == "bf16"
 
 
 def hand_over(name: str, reason: str) -> None:

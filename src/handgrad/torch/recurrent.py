@@ -1,0 +1,172 @@
+"""PyTorch's recurrent modules on handgrad's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import dropout
+from torch.nn.utils.rnn import PackedSequence
+
+from handgrad.torch import recurrent_ops
+from handgrad.torch.bridge import hand_over, multiplies_bf16, refusal
+from handgrad.torch.packed import Padding
+
+Parts = Sequence[Tensor]
+
+
+class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
+    """A module of PyTorch with another forward; all else, its parameters too, is PyTorch's.
+
+    Arguments that do not fit go to PyTorch's forward, which has the words for it; those that do and
+    that kernels cannot take go there with a warning.
+    """
+
+    operator: ClassVar[Callable[..., tuple[Tensor, ...]]]
+    #: The parts of a state.
+    states: ClassVar[int] = 1
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        self._update_flat_weights()
+        packed = input if isinstance(input, PackedSequence) else None
+        data = input if packed is None else packed.data
+        states: Parts = () if hx is None else tuple(hx) if self.states == 2 else (hx,)
+        autocasts = torch.is_autocast_enabled("cpu")
+        if not self._fits(data, packed, states, autocasts):
+            return super().forward(input, hx)
+        narrow = not autocasts and data.dtype is torch.bfloat16
+        bf16 = multiplies_bf16(
+            narrow or (autocasts and torch.get_autocast_dtype("cpu") is torch.bfloat16)
+        )
+        tensors = [data, *states, *self._flat_weights]
+        if narrow or autocasts:
+            tensors = [each.float() if each.dtype is torch.bfloat16 else each for each in tensors]
+        reason = refusal(tensors)
+        if reason is not None:
+            hand_over(type(self).__name__, reason)
+            return super().forward(input, hx)
+        data, states, weights = tensors[0], tensors[1 : 1 + len(states)], tensors[1 + len(states) :]
+        if packed is not None:
+            y, final = self._of_packed(data, packed, states, weights, bf16)
+        else:
+            y, final = self._of_tensor(data, states, weights, bf16)
+        if narrow:
+            y, final = y.bfloat16(), [part.bfloat16() for part in final]
+        output = y if packed is None else packed._replace(data=y)
+        return output, tuple(final) if self.states == 2 else final[0]
+
+    def _of_packed(
+        self, data: Tensor, packed: PackedSequence, states: Parts, weights: Parts, bf16: bool
+    ) -> tuple[Tensor, Parts]:
+        padding = Padding.of(packed.batch_sizes)
+        if packed.sorted_indices is not None:
+            states = [part.index_select(1, packed.sorted_indices) for part in states]
+        x = padding.padded(data)
+        y, final = self._layers(x, states, weights, padding.lengths, data.shape[0], bf16)
+        if packed.unsorted_indices is not None:
+            final = [part.index_select(1, packed.unsorted_indices) for part in final]
+        return padding.packed(y), final
+
+    def _of_tensor(
+        self, data: Tensor, states: Parts, weights: Parts, bf16: bool
+    ) -> tuple[Tensor, Parts]:
+        if data.dim() == 2:
+            y, final = self._layers(
+                data[None], [part[:, None] for part in states], weights, None, data.shape[0], bf16
+            )
+            return y[0], [part[:, 0] for part in final]
+        x = data if self.batch_first else data.transpose(0, 1)
+        rows = x.shape[0] * x.shape[1]
+        y, final = self._layers(x.contiguous(), states, weights, None, rows, bf16)
+        return y if self.batch_first else y.transpose(0, 1).contiguous(), final
+
+    def _layers(
+        self,
+        x: Tensor,
+        states: Parts,
+        weights: Parts,
+        lengths: Tensor | None,
+        rows: int,
+        bf16: bool,
+    ) -> tuple[Tensor, Parts]:
+        """All layers and directions on x (N, T, D): y of the last one, and all final states."""
+        directions = 2 if self.bidirectional else 1
+        count = len(weights) // (self.num_layers * directions)
+        finals = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction in range(directions):
+                number = layer * directions + direction
+                y, *rest = self.operator(
+                    x,
+                    *self._arguments(weights[number * count : (number + 1) * count]),
+                    *([part[number] for part in states] or [None] * self.states),
+                    lengths,
+                    rows,
+                    *self._constants(),
+                    direction == 1,
+                    bf16,
+                )
+                outputs.append(y)
+                finals.append(rest[: self.states])
+            x = outputs[0] if directions == 1 else torch.cat(outputs, dim=-1)
+            if self.dropout > 0 and self.training and layer + 1 < self.num_layers:
+                x = dropout(x, self.dropout)
+        return x, [torch.stack(parts) for parts in zip(*finals, strict=True)]
+
+    def _arguments(self, weights: Parts) -> list[Tensor | None]:
+        """The weights of one direction with None for those that this module has not."""
+        biases = weights[2:4] if self.bias else (None, None)
+        return [*weights[:2], *biases]
+
+    def _constants(self) -> tuple[bool, ...]:
+        return ()
+
+    def _fits(
+        self, data: Tensor, packed: PackedSequence | None, states: Parts, autocasts: bool
+    ) -> bool:
+        """Return whether PyTorch would take these arguments."""
+        weight = self._flat_weights[0]
+        dims = (2,) if packed is not None else (2, 3)
+        if data.dim() not in dims or data.shape[-1] != self.input_size:
+            return False
+        if data.dtype != weight.dtype and not autocasts:
+            return False
+        batch: tuple[int, ...] = ()
+        if packed is not None:
+            batch = (int(packed.batch_sizes[0]),)
+        elif data.dim() == 3:
+            batch = (data.shape[0 if self.batch_first else 1],)
+            if data.shape[1 if self.batch_first else 0] == 0:
+                return False
+        numbers = self.num_layers * (2 if self.bidirectional else 1)
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
+        expected = [(numbers, *batch, size) for size in sizes]
+        return not states or [tuple(part.shape) for part in states] == expected
+
+
+class LSTM(_Recurrent, torch.nn.LSTM):  # type: ignore[misc, unused-ignore]
+    """`torch.nn.LSTM` on handgrad's kernels: the same arguments, parameters and results."""
+
+    operator = staticmethod(recurrent_ops.lstm)
+    states = 2
+
+    def _arguments(self, weights: Parts) -> list[Tensor | None]:
+        return [*super()._arguments(weights), weights[-1] if self.proj_size > 0 else None]
+
+
+class GRU(_Recurrent, torch.nn.GRU):  # type: ignore[misc, unused-ignore]
+    """`torch.nn.GRU` on handgrad's kernels: the same arguments, parameters and results."""
+
+    operator = staticmethod(recurrent_ops.gru)
+
+
+class RNN(_Recurrent, torch.nn.RNN):  # type: ignore[misc, unused-ignore]
+    """`torch.nn.RNN` on handgrad's kernels: the same arguments, parameters and results."""
+
+    operator = staticmethod(recurrent_ops.rnn)
+
+    def _constants(self) -> tuple[bool, ...]:
+        return (self.nonlinearity == "relu",)
