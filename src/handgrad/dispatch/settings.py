@@ -76,7 +76,8 @@ def _set(new: Settings) -> None:
 
 
 @contextmanager
-def _block(**changes: Any) -> Iterator[None]:
+def block(**changes: Any) -> Iterator[None]:
+    """Run the block with these fields of the settings, which nobody checks, changed."""
     token = _context.set(current_settings()._replace(**changes))
     try:
         yield
@@ -108,7 +109,7 @@ def set_engine(name: str) -> None:
 def engine(name: str) -> Any:
     """`with hg.engine("reference"): ...` runs the block on that engine. Raises as set_engine."""
     _check_engine(name)
-    return _block(engine=name)
+    return block(engine=name)
 
 
 def check_precision(name: str, origin: str = "precision") -> None:
@@ -150,7 +151,7 @@ def precision(name: str) -> Any:
     Raises as set_precision.
     """
     check_precision(name)
-    return _block(precision=name)
+    return block(precision=name)
 
 
 def _check_threads(count: int) -> None:
@@ -177,7 +178,7 @@ def set_threads(count: int) -> None:
 def threads(count: int) -> Any:
     """`with hg.threads(2): ...` runs the block with that many threads. Raises as set_threads."""
     _check_threads(count)
-    return _block(threads=count)
+    return block(threads=count)
 
 
 def _begin() -> None:

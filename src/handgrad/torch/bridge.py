@@ -8,8 +8,8 @@ needs beside the inputs, such as gates, are further outputs of forward.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -17,7 +17,8 @@ from torch import Tensor
 
 from handgrad import kernels
 from handgrad.arrays import Array
-from handgrad.dispatch import get_engine, get_precision, precision, threads
+from handgrad.dispatch import get_engine, get_precision
+from handgrad.dispatch.settings import block
 
 Tensors = Sequence[Tensor | None]
 
@@ -32,11 +33,9 @@ def as_tensor(array: Array) -> Tensor:
     return torch.from_numpy(array)
 
 
-@contextmanager
-def as_set_in_torch(bf16: bool) -> Iterator[None]:
+def as_set_in_torch(bf16: bool) -> AbstractContextManager[None]:
     """Give the block's kernels as many threads as PyTorch has, and this precision of products."""
-    with threads(torch.get_num_threads()), precision("bf16" if bf16 else "float32"):
-        yield
+    return block(threads=torch.get_num_threads(), precision="bf16" if bf16 else "float32")
 
 
 def refusal(tensors: Tensors) -> str | None:
@@ -94,7 +93,7 @@ def differentiable(
     fake: Callable[..., tuple[Tensor, ...]],
     again: Callable[..., Tensors],
 ) -> Callable[..., tuple[Tensor, ...]]:
-    """Define `torch.ops.handgrad.<name>`, with PyTorch's `schema`, and return it.
+    """Define `torch.ops.handgrad.<name>`, with PyTorch's `schema`; return what calls it.
 
     - forward(*inputs): the outputs; none of them shares memory with another or with an input.
     - backward(doutputs, inputs, outputs, wanted): the gradients of those inputs for which `wanted`
@@ -145,14 +144,38 @@ def differentiable(
         if torch.is_grad_enabled():
             hand_over(name, "a derivative of gradients is asked for")
             found = _gradients_of(again(*inputs), inputs, doutputs, wanted)
-        else:
+        elif _is_traced():
             found = of_backward(list(doutputs), list(saved), wanted, *inputs)
+        else:
+            found = backward(doutputs, inputs, list(saved), wanted)
         by_input = iter(found)
         return tuple(next(by_input) if is_wanted else None for is_wanted in wanted)
 
     operator.register_autograd(gradients, setup_context=setup_context)
-    defined: Callable[..., tuple[Tensor, ...]] = getattr(torch.ops.handgrad, name).default
-    return defined
+    functions = {
+        "forward": staticmethod(forward),
+        "setup_context": staticmethod(setup_context),
+        "backward": staticmethod(gradients),
+    }
+    function: Any = type(f"Handgrad_{name}", (torch.autograd.Function,), functions)
+
+    def call(*inputs: Any) -> tuple[Tensor, ...]:
+        found: tuple[Tensor, ...] = (operator if _is_traced() else function.apply)(*inputs)
+        return found
+
+    return call
+
+
+def _is_traced() -> bool:
+    """Return whether a compiler or a mode of PyTorch looks on, and has to see the operators.
+
+    Otherwise they are left out: their dispatch takes longer than a step of a small network.
+    """
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._get_tracing_state() is not None
+    )
 
 
 def _gradients_of(

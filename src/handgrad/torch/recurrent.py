@@ -114,6 +114,8 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
             x = outputs[0] if directions == 1 else torch.cat(outputs, dim=-1)
             if self.dropout > 0 and self.training and layer + 1 < self.num_layers:
                 x = dropout(x, self.dropout)
+        if len(finals) == 1:
+            return x, [part[None] for part in finals[0]]
         return x, [torch.stack(parts) for parts in zip(*finals, strict=True)]
 
     def _arguments(self, weights: Parts) -> list[Tensor | None]:
