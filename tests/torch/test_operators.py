@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -100,20 +101,28 @@ def test_whole_graphs_of_the_compiler(name: str, rnn_in_graphs: None) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_compiled_around_packed_sequences() -> None:
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_the_compiler_leaves_the_module_out_as_it_does_pytorchs() -> None:
     class Model(torch.nn.Module):
-        def __init__(self) -> None:
+        def __init__(self, kind: Any) -> None:
             super().__init__()
-            self.recurrent = ours.GRU(3, 5)
+            self.recurrent = kind(3, 5)
             self.head = torch.nn.Linear(5, 2)
 
         def forward(self, packed: Any) -> Any:
-            return self.head(self.recurrent(packed)[0].data)
+            return self.head(torch.sin(self.recurrent(packed)[0].data))
 
-    model = Model()
+    testing = importlib.import_module("torch._dynamo.testing")
     packed = torch.nn.utils.rnn.pack_sequence([torch.randn(n, 3) for n in (4, 3, 1)])
-    compiled = torch.compile(model, backend="aot_eager")
-    torch.testing.assert_close(compiled(packed), model(packed))
+    graphs = []
+    for kind in (torch.nn.GRU, ours.GRU):
+        torch._dynamo.reset()
+        counter = testing.CompileCounterWithBackend("aot_eager")
+        model = Model(kind)
+        found = torch.compile(model, backend=counter)(packed)
+        assert torch.equal(found, model(packed))
+        graphs.append(counter.frame_count)
+    assert graphs[0] == graphs[1]
 
 
 def test_threads_are_pytorchs_and_change_no_bits() -> None:

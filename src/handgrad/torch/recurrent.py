@@ -29,6 +29,12 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
     states: ClassVar[int] = 1
 
     def forward(self, input: Any, hx: Any = None) -> Any:
+        # The compiler leaves PyTorch's recurrent modules, and so these, out of its graphs, unless
+        # torch._dynamo.config.allow_rnn says otherwise; then the pieces below are none for it too.
+        compiling = torch.compiler.is_compiling()
+        return self._output(input, hx) if compiling else self._eager_output(input, hx)
+
+    def _output(self, input: Any, hx: Any) -> Any:
         self._update_flat_weights()
         packed = input if isinstance(input, PackedSequence) else None
         data = input if packed is None else packed.data
@@ -56,6 +62,8 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
             y, final = y.bfloat16(), [part.bfloat16() for part in final]
         output = y if packed is None else packed._replace(data=y)
         return output, tuple(final) if self.states == 2 else final[0]
+
+    _eager_output = torch.compiler.disable(_output)
 
     def _of_packed(
         self, data: Tensor, packed: PackedSequence, states: Parts, weights: Parts, bf16: bool
