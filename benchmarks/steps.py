@@ -114,22 +114,30 @@ def _handgrad(
 
 
 def torch(workload: str, sizes: Sizes) -> Job:
-    return _torch(workload, sizes)
+    return torch_job(workload, sizes)
 
 
 def torch_compile(workload: str, sizes: Sizes) -> Job:
     """Forward and loss compiled, and with them backward; the fused Adam is one kernel already."""
     # Helpers that compile would go on while this process is stopped.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    return _torch(workload, sizes, compiled=True)
+    return torch_job(workload, sizes, compiled=True)
 
 
 def torch_bf16(workload: str, sizes: Sizes) -> Job:
     """Parameters, gradients and Adam in float32, and by autocast the products in bf16."""
-    return _torch(workload, sizes, autocast=True)
+    return torch_job(workload, sizes, autocast=True)
 
 
-def _torch(workload: str, sizes: Sizes, *, compiled: bool = False, autocast: bool = False) -> Job:
+def torch_job(
+    workload: str,
+    sizes: Sizes,
+    *,
+    compiled: bool = False,
+    autocast: bool = False,
+    change: Callable[[Any], None] = lambda module: None,
+) -> Job:
+    """The workload's module in a training loop of PyTorch, after `change` has had it."""
     import torch as library
     from torch.nn.functional import cross_entropy
 
@@ -138,6 +146,7 @@ def _torch(workload: str, sizes: Sizes, *, compiled: bool = False, autocast: boo
     inputs = tuple(None if x is None else library.from_numpy(x) for x in arrays)
     target = described.torch_target(inputs, library.from_numpy(classes))
     model = described.torch()
+    change(model)
     with library.no_grad():
         first = _first_parameters(described)
         for parameter, values in zip(model.parameters(), first, strict=True):

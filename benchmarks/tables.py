@@ -56,6 +56,7 @@ def tables(result: Result) -> list[Table]:
         "accuracy": (_accuracy,),
         "headlines": (_headlines,),
         "sklearn": (_sklearn,),
+        "torch_modules": (_torch_modules,),
     }
     found = (
         make(sections[name]) for name, some in makers.items() if sections.get(name) for make in some
@@ -398,6 +399,25 @@ def _sklearn(measured: dict[str, Any]) -> Table:
         "test data, mean and standard deviation; seconds of a fit, median and quartiles"
     )
     return Table(title, header, rows)
+
+
+def _torch_modules(measured: dict[str, Any]) -> Table:
+    names = ("handgrad", "torch", "handgrad-bf16", "torch-bf16")
+    rows = [
+        (
+            workload + (" (losses differ)" if one["differs"] else ""),
+            *(_beside(one, name) for name in names),
+            f"{one['aim']}×",
+        )
+        for workload, one in measured.items()
+    ]
+    titles = ("handgrad.torch", "torch.nn", "handgrad.torch, autocast", "torch.nn, autocast")
+    title = (
+        f"One training step in a loop of PyTorch in ms, {threads(measured)}, medians: with a "
+        "module of handgrad.torch, and with PyTorch's own and its time over the other's; autocast "
+        "is to bf16"
+    )
+    return Table(title, ("workload", *titles, "aim"), rows, _failures(measured))
 
 
 def _score(scores: list[float], unit: float) -> str:

@@ -56,6 +56,7 @@ def test_opcheck(name: str, optional: bool, lengths: bool) -> None:
     torch.library.opcheck(operator, given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
 def test_second_derivatives_are_pytorchs(name: str) -> None:
     given = arguments(name, optional=True, lengths=True, reverse=True, dtype=torch.float64)
@@ -83,6 +84,7 @@ def rnn_in_graphs() -> Any:
     torch._dynamo.reset()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_whole_graphs_of_the_compiler(name: str, rnn_in_graphs: None) -> None:
