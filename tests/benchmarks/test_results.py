@@ -52,6 +52,15 @@ RESULT: dict[str, Any] = {
                 "peak": 5e11,
             }
         },
+        "torch_modules": {
+            "gru": {
+                "threads": 2,
+                "contenders": {"handgrad": spread(0.04), "torch": spread(0.1)},
+                "ratios": {"torch": spread(2.5)},
+                "differs": [],
+                "aim": 2.0,
+            }
+        },
         "memory": {"examples": 60_000, "threads": 2, "bytes": {"handgrad": 10**8, "torch": 3e8}},
         "accuracy": {"digits": {"threads": 2, "accuracy": [0.99, 1.0], "seconds": [4.0, 5.0]}},
     },
@@ -107,7 +116,7 @@ def test_products_count_what_each_layer_multiplies() -> None:
 
 
 def test_tables_say_ratios_best_peer_and_part_of_the_limit() -> None:
-    steps, memory, accuracy = tables(RESULT)
+    steps, memory, accuracy, modules = tables(RESULT)
     assert steps.rows == [
         (
             "mlp",
@@ -120,6 +129,7 @@ def test_tables_say_ratios_best_peer_and_part_of_the_limit() -> None:
     ]
     assert memory.rows[1] == ("PyTorch", "300 MB", "3.00×")
     assert accuracy.rows == [("digits", "2 (seeds 0–1)", "99.50 %", "99.00 %", "4.50")]
+    assert modules.rows == [("gru", "40.0", "100 (2.50×)", "–", "–", "2.0×")]
     for table in (steps, memory, accuracy):
         assert all(len(row) == len(table.header) for row in table.rows)
         assert table.markdown().count("\n") == 3 + len(table.rows)

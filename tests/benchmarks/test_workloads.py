@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from benchmarks import steps, workloads
+from benchmarks import steps, torch_modules, workloads
 
 _TAGGER: dict[str, Any] = {"batch": 3, "steps": 6, "features": 4, "hidden": 8, "classes": 5}
 
@@ -47,6 +47,15 @@ def test_models_give_a_score_for_each_target(name: str) -> None:
 def test_pytorch_takes_the_same_steps(name: str) -> None:
     pytest.importorskip("torch")
     _same(name, "torch")
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
+@pytest.mark.parametrize("name", torch_modules.AIMS)
+def test_our_modules_take_the_same_steps_in_pytorchs_loop(name: str) -> None:
+    pytest.importorskip("torch")
+    own = torch_modules.handgrad(name, SMALL[name])
+    theirs = torch_modules.torch(name, SMALL[name])
+    assert steps.same_losses(np.array(own.losses), np.array(theirs.losses), "float32")
 
 
 @pytest.mark.parametrize("name", ["mlp_tiny", "lstm_ragged", "gru", "seq2seq", "encoder"])
