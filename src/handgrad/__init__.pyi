@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from handgrad.models import Transformer as Transformer
     from handgrad.models import TwoLayerNet as TwoLayerNet
     from handgrad.products import matmul as matmul
+    from handgrad.torch.conversion import from_torch as from_torch
     from handgrad.training import Trainer as Trainer
 
     from . import data as data

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handgrad.errors import ArgumentError, ShapeError
-from handgrad.interop.state_dict import from_torch
+from handgrad.errors import ArgumentError
 from handgrad.layers import BatchNorm, Dense, FlatArrays, Layer
 from handgrad.optimizers import SGD
 
@@ -50,8 +49,6 @@ def test_what_is_no_mapping_is_refused(layer: Layer, given: Any) -> None:
         layer.update_parameters(given)
     with pytest.raises(ArgumentError, match="allowed: a mapping of names to arrays"):
         BatchNorm(2).update_buffers(given)
-    with pytest.raises(ArgumentError, match=r"from_torch: .* mapping of names to arrays"):
-        from_torch(given)
 
 
 def test_a_number_too_large_for_the_type_is_refused(layer: Layer) -> None:
@@ -101,29 +98,3 @@ def test_many_names_are_counted() -> None:
 def test_a_gradient_that_is_none_is_refused() -> None:
     with pytest.raises(ArgumentError, match="'a' is a NoneType"):
         SGD(0.1).step({"a": np.ones(2)}, {"a": None})
-
-
-# Names of PyTorch that have no counterpart.
-
-
-@pytest.mark.parametrize("shape", [(), (4,), (7, 2)])
-def test_packed_projections_are_three(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ShapeError, match="three projections"):
-        from_torch({"self_attn.in_proj_weight": np.zeros(shape)})
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"norm1.running_mean": RIGHT},
-        {"norm3.weight": RIGHT},
-        {"layers.0.weight": RIGHT, "0.weight": RIGHT},
-        {"q_proj.weight": RIGHT, "q_proj_weight": RIGHT},
-        {3: RIGHT},
-        {None: RIGHT},
-    ],
-    ids=str,
-)
-def test_a_name_without_a_counterpart_is_refused(state: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"from_torch: .*; allowed"):
-        from_torch(state)

@@ -10,10 +10,10 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.interop.state_dict import from_torch
 from handgrad.models.gpt import GPT
 from tests.layers.gradients import check_destinations, check_gradients
 from tests.tolerances import assert_close
+from tests.torch.comparing import own_arrays, own_gradients
 
 F64 = np.float64
 SMALL: dict[str, Any] = {"context": 6, "width": 8, "heads": 2, "blocks": 2, "dtype": F64}
@@ -77,7 +77,7 @@ def test_pytorch_gives_the_same(tied: bool, approximate: str, bias: bool) -> Non
                 2,
                 32,
                 dropout=0.0,
-                activation=lambda x: functional.gelu(x, approximate=approximate),
+                activation=nn.GELU(approximate),
                 norm_first=True,
                 batch_first=True,
                 bias=bias,
@@ -99,9 +99,8 @@ def test_pytorch_gives_the_same(tied: bool, approximate: str, bias: bool) -> Non
     with torch.no_grad():
         for parameter in replica.parameters():
             parameter.normal_(0.0, 0.5, generator=torch.Generator().manual_seed(3))
-    arrays = {name: tensor.numpy() for name, tensor in replica.state_dict().items()}
     ours = model(tied=tied, approximate=approximate, bias=bias)
-    ours.update_parameters(from_torch(arrays))
+    ours.update_parameters(own_arrays(replica))
     tokens = text(3, 5)
     logits, cache = ours.forward(tokens)
     expected = replica(torch.tensor(tokens))
@@ -110,7 +109,7 @@ def test_pytorch_gives_the_same(tied: bool, approximate: str, bias: bool) -> Non
     dlogits = np.random.default_rng(9).standard_normal(logits.shape)
     _, gradients = ours.backward(dlogits, cache)
     expected.backward(torch.tensor(dlogits))
-    theirs = from_torch({name: p.grad.numpy() for name, p in replica.named_parameters()})
+    theirs = own_gradients(replica)
     assert set(theirs) == set(gradients)
     for name, gradient in gradients.items():
         assert_close(gradient, theirs[name], "torch float64", name)

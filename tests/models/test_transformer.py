@@ -9,12 +9,12 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.interop.state_dict import from_torch
 from handgrad.models.transformer import Transformer
 from handgrad.ops.positional_encoding import table
 from tests.layers.gradients import check_destinations, check_gradients
 from tests.models.comparing import assert_greedy_is_forward
 from tests.tolerances import assert_close
+from tests.torch.comparing import own_arrays, own_gradients
 
 F64 = np.float64
 SMALL: dict[str, Any] = {
@@ -138,9 +138,8 @@ def test_pytorch_gives_the_same(shared: bool, tied: bool, norm: str) -> None:
     with torch.no_grad():
         for parameter in replica.parameters():
             parameter.normal_(0.0, 0.5, generator=generator)
-    arrays = {name: tensor.numpy() for name, tensor in replica.state_dict().items()}
     ours = model(norm=norm, tied=tied, shared=shared, activation="gelu")
-    ours.update_parameters(from_torch(arrays))
+    ours.update_parameters(own_arrays(replica))
     sources, source_lengths, inputs, target_lengths = pairs()
     logits, cache = ours.forward(sources, source_lengths, inputs, target_lengths)
     expected = replica(
@@ -155,7 +154,7 @@ def test_pytorch_gives_the_same(shared: bool, tied: bool, norm: str) -> None:
     dlogits = cotangent(logits.shape, target_lengths)
     _, gradients = ours.backward(dlogits, cache)
     expected.backward(torch.tensor(dlogits))
-    theirs = from_torch({name: p.grad.numpy() for name, p in replica.named_parameters()})
+    theirs = own_gradients(replica)
     assert set(theirs) == set(gradients)
     for name, gradient in gradients.items():
         assert_close(gradient, theirs[name], "torch float64", name)

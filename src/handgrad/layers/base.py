@@ -215,6 +215,20 @@ class Layer:
 
         load_weights(self, path)
 
+    def to_torch(self) -> Any:
+        """A torch.nn.Module that computes the same, in eval mode, with a copy of the weights.
+
+        `hg.from_torch` is the other way, and lists the modules. A layer with an activation of its
+        own becomes two modules in a Sequential; one that hides later steps (causal=True) adds that
+        mask itself. Recurrent layers and attention return what torch.nn's do, with batch_first;
+        in a container they are wrapped, so that only y goes on.
+        Raises ArgumentError, with its place in the model, for a layer or a setting that torch.nn
+        has not, and what `build` is missing. Needs PyTorch.
+        """
+        from handgrad.torch.conversion import to_torch
+
+        return to_torch(self)
+
     def _lacks(self) -> tuple[str, ...]:
         """The arguments of its own constructor that are left open."""
         record = vars(self).get("_construction")

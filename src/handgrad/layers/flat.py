@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handgrad.arrays import Array
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 
 #: Names with shapes, in the order of the buffer.
@@ -40,7 +41,7 @@ class NamedArrays(dict[str, Array]):
         write_one(self, name, values)
 
     def __missing__(self, name: str) -> NoReturn:
-        raise KeyError(f"{_shown(name)} is unknown; allowed: {_listed(self)}")
+        raise KeyError(f"{shown(name)} is unknown; allowed: {_listed(self)}")
 
     def __call__(self) -> NoReturn:
         raise ArgumentError("parameters: a call is given; allowed: model.parameters, a dictionary")
@@ -186,7 +187,7 @@ def written_into(known: Mapping[str, Array], given: Mapping[str, Array], what: s
 def write_one(known: Mapping[str, Array], name: str, values: Array) -> None:
     """Write into the array of this name. Raises ArgumentError where there is none."""
     if name not in known:
-        raise ArgumentError(f"parameters: {_shown(name)} is unknown; allowed: {_listed(known)}")
+        raise ArgumentError(f"parameters: {shown(name)} is unknown; allowed: {_listed(known)}")
     written_into({name: known[name]}, {name: values}, "parameters")
 
 
@@ -201,7 +202,7 @@ def check_same_arrays(what: str, known: Mapping[str, Array], given: Mapping[str,
             raise ArgumentError(f"{what}: {name!r} is missing; allowed: all of {_listed(known)}")
     for name, array in given.items():
         if name not in known:
-            raise ArgumentError(f"{what}: {_shown(name)} is unknown; allowed: {_listed(known)}")
+            raise ArgumentError(f"{what}: {shown(name)} is unknown; allowed: {_listed(known)}")
         shape = tuple(numbers(what, name, array).shape)
         if shape != tuple(known[name].shape):
             raise ShapeError(
@@ -213,8 +214,3 @@ def _listed(names: Mapping[str, Array]) -> str:
     """The first names, and how many there are where that is not all."""
     shown = ", ".join(list(names)[:_LISTED])
     return f"{shown}, ... ({len(names)} names)" if len(names) > _LISTED else shown or "none"
-
-
-def _shown(name: Any) -> str:
-    """A key as it was given, cut where it is long."""
-    return repr(name) if isinstance(name, str) and len(name) <= 80 else f"{str(name)[:80]!r}"

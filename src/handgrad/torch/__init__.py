@@ -6,6 +6,7 @@ docs/pytorch.md says more. Needs PyTorch: `pip install 'handgrad[torch]'`.
 """
 
 try:
+    from handgrad.torch.conversion.parts import LastStep, OutputOnly, Residual, SelfAttention
     from handgrad.torch.recurrent import GRU, LSTM, RNN
 except ModuleNotFoundError as error:
     if error.name != "torch":
@@ -15,4 +16,4 @@ except ModuleNotFoundError as error:
         name="torch",
     ) from None
 
-__all__ = ["GRU", "LSTM", "RNN"]
+__all__ = ["GRU", "LSTM", "RNN", "LastStep", "OutputOnly", "Residual", "SelfAttention"]

@@ -1,0 +1,78 @@
+"""Modules of PyTorch as layers, and layers as modules of PyTorch: `from_torch` and `to_torch`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+from torch.nn.utils import parametrize
+
+from handgrad.errors import ArgumentError
+from handgrad.layers import Layer
+from handgrad.torch.conversion.causal import hide_later_steps
+from handgrad.torch.conversion.pair import Place, to_array
+from handgrad.torch.conversion.table import convert_layer, convert_module, tensors_of
+
+
+def from_torch(module: Any, *, seed: int = 0) -> Layer:
+    """A layer that computes what a module of PyTorch computes, with a copy of its weights.
+
+        layer = hg.from_torch(module)
+        y = layer(x)                                  # as module.eval()(x)
+        y, cache = layer.forward(x, training=True)    # as module.train()(x)
+
+    Takes torch.nn's Linear, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, BatchNorm, LayerNorm,
+    GroupNorm, InstanceNorm, RMSNorm, Embedding, Dropout, Flatten, Identity, ReLU, LeakyReLU, GELU,
+    SiLU, Tanh, Sigmoid, Softmax, MaxPool, AvgPool, AdaptiveAvgPool(1), RNN, GRU, LSTM,
+    MultiheadAttention, TransformerEncoderLayer, TransformerDecoderLayer, TransformerEncoder,
+    TransformerDecoder, and Sequential of those; also what `to_torch` made.
+
+    Arrays are float64 where the module's are, else float32. The masks of dropout are drawn from
+    generators that `seed` makes. Masks go to each call, as in PyTorch, and say True where a query
+    may look. Attention returns y without the weights. Parameters that the module keeps fixed are
+    trained as the others are.
+
+    Raises ArgumentError, with its place in the module, for what has no counterpart: another module,
+    one with a forward or hooks of its own, a setting that no layer has, batch_first=False, or an
+    array that stands in two places.
+    """
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(
+            f"from_torch: a {type(module).__name__} is given; allowed: a torch.nn.Module"
+        )
+    place = Place("from_torch")
+    _check_apart(module, place)
+    _check_plain(module)
+    layer = convert_module(module, place).build(seed=seed)
+    arrays = {
+        name: to_array(place, module, name, tensor) for name, tensor in tensors_of(module).items()
+    }
+    layer.update_parameters({name: arrays[name] for name in layer.parameters})
+    layer.update_buffers({name: arrays[name] for name in layer.buffers})
+    return layer
+
+
+def to_torch(layer: Layer) -> Any:
+    """`Layer.to_torch`, which says more."""
+    return convert_layer(layer, Place("to_torch")).eval()
+
+
+def _check_plain(module: Any) -> None:
+    """Raise ArgumentError for a module in it whose call is more than its forward."""
+    for name, each in module.named_modules():
+        place = Place("from_torch", name)
+        if parametrize.is_parametrized(each):
+            allowed = "torch.nn.utils.parametrize.remove_parametrizations first"
+            raise place.refusal(each, "has parametrized weights", allowed)
+        hooks = [*each._forward_pre_hooks.values(), *each._forward_hooks.values()]
+        if any(hook is not hide_later_steps for hook in hooks):
+            raise place.refusal(each, "has hooks", "modules without hooks")
+
+
+def _check_apart(module: Any, place: Place) -> None:
+    """Raise ArgumentError for a parameter that stands in two places."""
+    first: dict[int, str] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        if (other := first.setdefault(id(parameter), name)) != name:
+            found = f"has one array as {other[:80]!r} and {name[:80]!r}"
+            raise place.refusal(module, found, "an array of its own for each")

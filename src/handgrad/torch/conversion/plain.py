@@ -1,0 +1,218 @@
+"""Pairs of single layers: products, normalisations, tables and pooling."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from handgrad.layers import (
+    AvgPool1d,
+    AvgPool2d,
+    BatchNorm,
+    Conv1d,
+    Conv2d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    Dense,
+    Dropout,
+    Embedding,
+    Flatten,
+    GroupNorm,
+    InstanceNorm,
+    Layer,
+    LayerNorm,
+    MaxPool1d,
+    MaxPool2d,
+    RMSNorm,
+    Standardize,
+)
+from handgrad.torch.conversion.activation import followed_by_activation
+from handgrad.torch.conversion.pair import NONE, Pair, Place
+from handgrad.torch.conversion.parts import AnyBatchNorm
+from handgrad.torch.conversion.parts import Standardize as StandardizeModule
+
+
+def same(*names: str, **renamed: str) -> dict[str, str]:
+    """Settings of one name on both sides, and others as torch_name="own_name"."""
+    return {name: name for name in names} | renamed
+
+
+_CONVOLUTION: Final = same(
+    *("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups"),
+    "bias",
+)
+_TRANSPOSED: Final = same(*_CONVOLUTION, "output_padding")
+_PADDED_WITH_ZEROS: Final = {"padding_mode": "zeros"}
+_MAX_POOL: Final = same("kernel_size", "stride", "padding", "dilation")
+_AVG_POOL: Final = same("kernel_size", "stride", "padding", "count_include_pad")
+_BATCH_NORM: Final = same("momentum", "eps", num_features="channels")
+_GAMMA_BETA: Final = {"weight": "gamma", "bias": "beta"}
+
+
+class Fused(Pair):
+    """A layer that can apply an activation itself; PyTorch has that as a module of its own."""
+
+    def module_of(self, layer: Any, place: Place) -> Any:
+        options = layer.options if isinstance(layer, Dense) else {"activation": layer.activation}
+        return followed_by_activation(super().module_of(layer, place), place, **options)
+
+
+class Convolution(Fused):
+    """A convolution, whose padding PyTorch may have as a word."""
+
+    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+        settings = super().own_settings(module, place)
+        if module.padding == "valid":
+            settings["padding"] = 0
+        elif module.padding == "same":
+            both = [d * (k - 1) for k, d in zip(module.kernel_size, module.dilation, strict=True)]
+            if any(size % 2 for size in both):
+                raise place.refusal(
+                    module,
+                    f"has padding='same', which adds {tuple(both)} values to both sides together",
+                    "even numbers, as of odd kernels",
+                )
+            settings["padding"] = tuple(size // 2 for size in both)
+        return settings
+
+
+class BatchNormPair(Fused):
+    """Batch normalisation, which PyTorch has once for each number of axes."""
+
+    def layer_of(self, module: Any, place: Place) -> Layer:
+        if module.momentum is None:
+            raise place.refusal(module, "has momentum=None", "a number")
+        return super().layer_of(module, place)
+
+
+class RowNorm(Pair):
+    """A normalisation over the last axis; without weights over the last ones."""
+
+    def layer_of(self, module: Any, place: Place) -> Layer:
+        if isinstance(module, nn.LayerNorm) and not module.elementwise_affine:
+            return Standardize(tuple(range(-len(module.normalized_shape), 0)), eps=module.eps)
+        if len(module.normalized_shape) != 1:
+            shape = tuple(module.normalized_shape)
+            raise place.refusal(module, f"has normalized_shape={shape}", "one axis, the last")
+        return super().layer_of(module, place)
+
+    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+        settings = super().own_settings(module, place)
+        eps = module.eps
+        if eps is None:  # as PyTorch takes it, of RMSNorm
+            eps = torch.finfo(module.weight.dtype).eps
+        if self.layer is LayerNorm:
+            settings["bias"] = module.bias is not None
+        return settings | {"features": module.normalized_shape[0], "eps": eps}
+
+    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+        settings = super().torch_settings(layer, place)
+        if self.layer is LayerNorm:
+            settings["bias"] = layer.beta is not None
+        return settings
+
+
+class InstanceNormPair(Pair):
+    """Instance normalisation, which is PyTorch's GroupNorm for any number of axes."""
+
+    def layer_of(self, module: Any, place: Place) -> Layer:
+        if not module.affine and not module.track_running_stats:
+            axes = 1 if isinstance(module, nn.InstanceNorm1d) else 2
+            return Standardize(tuple(range(-axes, 0)), eps=module.eps)
+        return super().layer_of(module, place)
+
+    def module_of(self, layer: Any, place: Place) -> Any:
+        sizes = {"num_groups": layer.channels, "num_channels": layer.channels, "eps": layer.eps}
+        return self.filled(nn.GroupNorm, sizes, layer)
+
+
+class EmbeddingPair(Pair):
+    """A table of rows."""
+
+    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+        tokens, features = layer.weight.shape
+        sizes = {"num_embeddings": tokens, "embedding_dim": features}
+        return sizes | {"padding_idx": layer.padding_idx}
+
+
+class GlobalPool(Pair):
+    """The mean over everything, in PyTorch a pooling to one value."""
+
+    def layer_of(self, module: Any, place: Place) -> Layer:
+        if module.output_size not in (1, (1,), (1, 1)):
+            found = f"has output_size={module.output_size!r}"
+            raise place.refusal(module, found, "output_size=1")
+        return self.layer("global")  # type: ignore[call-arg]
+
+
+class AvgPool(Pair):
+    """The mean over windows, or over everything."""
+
+    def __init__(self, module: Any, layer: type[Layer], whole: Any, **limits: Any) -> None:
+        super().__init__(module, layer, _AVG_POOL, limits={"ceil_mode": False, **limits})
+        self.whole = whole
+
+    def module_of(self, layer: Any, place: Place) -> Any:
+        whole = layer.kernel_size == "global"
+        return self.whole(1) if whole else super().module_of(layer, place)
+
+
+PAIRS: Final = (
+    Fused(nn.Linear, Dense, same("in_features", "out_features", "bias")),
+    Convolution(nn.Conv1d, Conv1d, _CONVOLUTION, limits=_PADDED_WITH_ZEROS),
+    Convolution(nn.Conv2d, Conv2d, _CONVOLUTION, limits=_PADDED_WITH_ZEROS),
+    Pair(nn.ConvTranspose1d, ConvTranspose1d, _TRANSPOSED, limits=_PADDED_WITH_ZEROS),
+    Pair(nn.ConvTranspose2d, ConvTranspose2d, _TRANSPOSED, limits=_PADDED_WITH_ZEROS),
+    *(
+        BatchNormPair(
+            module,
+            BatchNorm,
+            _BATCH_NORM,
+            limits={"affine": True, "track_running_stats": True},
+            arrays=_GAMMA_BETA,
+        )
+        for module in (AnyBatchNorm, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+    ),
+    RowNorm(nn.LayerNorm, LayerNorm, same("eps", normalized_shape="features"), arrays=_GAMMA_BETA),
+    RowNorm(
+        nn.RMSNorm,
+        RMSNorm,
+        same("eps", normalized_shape="features"),
+        limits={"elementwise_affine": True},
+        arrays=_GAMMA_BETA,
+    ),
+    Pair(
+        nn.GroupNorm,
+        GroupNorm,
+        same("num_groups", "eps", num_channels="channels"),
+        limits={"affine": True},
+        arrays=_GAMMA_BETA,
+    ),
+    *(
+        InstanceNormPair(
+            module,
+            InstanceNorm,
+            same("eps", num_features="channels"),
+            limits={"affine": True, "track_running_stats": False},
+            arrays=_GAMMA_BETA,
+        )
+        for module in (nn.InstanceNorm1d, nn.InstanceNorm2d)
+    ),
+    Pair(StandardizeModule, Standardize, same("axes", "eps")),
+    EmbeddingPair(
+        nn.Embedding,
+        Embedding,
+        same("padding_idx", num_embeddings="tokens", embedding_dim="features"),
+        limits={"max_norm": None, "scale_grad_by_freq": False},
+    ),
+    Pair(nn.Dropout, Dropout, same("p")),
+    Pair(nn.Flatten, Flatten, NONE, limits={"start_dim": 1, "end_dim": -1}),
+    Pair(nn.MaxPool1d, MaxPool1d, _MAX_POOL, limits={"ceil_mode": False, "return_indices": False}),
+    Pair(nn.MaxPool2d, MaxPool2d, _MAX_POOL, limits={"ceil_mode": False, "return_indices": False}),
+    AvgPool(nn.AvgPool1d, AvgPool1d, nn.AdaptiveAvgPool1d),
+    AvgPool(nn.AvgPool2d, AvgPool2d, nn.AdaptiveAvgPool2d, divisor_override=None),
+    GlobalPool(nn.AdaptiveAvgPool1d, AvgPool1d),
+    GlobalPool(nn.AdaptiveAvgPool2d, AvgPool2d),
+)

@@ -1,0 +1,45 @@
+"""Pairs of recurrent layers, which have the same names of weights on both sides."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from torch import nn
+
+from handgrad.layers import GRU, LSTM, RNN
+from handgrad.torch.conversion.pair import Pair, Place
+
+_SIZES: Final = {name: name for name in ("input_size", "hidden_size", "num_layers", "dropout")}
+
+
+class RecurrentPair(Pair):
+    """A recurrent module. The layer takes (N, T, D), as the module does with batch_first."""
+
+    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+        own = super().own_settings(module, place)
+        return own | {"bidirectional": module.bidirectional, "bias": module.bias}
+
+    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+        if layer.bias not in ("double", "none"):
+            raise place.refusal(layer, f"has bias={layer.bias!r}", "True or False, as in PyTorch")
+        settings = super().torch_settings(layer, place)
+        bidirectional = layer.directions == 2
+        bias = layer.bias == "double"
+        return settings | {"bias": bias, "bidirectional": bidirectional, "batch_first": True}
+
+
+def _pair(module: Any, layer: Any, *settings: str) -> Pair:
+    return RecurrentPair(
+        module,
+        layer,
+        _SIZES | {name: name for name in settings},
+        limits={"batch_first": True},
+        own_limits={"learned_states": ()},
+    )
+
+
+PAIRS: Final = (
+    _pair(nn.RNN, RNN, "nonlinearity"),
+    _pair(nn.GRU, GRU),
+    _pair(nn.LSTM, LSTM, "proj_size"),
+)
