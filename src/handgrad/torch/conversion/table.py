@@ -27,7 +27,8 @@ class SequentialPair(Pair):
             if name in _TAKEN:
                 raise place.at(name).refusal(child, f"is called {name!r}", "another name")
             layers[name] = _convert_child(child, place.at(name))
-        return Sequential(**layers)
+        numbered = list(layers) == [str(i) for i in range(len(layers))]
+        return Sequential(*layers.values()) if numbered else Sequential(**layers)
 
     def module_of(self, layer: Any, place: Place) -> Any:
         found: OrderedDict[str, Any] = OrderedDict()
