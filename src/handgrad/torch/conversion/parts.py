@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 
-class OutputOnly(nn.Module):  # type: ignore[misc]
+class OutputOnly(nn.Module):  # type: ignore[misc, unused-ignore]
     """The first of what a recurrent module returns, without its state: for nn.Sequential."""
 
     def __init__(self, module: Any) -> None:
@@ -20,7 +20,7 @@ class OutputOnly(nn.Module):  # type: ignore[misc]
         return self.module(x)[0]
 
 
-class SelfAttention(nn.Module):  # type: ignore[misc]
+class SelfAttention(nn.Module):  # type: ignore[misc, unused-ignore]
     """Attention of x to itself, without the weights: for nn.Sequential."""
 
     def __init__(self, module: Any) -> None:
@@ -31,7 +31,7 @@ class SelfAttention(nn.Module):  # type: ignore[misc]
         return self.module(x, x, x, need_weights=False)[0]
 
 
-class Residual(nn.Module):  # type: ignore[misc]
+class Residual(nn.Module):  # type: ignore[misc, unused-ignore]
     """x + inner(x), or projection(x) + inner(x)."""
 
     def __init__(self, inner: Any, projection: Any = None) -> None:
@@ -44,7 +44,7 @@ class Residual(nn.Module):  # type: ignore[misc]
         return skip + self.inner(x)
 
 
-class LastStep(nn.Module):  # type: ignore[misc]
+class LastStep(nn.Module):  # type: ignore[misc, unused-ignore]
     """(N, T, D) to (N, D); with `bidirectional` the second half comes from the first step."""
 
     def __init__(self, bidirectional: bool = False) -> None:
@@ -58,7 +58,7 @@ class LastStep(nn.Module):  # type: ignore[misc]
         return torch.cat((x[:, -1, :half], x[:, 0, half:]), dim=-1)
 
 
-class AnyBatchNorm(nn.BatchNorm1d):  # type: ignore[misc]
+class AnyBatchNorm(nn.BatchNorm1d):  # type: ignore[misc, unused-ignore]
     """Batch normalisation of (N, C, …) with any number of axes."""
 
     def _check_input_dim(self, input: Any) -> None:
@@ -66,7 +66,7 @@ class AnyBatchNorm(nn.BatchNorm1d):  # type: ignore[misc]
             raise ValueError(f"expected (N, C, ...), got {input.dim()}D input")
 
 
-class Standardize(nn.Module):  # type: ignore[misc]
+class Standardize(nn.Module):  # type: ignore[misc, unused-ignore]
     """Mean 0 and variance 1 over these axes of every example; None for all but the batch's."""
 
     def __init__(self, axes: tuple[int, ...] | None = None, eps: float = 1e-5) -> None:
@@ -80,7 +80,7 @@ class Standardize(nn.Module):  # type: ignore[misc]
         return (x - mean) * torch.rsqrt(variance + self.eps)
 
 
-class SwiGLU(nn.Module):  # type: ignore[misc]
+class SwiGLU(nn.Module):  # type: ignore[misc, unused-ignore]
     """a σ(a) b of the halves of the last axis."""
 
     def forward(self, x: Any) -> Any:
@@ -88,7 +88,7 @@ class SwiGLU(nn.Module):  # type: ignore[misc]
         return functional.silu(a) * b
 
 
-class GEGLU(nn.Module):  # type: ignore[misc]
+class GEGLU(nn.Module):  # type: ignore[misc, unused-ignore]
     """a Φ(a) b of the halves of the last axis."""
 
     def __init__(self, approximate: str = "none") -> None:
@@ -100,14 +100,14 @@ class GEGLU(nn.Module):  # type: ignore[misc]
         return functional.gelu(a, approximate=self.approximate) * b
 
 
-class Erf(nn.Module):  # type: ignore[misc]
+class Erf(nn.Module):  # type: ignore[misc, unused-ignore]
     """The error function of every value."""
 
     def forward(self, x: Any) -> Any:
         return torch.erf(x)
 
 
-class Sin(nn.Module):  # type: ignore[misc]
+class Sin(nn.Module):  # type: ignore[misc, unused-ignore]
     """The sine of every value."""
 
     def forward(self, x: Any) -> Any:
