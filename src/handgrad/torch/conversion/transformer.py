@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import torch
 from torch import nn
-from torch.nn import functional
 
 from handgrad.layers import Layer, TransformerBlock, TransformerDecoder, TransformerEncoder
+from handgrad.torch.activations import activation_of
 from handgrad.torch.conversion.activation import module_named
 from handgrad.torch.conversion.attention import PAIRS as ATTENTION
 from handgrad.torch.conversion.causal import add_causal_mask, is_causal
 from handgrad.torch.conversion.pair import Pair, Place, computes_as, own_tensors, prefixed
 
-_FUNCTIONS: Final = {functional.relu: "relu", torch.relu: "relu", functional.gelu: "gelu"}
-#: The modules of an activation by the name that TransformerBlock takes.
-_MODULES: Final = {nn.ReLU: "relu", nn.Tanh: "tanh", nn.Sigmoid: "sigmoid", nn.SiLU: "silu"}
 _NORM_ARRAYS: Final = {"weight": "gamma", "bias": "beta"}
 (_attention,) = ATTENTION
 
@@ -43,7 +39,13 @@ class BlockPair(Pair):
         for attention in attentions:
             place.check(attention, _attention.limits)
         rates = [*(drop.p for drop in drops), *(attention.dropout for attention in attentions)]
-        activation, approximate = _activation(module, place)
+        named = activation_of(module.activation)
+        if named is None:
+            f = module.activation
+            found = f"has the activation {getattr(f, '__name__', type(f).__name__)}"
+            allowed = "relu or gelu, nn.ReLU, nn.GELU, nn.SiLU, nn.Tanh or nn.Sigmoid"
+            raise place.refusal(module, found, allowed)
+        activation, approximate = named
         return {
             "d_model": module.linear1.in_features,
             "heads": module.self_attn.num_heads,
@@ -163,18 +165,6 @@ def _one(place: Place, module: Any, what: str, values: list[Any]) -> Any:
         found = ", ".join(map(str, sorted(set(values))))
         raise place.refusal(module, f"has several {what}: {found}", "one for all its parts")
     return values[0]
-
-
-def _activation(module: Any, place: Place) -> tuple[str, str]:
-    """The name of the activation, and the approximation of GELU."""
-    f = module.activation
-    if isinstance(f, nn.GELU):
-        return "gelu", f.approximate
-    name = _MODULES.get(type(f)) or next((n for own, n in _FUNCTIONS.items() if f is own), None)
-    if name is None:
-        found = f"has the activation {getattr(f, '__name__', type(f).__name__)}"
-        raise place.refusal(module, found, "relu or gelu, nn.GELU, nn.SiLU, nn.Tanh or nn.Sigmoid")
-    return name, "none"
 
 
 def _torch_activation(activation: str, **options: Any) -> Any:
