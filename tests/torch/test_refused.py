@@ -76,6 +76,7 @@ MODULES: dict[str, tuple[Any, str]] = {
     "affine": (nn.BatchNorm1d(3, affine=False), "has affine=False; allowed: affine=True"),
     "statistics": (nn.BatchNorm1d(3, track_running_stats=False), "allowed: track_running_stats=Tr"),
     "momentum": (nn.BatchNorm1d(3, momentum=None), "has momentum=None; allowed: a number"),
+    "one weight": (changed(nn.GroupNorm(1, 3), bias=None), "has bias=False; allowed: bias=True"),
     "axes": (nn.LayerNorm((2, 3)), r"normalized_shape=\(2, 3\); allowed: one axis"),
     "max_norm": (nn.Embedding(3, 2, max_norm=1.0), "max_norm=1.0; allowed: max_norm=None"),
     "ceil": (nn.MaxPool1d(2, ceil_mode=True), "ceil_mode=True; allowed: ceil_mode=False"),

@@ -28,7 +28,7 @@ class Cache(NamedTuple):
 
 
 @once_per_shape
-def _sizes(
+def sizes_of(
     x: tuple[int, ...],
     weight: tuple[int, ...],
     stride: Setting,
@@ -56,7 +56,7 @@ def forward(
     groups: int = 1,
     activation: str = "identity",
 ) -> tuple[Array, Cache]:
-    size, sizes = _sizes(x.shape, weight.shape, stride, padding, dilation, groups)
+    size, sizes = sizes_of(x.shape, weight.shape, stride, padding, dilation, groups)
     code = code_of(activation)
     y = empty((x.shape[0], weight.shape[0], *size), x.dtype)
     a = empty(y.shape, y.dtype) if keeps_input(code) else None

@@ -6,7 +6,18 @@ docs/pytorch.md says more. Needs PyTorch: `pip install 'handgrad[torch]'`.
 """
 
 try:
+    from handgrad.torch.attention import MultiheadAttention
     from handgrad.torch.conversion.parts import LastStep, OutputOnly, Residual, SelfAttention
+    from handgrad.torch.encoder_layer import TransformerEncoderLayer
+    from handgrad.torch.modules import (
+        Conv1d,
+        Conv2d,
+        CrossEntropyLoss,
+        GroupNorm,
+        LayerNorm,
+        Linear,
+        RMSNorm,
+    )
     from handgrad.torch.recurrent import GRU, LSTM, RNN
 except ModuleNotFoundError as error:
     if error.name != "torch":
@@ -16,4 +27,21 @@ except ModuleNotFoundError as error:
         name="torch",
     ) from None
 
-__all__ = ["GRU", "LSTM", "RNN", "LastStep", "OutputOnly", "Residual", "SelfAttention"]
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "Conv1d",
+    "Conv2d",
+    "CrossEntropyLoss",
+    "GroupNorm",
+    "LastStep",
+    "LayerNorm",
+    "Linear",
+    "MultiheadAttention",
+    "OutputOnly",
+    "RMSNorm",
+    "Residual",
+    "SelfAttention",
+    "TransformerEncoderLayer",
+]

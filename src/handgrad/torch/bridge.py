@@ -88,14 +88,15 @@ def differentiable(
     name: str,
     schema: str,
     *,
-    forward: Callable[..., tuple[Tensor, ...]],
+    forward: Callable[..., Any],
     backward: Callable[[Tensors, Sequence[Any], Tensors, Sequence[bool]], list[Tensor]],
-    fake: Callable[..., tuple[Tensor, ...]],
+    fake: Callable[..., Any],
     again: Callable[..., Tensors],
-) -> Callable[..., tuple[Tensor, ...]]:
+) -> Callable[..., Any]:
     """Define `torch.ops.handgrad.<name>`, with PyTorch's `schema`; return what calls it.
 
-    - forward(*inputs): the outputs; none of them shares memory with another or with an input.
+    - forward(*inputs): the outputs, one bare or several as a tuple, none of which shares memory
+      with another or with an input.
     - backward(doutputs, inputs, outputs, wanted): the gradients of those inputs for which `wanted`
       is true, in their order. A cotangent is None where nothing depends on that output.
     - fake(*inputs): forward's outputs by shape and type alone.
@@ -128,11 +129,12 @@ def differentiable(
 
     of_backward.register_fake(fake_backward)
 
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.set_materialize_grads(False)
         ctx.are_tensors = [isinstance(value, Tensor) for value in inputs]
         ctx.constants = [None if isinstance(value, Tensor) else value for value in inputs]
-        ctx.save_for_backward(*(v for v in inputs if isinstance(v, Tensor)), *output)
+        outputs = output if isinstance(output, tuple) else (output,)
+        ctx.save_for_backward(*(v for v in inputs if isinstance(v, Tensor)), *outputs)
 
     def gradients(ctx: Any, *doutputs: Tensor | None) -> tuple[Tensor | None, ...]:
         saved = iter(ctx.saved_tensors)
@@ -159,9 +161,8 @@ def differentiable(
     }
     function: Any = type(f"Handgrad_{name}", (torch.autograd.Function,), functions)
 
-    def call(*inputs: Any) -> tuple[Tensor, ...]:
-        found: tuple[Tensor, ...] = (operator if _is_traced() else function.apply)(*inputs)
-        return found
+    def call(*inputs: Any) -> Any:
+        return (operator if _is_traced() else function.apply)(*inputs)
 
     return call
 

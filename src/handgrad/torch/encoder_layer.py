@@ -88,5 +88,7 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
     def _fits(self, src_mask: Any, src_key_padding_mask: Any, is_causal: bool) -> bool:
         """Return whether the operator has these masks: a learned one needs a gradient, and PyTorch
         has words for is_causal alone."""
-        learned = any(each is not None and each.requires_grad for each in (src_mask, src_key_padding_mask))
+        learned = any(
+            each is not None and each.requires_grad for each in (src_mask, src_key_padding_mask)
+        )
         return not learned and (src_mask is not None or not is_causal)

@@ -12,15 +12,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
-from handgrad.kernels import dense, layer_norm, native
 from handgrad.kernels.activation import code_of, keeps_input
-from handgrad.kernels.memory import empty, empty_like
 
-assert native is not None
-_attention_forward, _attention_backward = native.attention_forward, native.attention_backward
-_dropout_forward, _dropout_backward = native.dropout_forward, native.dropout_backward
+if kernels.native is not None:  # without, the bridge refuses every call
+    from handgrad.kernels import dense, layer_norm
+    from handgrad.kernels.memory import empty, empty_like
+
+_native: Any = kernels.native
 
 
 class Inputs(NamedTuple):
@@ -117,7 +119,7 @@ def _dropped(
     if drawn is None:
         return x, empty(0, np.bool_)
     y, keep = empty_like(x), empty(x.shape, np.bool_)
-    _dropout_forward(x, drawn, residual, keep, y, p, scale_of(p))
+    _native.dropout_forward(x, drawn, residual, keep, y, p, scale_of(p))
     return y, keep
 
 
@@ -125,7 +127,7 @@ def _through_dropout(dy: Array, keep: Array, p: float) -> Array:
     if keep.size == 0:
         return dy
     dx = empty_like(dy)
-    _dropout_backward(dy, keep, dx, scale_of(p))
+    _native.dropout_backward(dy, keep, dx, scale_of(p))
     return dx
 
 
@@ -196,7 +198,7 @@ def _attended(z: Array, residual: Array, given: Inputs, drawn: Drawn) -> _Attend
         np.greater_equal(drawn.weights, given.dropout, out=keep)
     o = empty_like(z)
     log_sums = empty((z.shape[0], given.heads, z.shape[1]), z.dtype)
-    _attention_forward(
+    _native.attention_forward(
         *_heads(qkv, given.heads), *_settings(given, keep), _by_head(o, given.heads), log_sums
     )
     weights = (given.out_proj_weight, given.out_proj_bias)
@@ -220,7 +222,7 @@ def _attended_backward(
         out=(None, at["out_proj_weight"], at["out_proj_bias"]),
     )
     dqkv = empty_like(kept.qkv)
-    _attention_backward(
+    _native.attention_backward(
         _by_head(do, given.heads),
         *_heads(kept.qkv, given.heads),
         *_settings(given, kept.keep_weights),

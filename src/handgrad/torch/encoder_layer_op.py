@@ -31,7 +31,8 @@ _SCHEMA: Final = (
 
 
 def _arrays(inputs: Sequence[Any]) -> Inputs:
-    return Inputs(*(as_array(each) if isinstance(each, Tensor) else each for each in inputs))
+    arrays: list[Any] = [as_array(v) if isinstance(v, Tensor) else v for v in inputs]
+    return Inputs(*arrays)
 
 
 def _forward(*inputs: Any) -> tuple[Tensor, ...]:

@@ -84,6 +84,8 @@ class BatchNormPair(Fused):
     def layer_of(self, module: Any, place: Place) -> Layer:
         if module.momentum is None:
             raise place.refusal(module, "has momentum=None", "a number")
+        if module.affine and module.bias is None:
+            raise place.refusal(module, "has bias=False", "bias=True")
         return super().layer_of(module, place)
 
 
@@ -114,7 +116,16 @@ class RowNorm(Pair):
         return settings
 
 
-class InstanceNormPair(Pair):
+class GroupNormPair(Pair):
+    """Group normalisation with both weights."""
+
+    def layer_of(self, module: Any, place: Place) -> Layer:
+        if module.affine and module.bias is None:
+            raise place.refusal(module, "has bias=False", "bias=True")
+        return super().layer_of(module, place)
+
+
+class InstanceNormPair(GroupNormPair):
     """Instance normalisation, which is PyTorch's GroupNorm for any number of axes."""
 
     def layer_of(self, module: Any, place: Place) -> Layer:
@@ -183,7 +194,7 @@ PAIRS: Final = (
         limits={"elementwise_affine": True},
         arrays=_GAMMA_BETA,
     ),
-    Pair(
+    GroupNormPair(
         nn.GroupNorm,
         GroupNorm,
         same("num_groups", "eps", num_channels="channels"),

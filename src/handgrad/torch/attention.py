@@ -1,0 +1,110 @@
+"""PyTorch's MultiheadAttention on handgrad's kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from handgrad.torch import single_ops
+from handgrad.torch.attention_op import attention
+from handgrad.torch.bridge import hand_over
+from handgrad.torch.masks import masks_of
+from handgrad.torch.operands import Operands, operands
+
+
+class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ignore]
+    """`torch.nn.MultiheadAttention` on handgrad's kernels, which never store the weights.
+
+    With need_weights=True, PyTorch's default, PyTorch's own computes. A query that may look nowhere
+    attends to nothing, where PyTorch gives NaN. Dropout draws other numbers than PyTorch's, from a
+    seed that its generator gives.
+    """
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> Any:
+        masks = (attn_mask, key_padding_mask)
+        reason = self._refusal(masks, need_weights)
+        found = None
+        if reason is not None:
+            hand_over("MultiheadAttention", reason)
+        elif self._fits(query, key, value, attn_mask, is_causal):
+            found = operands("MultiheadAttention", query, key, value, *self._weights())
+        if found is None:
+            return super().forward(
+                query,
+                key,
+                value,
+                key_padding_mask,
+                need_weights,
+                attn_mask,
+                average_attn_weights,
+                is_causal,
+            )
+        y = self._attended(found, None if is_causal else attn_mask, key_padding_mask, is_causal)
+        return found.result(y), None
+
+    def _weights(self) -> tuple[Tensor | None, ...]:
+        """The weights of the four products, then the biases of the first three and of the last."""
+        if self._qkv_same_embed_dim:
+            weights = self.in_proj_weight.chunk(3)
+        else:
+            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        return (*weights, self.out_proj.weight, self.in_proj_bias, self.out_proj.bias)
+
+    def _refusal(self, masks: tuple[Any, ...], need_weights: bool) -> str | None:
+        """Why the operator does not compute what is asked for; None if it does."""
+        if need_weights:
+            return "need_weights=True asks for the weights, which the kernel does not store"
+        if self.bias_k is not None or self.add_zero_attn:
+            return "add_bias_kv and add_zero_attn have no kernel"
+        if any(mask is not None and mask.requires_grad for mask in masks):
+            return "a mask has a gradient"
+        return None
+
+    def _fits(
+        self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Any, is_causal: bool
+    ) -> bool:
+        """Return whether PyTorch would take these arguments."""
+        inputs = (query, key, value)
+        if any(each.is_nested or each.dim() != query.dim() for each in inputs):
+            return False
+        sizes = (self.embed_dim, self.kdim, self.vdim)
+        right = all(each.shape[-1] == size for each, size in zip(inputs, sizes, strict=True))
+        same = key.shape[:-1] == value.shape[:-1] and query.dim() in (2, 3)
+        return right and same and (attn_mask is not None or not is_causal)
+
+    def _attended(
+        self, found: Operands, attn_mask: Any, key_padding_mask: Any, causal: bool
+    ) -> Tensor:
+        *tensors, wq, wk, wv, wo, bias, last_bias = found.tensors
+        batched = tensors[0].dim() == 3
+        inputs = [self._batch_first(each) for each in tensors]
+        biases = (None, None, None) if bias is None else bias.chunk(3)
+        q, k, v = (
+            single_ops.linear(x, weight, own, found.bf16).unflatten(-1, (self.num_heads, -1))
+            for x, weight, own in zip(inputs, (wq, wk, wv), biases, strict=True)
+        )
+        added, mask = masks_of(attn_mask, key_padding_mask, self.num_heads, q.dtype)
+        p = self.dropout if self.training else 0.0
+        seed = torch.randint(2**62, ()) if p > 0 else None
+        o, *_ = attention(q, k, v, added, mask, seed, p, causal, found.bf16)
+        y = single_ops.linear(o.flatten(2), wo, last_bias, found.bf16)
+        if not batched:
+            return y[0]
+        return y if self.batch_first else y.transpose(0, 1)
+
+    def _batch_first(self, x: Tensor) -> Tensor:
+        if x.dim() == 2:
+            return x[None]
+        return x if self.batch_first else x.transpose(0, 1)
