@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from handgrad import kernels
 from tests.tolerances import assert_close
 
 torch = pytest.importorskip("torch")
 hgt = pytest.importorskip("handgrad.torch")
 nn = torch.nn
+
+pytestmark = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
 
 F64: dict[str, Any] = {"dtype": torch.float64}
 NAMES = (

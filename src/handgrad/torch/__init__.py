@@ -6,6 +6,7 @@ docs/pytorch.md says more. Needs PyTorch: `pip install 'handgrad[torch]'`.
 """
 
 try:
+    from handgrad.torch.acceleration import Acceleration, accelerate
     from handgrad.torch.attention import MultiheadAttention
     from handgrad.torch.conversion.parts import LastStep, OutputOnly, Residual, SelfAttention
     from handgrad.torch.encoder_layer import TransformerEncoderLayer
@@ -31,6 +32,7 @@ __all__ = [
     "GRU",
     "LSTM",
     "RNN",
+    "Acceleration",
     "Conv1d",
     "Conv2d",
     "CrossEntropyLoss",
@@ -44,4 +46,5 @@ __all__ = [
     "Residual",
     "SelfAttention",
     "TransformerEncoderLayer",
+    "accelerate",
 ]

@@ -1,0 +1,127 @@
+"""The modules of a model of PyTorch on handgrad's kernels, where there are such modules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from handgrad import kernels
+from handgrad.errors import ArgumentError
+from handgrad.torch.attention import MultiheadAttention
+from handgrad.torch.encoder_layer import TransformerEncoderLayer
+from handgrad.torch.modules import (
+    Conv1d,
+    Conv2d,
+    CrossEntropyLoss,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    RMSNorm,
+)
+from handgrad.torch.recurrent import GRU, LSTM, RNN
+
+#: Ours by PyTorch's, of which they are derived; they differ in forward alone.
+_OURS: Final[Mapping[Any, Any]] = {
+    nn.Conv1d: Conv1d,
+    nn.Conv2d: Conv2d,
+    nn.CrossEntropyLoss: CrossEntropyLoss,
+    nn.GRU: GRU,
+    nn.GroupNorm: GroupNorm,
+    nn.LSTM: LSTM,
+    nn.LayerNorm: LayerNorm,
+    nn.Linear: Linear,
+    nn.MultiheadAttention: MultiheadAttention,
+    nn.RMSNorm: RMSNorm,
+    nn.RNN: RNN,
+    nn.TransformerEncoderLayer: TransformerEncoderLayer,
+}
+#: Modules that compute with their children's parameters, and never call these.
+_WHOLE: Final = (MultiheadAttention, TransformerEncoderLayer)
+_TYPES: Final = (torch.float32, torch.float64, torch.bfloat16)
+#: Below so many weights a product takes less time than the way to its kernel and back.
+_FEWEST_WEIGHTS: Final = 4096
+
+
+@dataclass(frozen=True)
+class Acceleration:
+    """Modules that were replaced, their classes by path, and those that were left, with reasons."""
+
+    replaced: Mapping[str, str]
+    left: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        counts = sorted(Counter(self.replaced.values()).items())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in counts) or "nothing"
+        yield f"replaced: {kinds}"
+        by_reason: dict[str, list[str]] = {}
+        for path, reason in self.left.items():
+            by_reason.setdefault(reason, []).append(path or "the module itself")
+        for reason, paths in by_reason.items():
+            more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+            yield f"left: {', '.join(paths[:3])}{more}: {reason}"
+
+
+def accelerate(module: Any) -> Acceleration:
+    """Make the modules in a model those of handgrad.torch, in place, and report what was done.
+
+        print(handgrad.torch.accelerate(model))
+
+    Modules stay the objects that they are, with their parameters, buffers, hooks and mode: what
+    changes is their class, to one that is derived from it. So an optimizer made before goes on, as
+    do parameters that several modules share. What computes at each call is the kernel where it
+    can, and PyTorch otherwise. Modules with parameters that no class of handgrad.torch stands for
+    are left, as are products too small to gain.
+
+    Raises ArgumentError for anything but a torch.nn.Module.
+    """
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(
+            f"accelerate: a {type(module).__name__} is given; allowed: a torch.nn.Module"
+        )
+    replaced: dict[str, str] = {}
+    left: dict[str, str] = {}
+    _replace(module, "", replaced, left)
+    return Acceleration(replaced, left)
+
+
+def _replace(module: Any, path: str, replaced: dict[str, str], left: dict[str, str]) -> None:
+    """Replace this module, or else those in it."""
+    reason = _refusal(module)
+    if reason is None:
+        module.__class__ = _OURS[type(module)]
+        replaced[path] = type(module).__name__
+    elif reason:
+        left[path] = reason
+    if not isinstance(module, _WHOLE):
+        for name, child in module.named_children():
+            _replace(child, f"{path}.{name}" if path else name, replaced, left)
+
+
+def _refusal(module: Any) -> str | None:
+    """Why this very module stays as it is, "" where it has nothing to gain; None if it does not."""
+    parameters = list(module.parameters(recurse=False))
+    name = type(module).__name__
+    if type(module) in _OURS.values():
+        return ""
+    if type(module) not in _OURS:
+        return f"no module of handgrad.torch stands for {name}" if parameters else ""
+    if kernels.native is None:
+        return "no compiled kernels are here"
+    for parameter in module.parameters():
+        if parameter.device.type != "cpu" or parameter.dtype not in _TYPES:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            return f"its parameters are {kind} on {parameter.device}"
+    if isinstance(module, nn.Linear | nn.Conv1d | nn.Conv2d):
+        if module.weight.numel() < _FEWEST_WEIGHTS:
+            return f"fewer than {_FEWEST_WEIGHTS} weights take no time"
+        if getattr(module, "padding_mode", "zeros") != "zeros":
+            return f"its padding_mode is {module.padding_mode!r}"
+    return None

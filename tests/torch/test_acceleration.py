@@ -1,0 +1,130 @@
+"""Models of PyTorch whose modules become ours, in place: the same results, and a report."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handgrad import kernels
+from handgrad.errors import ArgumentError
+from tests.tolerances import assert_close
+
+torch = pytest.importorskip("torch")
+hgt = pytest.importorskip("handgrad.torch")
+nn = torch.nn
+
+pytestmark = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
+
+
+class Model(nn.Module):  # type: ignore[misc, name-defined]
+    """A model with a program of its own, and a table that its last product shares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(80, 64)
+        layer = nn.TransformerEncoderLayer(64, 4, 96, 0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.lstm = nn.LSTM(64, 64, batch_first=True)
+        self.norm = nn.BatchNorm1d(64)
+        self.small = nn.Linear(64, 3)
+        self.decoder = nn.TransformerDecoderLayer(64, 4, 96, 0.0, batch_first=True)
+        self.head = nn.Linear(64, 80, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, tokens: Any) -> Any:
+        z = self.encoder(self.table(tokens))
+        z = self.decoder(self.lstm(z)[0], z)
+        z = self.norm(z.transpose(1, 2)).transpose(1, 2)
+        return self.head(z) + self.small(z).sum(-1, keepdim=True)
+
+
+def test_a_model_computes_the_same_and_keeps_its_objects() -> None:
+    torch.manual_seed(0)
+    theirs = Model().double()
+    ours = copy.deepcopy(theirs)
+    before = dict(ours.named_parameters(remove_duplicate=False))
+    modules = dict(ours.named_modules())
+    report = hgt.accelerate(ours)
+    after = dict(ours.named_parameters(remove_duplicate=False))
+    assert list(after) == list(before)
+    assert all(after[name] is before[name] for name in before)
+    assert all(each is modules[name] for name, each in ours.named_modules())
+    assert ours.head.weight is ours.table.weight
+    assert isinstance(ours.lstm, nn.LSTM)
+    assert report.replaced == {
+        "encoder.layers.0": "TransformerEncoderLayer",
+        "encoder.layers.1": "TransformerEncoderLayer",
+        "lstm": "LSTM",
+        "decoder.self_attn": "MultiheadAttention",
+        "decoder.multihead_attn": "MultiheadAttention",
+        "decoder.linear1": "Linear",
+        "decoder.linear2": "Linear",
+        "decoder.norm1": "LayerNorm",
+        "decoder.norm2": "LayerNorm",
+        "decoder.norm3": "LayerNorm",
+        "head": "Linear",
+    }
+    assert report.left == {
+        "table": "no module of handgrad.torch stands for Embedding",
+        "norm": "no module of handgrad.torch stands for BatchNorm1d",
+        "small": "fewer than 4096 weights take no time",
+    }
+    tokens = torch.tensor(np.random.default_rng(0).integers(0, 80, (3, 5)))
+    y, z = theirs(tokens), ours(tokens)
+    dy = torch.tensor(np.random.default_rng(1).standard_normal(y.shape))
+    assert_close(z.detach().numpy(), y.detach().numpy(), "torch float64", "y")
+    y.backward(dy)
+    z.backward(dy)
+    for (name, wanted), found in zip(theirs.named_parameters(), ours.parameters(), strict=True):
+        assert_close(found.grad.numpy(), wanted.grad.numpy(), "torch float64", name)
+
+
+def test_a_module_itself_is_replaced() -> None:
+    module = nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    assert hgt.accelerate(module).replaced == {"": "Linear"}
+    assert type(module) is hgt.Linear
+    module(torch.ones(2, 64)).sum().backward()
+    before = module.weight.detach().clone()
+    optimizer.step()
+    assert (module.weight != before).any()
+    assert str(hgt.accelerate(module)) == "replaced: nothing"
+
+
+def test_hooks_and_mode_stay() -> None:
+    model = nn.Sequential(nn.Linear(64, 64), nn.Dropout()).eval()
+    calls: list[Any] = []
+    model[0].register_forward_hook(lambda module, args, output: calls.append(module))
+    hgt.accelerate(model)
+    model(torch.ones(2, 64))
+    assert calls == [model[0]]
+    assert not model[0].training
+
+
+def test_the_report_says_what_was_left_and_why() -> None:
+    class Own(nn.Linear):  # type: ignore[misc, name-defined]
+        pass
+
+    model = nn.Sequential(
+        nn.Linear(64, 64),
+        nn.Linear(64, 64).half(),
+        nn.Conv1d(64, 64, 3, padding=1, padding_mode="circular"),
+        *(nn.BatchNorm1d(3) for _ in range(5)),
+        Own(64, 64),
+        nn.ReLU(),
+    )
+    assert str(hgt.accelerate(model)).splitlines() == [
+        "replaced: 1 Linear",
+        "left: 1: its parameters are float16 on cpu",
+        "left: 2: its padding_mode is 'circular'",
+        "left: 3, 4, 5 and 2 more: no module of handgrad.torch stands for BatchNorm1d",
+        "left: 8: no module of handgrad.torch stands for Own",
+    ]
+
+
+def test_only_modules_are_taken() -> None:
+    with pytest.raises(ArgumentError, match=r"accelerate: a type is given; allowed: a torch\.nn"):
+        hgt.accelerate(nn.Linear)
