@@ -14,37 +14,28 @@ from handgrad import kernels
 from handgrad.errors import ArgumentError
 from handgrad.torch.attention import MultiheadAttention
 from handgrad.torch.encoder_layer import TransformerEncoderLayer
-from handgrad.torch.modules import (
-    Conv1d,
-    Conv2d,
-    CrossEntropyLoss,
-    GroupNorm,
-    LayerNorm,
-    Linear,
-    RMSNorm,
-)
+from handgrad.torch.modules import Conv1d, Conv2d, Linear, RMSNorm
 from handgrad.torch.recurrent import GRU, LSTM, RNN
 
 #: Ours by PyTorch's, of which they are derived; they differ in forward alone.
 _OURS: Final[Mapping[Any, Any]] = {
     nn.Conv1d: Conv1d,
     nn.Conv2d: Conv2d,
-    nn.CrossEntropyLoss: CrossEntropyLoss,
     nn.GRU: GRU,
-    nn.GroupNorm: GroupNorm,
     nn.LSTM: LSTM,
-    nn.LayerNorm: LayerNorm,
     nn.Linear: Linear,
     nn.MultiheadAttention: MultiheadAttention,
     nn.RMSNorm: RMSNorm,
     nn.RNN: RNN,
     nn.TransformerEncoderLayer: TransformerEncoderLayer,
 }
+#: Modules that gain nothing alone, because PyTorch's kernels of them are fused too.
+_AS_FAST: Final = (nn.CrossEntropyLoss, nn.GroupNorm, nn.LayerNorm)
 #: Modules that compute with their children's parameters, and never call these.
 _WHOLE: Final = (MultiheadAttention, TransformerEncoderLayer)
 _TYPES: Final = (torch.float32, torch.float64, torch.bfloat16)
 #: Below so many weights a product takes less time than the way to its kernel and back.
-_FEWEST_WEIGHTS: Final = 4096
+_FEWEST_WEIGHTS: Final = 65536
 
 
 @dataclass(frozen=True)
@@ -111,6 +102,8 @@ def _refusal(module: Any) -> str | None:
     name = type(module).__name__
     if type(module) in _OURS.values():
         return ""
+    if type(module) in _AS_FAST:
+        return f"PyTorch's own {name} is as fast"
     if type(module) not in _OURS:
         return f"no module of handgrad.torch stands for {name}" if parameters else ""
     if kernels.native is None:
@@ -120,8 +113,8 @@ def _refusal(module: Any) -> str | None:
             kind = str(parameter.dtype).removeprefix("torch.")
             return f"its parameters are {kind} on {parameter.device}"
     if isinstance(module, nn.Linear | nn.Conv1d | nn.Conv2d):
-        if module.weight.numel() < _FEWEST_WEIGHTS:
-            return f"fewer than {_FEWEST_WEIGHTS} weights take no time"
+        if isinstance(module, nn.Linear) and module.weight.numel() < _FEWEST_WEIGHTS:
+            return f"a product with fewer than {_FEWEST_WEIGHTS} weights gains nothing"
         if getattr(module, "padding_mode", "zeros") != "zeros":
             return f"its padding_mode is {module.padding_mode!r}"
     return None

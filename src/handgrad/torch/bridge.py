@@ -154,9 +154,16 @@ def differentiable(
         return tuple(next(by_input) if is_wanted else None for is_wanted in wanted)
 
     operator.register_autograd(gradients, setup_context=setup_context)
+
+    # PyTorch binds the arguments by their signature at each call of a function that has a
+    # setup_context of its own, which takes as long as the rest of a small call.
+    def forward_and_context(ctx: Any, *inputs: Any) -> Any:
+        output = forward(*inputs)
+        setup_context(ctx, inputs, output)
+        return output
+
     functions = {
-        "forward": staticmethod(forward),
-        "setup_context": staticmethod(setup_context),
+        "forward": staticmethod(forward_and_context),
         "backward": staticmethod(gradients),
     }
     function: Any = type(f"Handgrad_{name}", (torch.autograd.Function,), functions)
