@@ -40,8 +40,8 @@ class Model(nn.Module):  # type: ignore[misc, name-defined]
 
     def forward(self, tokens: Any) -> Any:
         z = self.encoder(self.table(tokens))
-        z = self.decoder(self.lstm(z)[0], z)
-        z = self.norm(z.transpose(1, 2)).transpose(1, 2)
+        h = self.norm(self.lstm(z)[0].transpose(1, 2)).transpose(1, 2)
+        z = self.decoder(h, z)
         return self.head(z) + self.small(z).sum(-1, keepdim=True)
 
 
