@@ -25,10 +25,11 @@ SMALL: dict[str, dict[str, Any]] = {
     "lstm_ragged": _TAGGER,
     "seq2seq": {"batch": 3, "steps": 4, "features": 5, "hidden": 6, "classes": 7},
     "encoder": {"batch": 4, "tokens": 5, "features": 3, "width": 8},
+    "encoder_block": {"batch": 2, "steps": 3, "width": 8, "heads": 2, "hidden": 5, "classes": 7},
     "gpt_mini": {"batch": 2, "steps": 6, "vocabulary": 11, "blocks": 2, "width": 8, "heads": 2},
 }
 #: gpt2_124m is gpt_mini in other sizes, and too large for a test.
-TESTED = [name for name in workloads.NAMES if name != "gpt2_124m"]
+TESTED = list(SMALL)
 
 
 @pytest.mark.parametrize("name", TESTED)
@@ -58,7 +59,9 @@ def test_our_modules_take_the_same_steps_in_pytorchs_loop(name: str) -> None:
     assert steps.same_losses(np.array(own.losses), np.array(theirs.losses), "float32")
 
 
-@pytest.mark.parametrize("name", ["mlp_tiny", "lstm_ragged", "gru", "seq2seq", "encoder"])
+@pytest.mark.parametrize(
+    "name", ["mlp_tiny", "lstm_ragged", "gru", "seq2seq", "encoder", "encoder_block"]
+)
 def test_jax_takes_the_same_steps(name: str) -> None:
     pytest.importorskip("jax")
     _same(name, "jax")
