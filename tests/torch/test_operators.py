@@ -204,6 +204,14 @@ def test_the_rest_is_pytorchs_with_a_sentence(what: str) -> None:
         call(ours.RNN(3, 5), torch.randn(4, 2, 3))
 
 
+def test_nothing_is_pytorchs_where_kernels_are_asked_for() -> None:
+    with (
+        hg.engine("kernels"),
+        pytest.raises(hg.errors.EngineError, match="float16, and the engine is set to 'kernels'"),
+    ):
+        ours.RNN(3, 5).half()(torch.zeros(4, 2, 3).half())
+
+
 @pytest.mark.parametrize(
     ("x", "hx"),
     [

@@ -19,6 +19,7 @@ from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import get_engine, get_precision
 from handgrad.dispatch.settings import block
+from handgrad.errors import EngineError
 
 Tensors = Sequence[Tensor | None]
 
@@ -75,10 +76,16 @@ def multiplies_bf16(wanted: bool) -> bool:
 
 
 def hand_over(name: str, reason: str) -> None:
-    """Warn that PyTorch's own computes instead."""
+    """Warn that PyTorch's own computes instead; EngineError where kernels are asked for."""
+    allowed = (
+        "allowed: tensors on the CPU, of float32, float64 or bfloat16 alone, and first derivatives"
+    )
+    if get_engine() == "kernels":
+        raise EngineError(
+            f"handgrad.torch.{name}: {reason}, and the engine is set to 'kernels'; {allowed}"
+        )
     warnings.warn(
-        f"handgrad.torch.{name}: {reason}, so PyTorch's own {name} computes; allowed: tensors on "
-        "the CPU, of float32, float64 or bfloat16 alone, and first derivatives",
+        f"handgrad.torch.{name}: {reason}, so PyTorch's own {name} computes; {allowed}",
         RuntimeWarning,
         stacklevel=3,
     )
