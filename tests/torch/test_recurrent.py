@@ -251,6 +251,38 @@ def test_a_training_loop_goes_as_pytorchs() -> None:
     np.testing.assert_allclose(mine, theirs, rtol=1e-9)
 
 
+def test_weights_that_others_hand_in() -> None:
+    theirs, mine = both("LSTM", 3, 5, num_layers=2)
+    x = torch.randn(4, 2, 3).double()
+    doubled = {name: 2 * value for name, value in mine.named_parameters()}
+    found, expected = (torch.func.functional_call(m, doubled, (x,))[0] for m in (mine, theirs))
+    assert_close(found.detach().numpy(), expected.detach().numpy(), "torch float64")
+    for module in (mine, theirs):
+        torch.nn.utils.parametrizations.weight_norm(module, "weight_hh_l1")
+        module.parametrizations.weight_hh_l1.original0.data.mul_(3.0)
+    assert_same(theirs, mine, [x.requires_grad_()], with_states)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointing_computes_the_same_bits(reentrant: bool) -> None:
+    mine = ours.GRU(3, 5, 2)
+    x, cotangent = torch.randn(4, 2, 3, requires_grad=True), torch.randn(4, 2, 5)
+    expected = torch.autograd.grad(mine(x)[0], [x, *mine.parameters()], cotangent)
+    y = torch.utils.checkpoint.checkpoint(lambda x: mine(x)[0], x, use_reentrant=reentrant)
+    y.backward(cotangent)
+    for own, gradient in zip([x, *mine.parameters()], expected, strict=True):
+        assert torch.equal(own.grad, gradient)
+
+
+def test_an_empty_batch() -> None:
+    mine = ours.LSTM(3, 5, bidirectional=True)
+    y, (h_n, _) = mine(torch.zeros(4, 0, 3))
+    assert y.shape == (4, 0, 10)
+    assert h_n.shape == (2, 0, 5)
+    for gradient in torch.autograd.grad(y, list(mine.parameters()), torch.zeros(4, 0, 10)):
+        assert not gradient.any()
+
+
 def test_handgrads_own_layer_takes_the_weights() -> None:
     mine = ours.LSTM(4, 6, 2, batch_first=True, bidirectional=True)
     layer = hg.LSTM(4, 6, 2, bidirectional=True, rng=np.random.default_rng(0))
