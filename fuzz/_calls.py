@@ -122,6 +122,8 @@ def _tied(call: Call, letter: str, size: int, sizes: dict[str, int]) -> dict[str
             return {"P": size} if letter == "P" else {"H": size, "G": gates * size}
         return {"H": size, "P": size, "G": gates * size}
     halved = ("positional_encoding", "swiglu", "geglu")
+    if call.options.get("frequencies") is not None and letter == "d":
+        return {}  # one for each pair of features
     if (op == "rotary" and letter == "d") or (op in halved and letter == "D"):
         return {letter: size + size % 2}
     if op == "group_norm" and letter == "C":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.ops import rotary
 from tests.tolerances import assert_close
 
@@ -54,3 +56,18 @@ def test_the_paper_pairs_neighbours() -> None:
     even, odd = x_paper[..., 0::2], x_paper[..., 1::2]
     assert_close(y_paper[..., 0::2], even * np.cos(angle) - odd * np.sin(angle), "float64")
     assert_close(y_paper[..., 1::2], odd * np.cos(angle) + even * np.sin(angle), "float64")
+
+
+def test_the_frequencies_of_a_base_may_be_given() -> None:
+    x, _ = _inputs()
+    same = tuple(100.0 ** (-2.0 * i / 8) for i in range(4))
+    ours, _ = rotary.forward(x, offset=3, frequencies=same)
+    np.testing.assert_array_equal(ours, rotary.forward(x, offset=3, base=100.0)[0])
+
+
+def test_frequencies_that_do_not_fit() -> None:
+    x, _ = _inputs()
+    with pytest.raises(ShapeError, match="frequencies has 3 values; allowed: 4, one for each pair"):
+        rotary.forward(x, frequencies=(1.0, 0.5, 0.2))
+    with pytest.raises(ArgumentError, match="allowed: a tuple of finite numbers, or None"):
+        rotary.forward(x, frequencies=(1.0, 0.5, 0.2, float("nan")))

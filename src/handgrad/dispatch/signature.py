@@ -37,6 +37,8 @@ TEXT: Final = 64
 NONE: Final = 128
 SEVERAL: Final = 256
 GENERATOR: Final = 512
+#: Not among those of native code, because few calls have one: it is always settled here.
+NUMBERS: Final = 1024
 
 _ARRAYS: Final = FLOATS | INTEGERS | BOOLEANS
 _KINDS: Final = {
@@ -49,6 +51,7 @@ _KINDS: Final = {
     "str": TEXT,
     "None": NONE,
     "tuple": SEVERAL,
+    "tuple[float, ...]": NUMBERS,
     "np.random.Generator": GENERATOR,
 }
 _WORDS: Final = {
@@ -60,6 +63,7 @@ _WORDS: Final = {
     FLAG: "True or False",
     TEXT: "a string",
     SEVERAL: "a tuple of integers",
+    NUMBERS: "a tuple of finite numbers",
     GENERATOR: "a numpy.random.Generator",
     NONE: "None",
 }
@@ -119,8 +123,9 @@ def kinds_of(annotation: str) -> int:
     """The kinds that an annotation names, as the source has it: a union of those in `_KINDS`."""
     kinds = 0
     for alternative in _alternatives(ast.parse(annotation.strip(), mode="eval").body):
+        whole = ast.unparse(alternative)
         named = alternative.value if isinstance(alternative, ast.Subscript) else alternative
-        kinds |= _KINDS[ast.unparse(named)]
+        kinds |= _KINDS[whole if whole in _KINDS else ast.unparse(named)]
     return kinds
 
 
@@ -194,8 +199,9 @@ def _setting(value: Any, kinds: int) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, str) and kinds & TEXT:
         return str(value)
-    if isinstance(value, tuple | list) and kinds & SEVERAL:
-        several = tuple(_setting(each, INTEGER) for each in value)
+    if isinstance(value, tuple | list) and kinds & (SEVERAL | NUMBERS):
+        kind = INTEGER if kinds & SEVERAL else NUMBER
+        several = tuple(_setting(each, kind) for each in value)
         return None if None in several else several
     if isinstance(value, np.random.Generator) and kinds & GENERATOR:
         return value

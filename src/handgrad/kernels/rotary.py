@@ -25,9 +25,16 @@ class Cache(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _tables(length: int, features: int, offset: int, base: float, dtype: Any) -> Cache:
+def _tables(
+    length: int,
+    features: int,
+    offset: int,
+    base: float,
+    frequencies: tuple[float, ...] | None,
+    dtype: Any,
+) -> Cache:
     """The tables, equal for every layer and step, so computed once and read-only."""
-    theta = angles(length, features, offset=offset, base=base)
+    theta = angles(length, features, offset=offset, base=base, frequencies=frequencies)
     tables = Cache(np.cos(theta).astype(dtype), np.sin(theta).astype(dtype))
     for table in tables:
         table.flags.writeable = False
@@ -49,8 +56,14 @@ def _empty(x: Array) -> Array:
     return empty_as(x if x.ndim == 4 else np.empty(0, x.dtype), x.shape)
 
 
-def forward(x: Array, *, offset: int = 0, base: float = 10000.0) -> tuple[Array, Cache]:
-    cache = _tables(*x.shape[-2:], offset, base, x.dtype)
+def forward(
+    x: Array,
+    *,
+    offset: int = 0,
+    base: float = 10000.0,
+    frequencies: tuple[float, ...] | None = None,
+) -> tuple[Array, Cache]:
+    cache = _tables(*x.shape[-2:], offset, base, frequencies, x.dtype)
     return _turned(x, cache, _empty(x), False), cache
 
 
