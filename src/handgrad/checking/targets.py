@@ -421,7 +421,7 @@ def _of_layer(layer: Layer, arrays: Sequence[Any], options: Mapping[str, Any]) -
 
 def _convert_buffers(model: Layer, dtype: Any) -> None:
     for _, part in walk(model):
-        for name in part.buffer_names:
+        for name in (*part.buffer_names, *part.frozen):
             if (buffer := getattr(part, name)) is not None:
                 setattr(part, name, buffer.astype(dtype))
 

@@ -79,6 +79,7 @@ class AddNorm(Layer):
         found: dict[str, Mapping[str, Array]] = {"norm": {}, "inner": {}}
         norm_out, inner_out = part(gradients, "norm"), part(gradients, "inner")
         pre = self.norm_position == "pre"
+        below = input_gradient or (pre and self.norm.is_trained)
         if not pre:
             dy, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_out)
         dskip = dy if input_gradient else None
@@ -88,10 +89,10 @@ class AddNorm(Layer):
             dy,
             cache.inner,
             gradients=inner_out,
-            input_gradient=input_gradient or pre,
+            input_gradient=below,
         )
         dx, *dothers = dinputs if isinstance(dinputs, tuple) else (dinputs,)
-        if pre:
+        if pre and below:
             dx, found["norm"] = backward_residual(
                 self.norm,
                 dskip,

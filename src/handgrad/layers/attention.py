@@ -230,11 +230,20 @@ class MultiHeadAttention(Layer):
         residual: Array | None = None,
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
+        names = ("q_proj", "k_proj", "v_proj")
+        below = input_gradient or any(
+            self.layers[name].is_trained for name in names if name in self.layers
+        )
         do = dropout.backward(dy, cache.post_dropout)
         if "o_proj" in self.layers:
             do, found["o_proj"] = self.layers["o_proj"].backward(
-                do, cache.projections["o_proj"], gradients=part(gradients, "o_proj")
+                do,
+                cache.projections["o_proj"],
+                gradients=part(gradients, "o_proj"),
+                input_gradient=below,
             )
+        if not below:
+            return None, merge(found) if gradients is None else gradients
         dq, dk, dv, _ = attention.backward(split_heads(do, self.heads), cache.attention)
         if self.rotary:
             dq = rotary.backward(dq, cache.turned["q"])
@@ -242,7 +251,6 @@ class MultiHeadAttention(Layer):
         # Key and value may be inputs of their own or not; then their gradients add to another's.
         dinputs: list[Any] = [residual, None, None]
         owners = {1: (0, 0, 0), 2: (0, 1, 1), 3: (0, 1, 2)}[cache.inputs]
-        names = ("q_proj", "k_proj", "v_proj")
         for name, i, dheads in zip(names, owners, (dq, dk, dv), strict=True):
             if name in self.layers:
                 dinputs[i], found[name] = backward_residual(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
@@ -55,6 +55,9 @@ class Layer:
     its children in `layers`, by name. Every dictionary that goes in or out is flat: a child's array
     is `<child>.<name>`, such as `0.weight` or `block.conv.weight`.
 
+    Parameters that are `frozen` stay as they are in training: they are among the buffers, and
+    neither gradients nor optimizers nor checkpoints have them.
+
     Forward does not change the layer, with two exceptions that say so: BatchNorm's running
     statistics and Dropout's generator, both only in training.
 
@@ -83,6 +86,8 @@ class Layer:
     buffer_names: ClassVar[tuple[str, ...]] = ()
     constant_names: ClassVar[tuple[str, ...]] = ()
     generator_names: ClassVar[tuple[str, ...]] = ()
+    #: Those of `parameter_names` that are not trained; `freeze` and `unfreeze` set them.
+    frozen: tuple[str, ...] = ()
     layers: Mapping[str, Layer] = MappingProxyType({})
     #: True if the first input is tokens, which have no gradient.
     takes_tokens: bool = False
@@ -269,36 +274,72 @@ class Layer:
         for child_name, child in self.layers.items():
             child._build(shape, rng, f"{name}.{child_name}" if name else child_name)
 
+    def freeze(self) -> Self:
+        """Leave every parameter as it is from here on, in nested layers too.
+
+        Backward then computes no gradient for them, and none below the first layer that is trained.
+        """
+        for _, layer in walk(self):
+            if layer.parameter_names:
+                layer.frozen = layer.parameter_names
+        return self
+
+    def unfreeze(self) -> Self:
+        """Train every parameter again, in nested layers too."""
+        for _, layer in walk(self):
+            vars(layer).pop("frozen", None)
+        return self
+
+    @property
+    def trained_names(self) -> tuple[str, ...]:
+        """The names of `parameter_names` that are not frozen."""
+        return tuple(name for name in self.parameter_names if name not in self.frozen)
+
+    @property
+    def is_trained(self) -> bool:
+        """Return whether a parameter here or in the children is there and not frozen."""
+        return any(
+            getattr(layer, name) is not None
+            for _, layer in walk(self)
+            for name in layer.trained_names
+        )
+
     @property
     def parameters(self) -> NamedArrays:
-        """Every parameter by name: the arrays themselves, not copies.
+        """Every parameter that is trained, by name: the arrays themselves, not copies.
 
         `layer.parameters["weight"] = values` writes values into the array that is there.
         """
-        return NamedArrays(self._collect("parameter_names"))
+        return NamedArrays(self._collect(lambda layer: layer.trained_names))
 
     @property
     def parameter_bytes(self) -> int:
-        """The memory that all parameters take."""
-        return sum(array.nbytes for array in self.parameters.values())
+        """The memory that all parameters take, frozen ones too."""
+        arrays = (*self.parameters.values(), *self.frozen_parameters.values())
+        return sum(array.nbytes for array in arrays)
 
     @property
     def buffers(self) -> NamedArrays:
         """Every array that is part of the model but not trained, such as running statistics."""
-        return NamedArrays(self._collect("buffer_names"))
+        return NamedArrays(self._collect(lambda layer: (*layer.buffer_names, *layer.frozen)))
+
+    @property
+    def frozen_parameters(self) -> NamedArrays:
+        """Those of the buffers that are parameters, which `unfreeze` would train again."""
+        return NamedArrays(self._collect(lambda layer: layer.frozen))
 
     @property
     def generators(self) -> dict[str, np.random.Generator]:
         """Every random generator that forward draws from; a checkpoint keeps their states."""
-        return self._collect("generator_names")
+        return self._collect(lambda layer: layer.generator_names)
 
-    def _collect(self, kind: str) -> dict[str, Any]:
-        """The attributes that the class variable `kind` names, here and in the children."""
+    def _collect(self, names_of: Callable[[Layer], tuple[str, ...]]) -> dict[str, Any]:
+        """The attributes that `names_of` names, here and in the children."""
         self._check_built()
-        own = {name: getattr(self, name) for name in getattr(self, kind)}
+        own = {name: getattr(self, name) for name in names_of(self)}
         found = {name: value for name, value in own.items() if value is not None}
         for child_name, child in self.layers.items():
-            for name, value in child._collect(kind).items():
+            for name, value in child._collect(names_of).items():
                 found[f"{child_name}.{name}"] = value
         return found
 
@@ -328,7 +369,7 @@ class Layer:
         return flat
 
     def _rebind(self, flat: FlatArrays) -> None:
-        for name in self.parameter_names:
+        for name in self.trained_names:
             if getattr(self, name) is not None:
                 setattr(self, name, flat[name])
         for name, child in self.layers.items():
@@ -351,7 +392,7 @@ class Layer:
 
     def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         """The rows of the summary, one per layer that computes something."""
-        parameters = sum(array.size for array in self.parameters.values())
+        parameters = sum(_own_size(layer) for _, layer in walk(self))
         kind = type(self).__name__
         return [
             Row(name, kind, self.output_shape(input_shape), parameters, self.flops(input_shape))
@@ -372,7 +413,8 @@ class Layer:
             ]
         else:
             found = self.rows(input_shape)
-        return Summary(kind, input_shape, tuple(found), self.parameter_bytes)
+        trained = sum(array.size for array in self.parameters.values())
+        return Summary(kind, input_shape, tuple(found), self.parameter_bytes, trained)
 
     def __repr__(self) -> str:
         return layer_text(self)
@@ -404,12 +446,13 @@ class OpLayer(Layer):
             dx = self.op.backward(dy, cache, **added) if input_gradient else None
             return dx, {} if gradients is None else gradients
         out_dx = None if input_gradient else SKIP
+        skipped = [getattr(self, name) is None or name in self.frozen for name in names]
         if gradients is None:
-            out = [SKIP if getattr(self, name) is None else None for name in names]
+            out = [SKIP if skip else None for skip in skipped]
             dx, *found = self.op.backward(dy, cache, out=(out_dx, *out), **added)
             pairs = zip(names, found, strict=True)
             return dx, {name: gradient for name, gradient in pairs if gradient is not None}
-        out = [SKIP if getattr(self, name) is None else gradients[name] for name in names]
+        out = [SKIP if skip else gradients[name] for name, skip in zip(names, skipped, strict=True)]
         dx = self.op.backward(dy, cache, out=(out_dx, *out), **added)[0]
         return dx, gradients
 
@@ -466,6 +509,11 @@ def merge(parts: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
         for child, gradients in parts.items()
         for name, array in gradients.items()
     }
+
+
+def first_trained(layers: Sequence[Layer]) -> int:
+    """The position of the first layer with parameters that are trained; behind the last if none."""
+    return next((i for i, layer in enumerate(layers) if layer.is_trained), len(layers))
 
 
 def walk(layer: Layer, name: str = "") -> Iterator[tuple[str, Layer]]:

@@ -55,6 +55,8 @@ class Embedding(Layer):
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
     ) -> tuple[None, Mapping[str, Array]]:
+        if "weight" in self.frozen:
+            return None, {} if gradients is None else gradients
         if gradients is None:
             return None, {"weight": self.op.backward(dy, cache)}
         self.op.backward(dy, cache, out=(gradients["weight"],))

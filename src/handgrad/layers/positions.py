@@ -86,11 +86,12 @@ class LearnedPositions(Layer):
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
-        dp = np.sum(dy, axis=0)
-        if gradients is None:
-            gradients = {"weight": self.op.backward(dp, cache)}
+        if "weight" in self.frozen:
+            gradients = {} if gradients is None else gradients
+        elif gradients is None:
+            gradients = {"weight": self.op.backward(np.sum(dy, axis=0), cache)}
         else:
-            self.op.backward(dp, cache, out=(gradients["weight"],))
+            self.op.backward(np.sum(dy, axis=0), cache, out=(gradients["weight"],))
         return dy if input_gradient else None, gradients
 
     def _check_positions(self, offset: int, steps: int) -> None:

@@ -227,7 +227,9 @@ class Recurrent(Layer):
                 names = self._names(layer, direction)
                 start = direction * size
                 dy_here = dx if self.directions == 1 else slice_features(dx, start, start + size)
-                buffers = [None if gradients is None else gradients.get(name) for name in names]
+                buffers = [
+                    SKIP if name in self.frozen else (gradients or {}).get(name) for name in names
+                ]
                 dx_here, *rest = self.op.backward(
                     (dy_here, self._as_state(dfinals[number])),
                     cache.layers[layer][direction],
@@ -247,7 +249,7 @@ class Recurrent(Layer):
                 dparts[i] = (None,)
             else:
                 found[name] = xp.zeros_like(getattr(self, name))
-            if gradients is not None:
+            if gradients is not None and name not in self.frozen:
                 gradients[name][...] = found[name]
         dstate0 = None
         if any(dpart[0] is not None for dpart in dparts):
@@ -255,7 +257,7 @@ class Recurrent(Layer):
                 tuple(None if dpart[0] is None else xp.stack(dpart, axis=0) for dpart in dparts)
             )
         if gradients is None:
-            gradients = {name: found[name] for name in self.parameter_names}
+            gradients = {name: found[name] for name in self.trained_names}
         return (dx if input_gradient else None, dstate0), gradients
 
     def forward_y(self, *inputs: Array, **settings: Any) -> tuple[Array, Cache]:

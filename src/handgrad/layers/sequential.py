@@ -16,6 +16,7 @@ from handgrad.layers.base import (
     Row,
     Shape,
     backward_residual,
+    first_trained,
     forward_residual,
     merge,
     part,
@@ -45,23 +46,14 @@ class Sequential(Layer):
         self.seed = seed
         self._names = tuple(self.layers)
         self._children = tuple(self.layers.values())
-        #: Below the first layer with parameters only dx is left to compute.
-        self._first_trained = 0
         if seed is not None and not any(map(_lacks_size, self._children)):
             self.build()
-        elif self.is_built:
-            self._first_trained = self._find_first_trained()
-
-    def _find_first_trained(self) -> int:
-        trained = [i for i, layer in enumerate(self._children) if layer.parameters]
-        return trained[0] if trained else len(self._children)
 
     def _build(self, shape: Shape | None, rng: np.random.Generator, name: str) -> None:
         if self._lacks():
             self._construct(shape, rng, name)
         own = rng if self.seed is None else np.random.default_rng(self.seed)
         self._build_children(shape, own, name)
-        self._first_trained = self._find_first_trained()
 
     def _build_children(self, shape: Shape | None, rng: np.random.Generator, name: str) -> None:
         """Give each child the shape that comes out of the one before, while one needs it."""
@@ -100,7 +92,8 @@ class Sequential(Layer):
                 f"{type(self).__name__}: the cache is {shown(cache)}; allowed: the one that "
                 "forward returned; write y, cache = model.forward(x)"
             )
-        last_needed = 0 if input_gradient else self._first_trained
+        # Below the first layer that is trained only dx is left to compute.
+        last_needed = 0 if input_gradient else first_trained(self._children)
         found: dict[str, Mapping[str, Array]] = {}
         for i in range(len(self._children) - 1, last_needed - 1, -1):
             name = self._names[i]

@@ -31,17 +31,19 @@ class Row(NamedTuple):
 class Summary:
     """What `Layer.summary` returns; printed, or at the end of a notebook's cell, it is a table.
 
-    `parameter_bytes` is the memory that all parameters take.
+    `parameter_bytes` is the memory that all parameters take, `trained` how many numbers of them are
+    not frozen.
     """
 
     model: str
     input_shape: Shape | None
     rows: tuple[Row, ...]
     parameter_bytes: int
+    trained: int
 
     @property
     def parameters(self) -> int:
-        """The numbers that are trained."""
+        """The numbers of all parameters."""
         return sum(row.parameters for row in self.rows)
 
     @property
@@ -70,7 +72,8 @@ class Summary:
         for row in self.rows:
             shape, flops = ([str(row.output_shape)], [f"{row.flops:,}"]) if known else ([], [])
             table.add_row(row.name, row.layer, *shape, f"{row.parameters:,}", *flops)
-        table.caption = f"{self.parameter_bytes:,} bytes of parameters"
+        frozen = f"; {self.trained:,} are trained" if self.trained < self.parameters else ""
+        table.caption = f"{self.parameter_bytes:,} bytes of parameters{frozen}"
         return table
 
 

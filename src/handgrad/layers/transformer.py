@@ -11,7 +11,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.kernels.sums import add
 from handgrad.layers.attention import KeysValues
-from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.base import Layer, Row, Shape, first_trained, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.normalization import LayerNorm
 from handgrad.layers.transformer_block import TransformerBlock
@@ -94,18 +94,19 @@ class _Stack(Layer):
             dx, found["norm"] = self.norm.backward(
                 dx, cache.norm, gradients=part(gradients, "norm")
             )
-        for i in range(len(self.blocks) - 1, -1, -1):
+        last_needed = 0 if input_gradient else first_trained(self.blocks)
+        for i in range(len(self.blocks) - 1, last_needed - 1, -1):
             dx, found[str(i)] = self.blocks[i].backward(
                 dx,
                 cache.blocks[i],
                 gradients=part(gradients, str(i)),
-                input_gradient=input_gradient or i > 0,
+                input_gradient=input_gradient or i > last_needed,
             )
             if isinstance(dx, tuple):
                 dx, dmemory_here = dx
                 dmemory = dmemory_here if dmemory is None else add(dmemory, dmemory_here)
         if gradients is None:
-            gradients = merge({name: found[name] for name in self.layers})
+            gradients = merge({name: found[name] for name in self.layers if name in found})
         if not input_gradient:
             return None, gradients
         return dx if dmemory is None else (dx, dmemory), gradients

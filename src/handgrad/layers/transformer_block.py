@@ -127,21 +127,26 @@ class TransformerBlock(Layer):
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
         dmemory = None
+        below = input_gradient or self.cross or self.layers["attention"].is_trained
         dx, found["feed_forward"] = self.layers["feed_forward"].backward(
-            dy, cache.feed_forward, gradients=part(gradients, "feed_forward")
+            dy,
+            cache.feed_forward,
+            gradients=part(gradients, "feed_forward"),
+            input_gradient=below,
         )
         if self.cross:
             (dx, dmemory), found["cross_attention"] = self.layers["cross_attention"].backward(
                 dx, cache.cross_attention, gradients=part(gradients, "cross_attention")
             )
-        dx, found["attention"] = self.layers["attention"].backward(
-            dx,
-            cache.attention,
-            gradients=part(gradients, "attention"),
-            input_gradient=input_gradient,
-        )
+        if below:
+            dx, found["attention"] = self.layers["attention"].backward(
+                dx,
+                cache.attention,
+                gradients=part(gradients, "attention"),
+                input_gradient=input_gradient,
+            )
         if gradients is None:
-            gradients = merge({name: found[name] for name in self.layers})
+            gradients = merge({name: found[name] for name in self.layers if name in found})
         if not input_gradient:
             return None, gradients
         return (dx, dmemory) if self.cross else dx, gradients

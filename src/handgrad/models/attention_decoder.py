@@ -166,8 +166,8 @@ class AttentionDecoder(Layer):
         if gradients is None:
             gradients = {name: found[name] for name in self.parameters}
         else:
-            for name, gradient in found.items():
-                gradients[name][...] = gradient
+            for name, gradient in gradients.items():
+                gradient[...] = found[name]
         if not input_gradient:
             return None, gradients
         return (de, dh, ds0), gradients

@@ -197,7 +197,7 @@ class ClsEncoder(Layer):
         of_x = None if input_gradient else SKIP
 
         def buffer(name: str) -> Array | None:
-            return None if gradients is None else gradients[name]
+            return None if gradients is None else gradients.get(name)
 
         def through(dh: Array, name: str) -> Array:
             """The gradient of h in h W; that of W is noted."""
@@ -230,7 +230,7 @@ class ClsEncoder(Layer):
         dcls = through(dq[None] * self._scale, "weight_q")[0] + through(dt, "weight_t")[0]
         dcls += s_cls @ dcontext[:, 0] + dqk_cls * cache.u
         found["cls_token"] = dcls
-        if gradients is not None:
+        if gradients is not None and "cls_token" not in self.frozen:
             gradients["cls_token"][...] = dcls
         dx = None
         if input_gradient:
@@ -238,7 +238,7 @@ class ClsEncoder(Layer):
             if cache.standardize is not None:
                 dx = standardize_op.backward(dx, cache.standardize)
         if gradients is None:
-            gradients = {name: found[name] for name in self.parameter_names}
+            gradients = {name: found[name] for name in self.trained_names}
         return dx, gradients
 
     def backward_closed_form(self, dscores: Array, cache: Cache) -> dict[str, Array]:

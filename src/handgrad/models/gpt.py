@@ -12,6 +12,7 @@ import numpy as np
 
 from handgrad import initializers
 from handgrad.arrays import Array
+from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Row, Shape, merge, part, walk
 from handgrad.layers.construction import FROM_SEED
@@ -164,26 +165,42 @@ class GPT(Layer):
         """None, because tokens have no gradient, and the gradients of the parameters."""
         found: dict[str, Mapping[str, Array]] = {}
         user = "tokens" if self.head is None else "head"
-        out = None if gradients is None else gradients[f"{user}.weight"]
-        dx, dweight, _ = self.head_op.backward(dlogits, cache.head, out=(None, out, None))
-        found[user] = {"weight": dweight}
-        dx, found["blocks"] = self.blocks.backward(
-            dx, cache.blocks, gradients=part(gradients, "blocks")
+        is_frozen = not self.layers[user].is_trained
+        out = None if gradients is None else gradients.get(f"{user}.weight")
+        dx, dweight, _ = self.head_op.backward(
+            dlogits, cache.head, out=(None, SKIP if is_frozen else out, None)
         )
+        found[user] = {} if is_frozen else {"weight": dweight}
+        embeds = [layer for layer in (self.positions, self.tokens) if layer is not None]
+        below = any(layer.is_trained for layer in embeds)
+        dx, found["blocks"] = self.blocks.backward(
+            dx, cache.blocks, gradients=part(gradients, "blocks"), input_gradient=below
+        )
+        if below:
+            self._backward_embed(dx, cache, found, gradients)
+        if gradients is None:
+            gradients = merge({name: found[name] for name in self.layers if name in found})
+        return None, gradients
+
+    def _backward_embed(
+        self,
+        dx: Array,
+        cache: Cache,
+        found: dict[str, Mapping[str, Array]],
+        gradients: Mapping[str, Array] | None,
+    ) -> None:
+        """Put the gradients of positions and tokens into `found`, added to what the head has."""
         dx = dropout.backward(dx, cache.dropout)
         if self.positions is not None:
             dx, found["positions"] = self.positions.backward(
                 dx, cache.positions, gradients=part(gradients, "positions")
             )
-        if self.head is None:
-            self.tokens.add_gradient(dx, cache.tokens, dweight)
-        else:
+        if self.head is not None:
             _, found["tokens"] = self.tokens.backward(
                 dx, cache.tokens, gradients=part(gradients, "tokens")
             )
-        if gradients is None:
-            gradients = merge({name: found[name] for name in self.layers})
-        return None, gradients
+        elif self.tokens.is_trained:
+            self.tokens.add_gradient(dx, cache.tokens, found["tokens"]["weight"])
 
     def attention_maps(self, cache: Cache) -> list[tuple[str, Array]]:
         """Each block's attention weights (N, heads, T, T) by name, such as `blocks.0.attention`."""

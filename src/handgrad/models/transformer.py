@@ -12,6 +12,7 @@ import numpy as np
 
 from handgrad import initializers
 from handgrad.arrays import Array
+from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.attention import MultiHeadAttention
 from handgrad.layers.base import Layer, Row, Shape, merge, part
@@ -207,9 +208,12 @@ class Transformer(Layer):
                 dlogits, cache.head, gradients=part(gradients, "head")
             )
         else:
-            out = None if gradients is None else gradients["target.weight"]
-            dz, dtable, _ = self.head_op.backward(dlogits, cache.head, out=(None, out, None))
-            found["target"] = {"weight": dtable}
+            is_frozen = not self.tables["target"].is_trained
+            out = None if gradients is None else gradients.get("target.weight")
+            dz, dtable, _ = self.head_op.backward(
+                dlogits, cache.head, out=(None, SKIP if is_frozen else out, None)
+            )
+            found["target"] = {} if is_frozen else {"weight": dtable}
         (dz, dmemory), found["decoder"] = self.decoder.backward(
             dz, cache.decoder, gradients=part(gradients, "decoder")
         )
@@ -255,12 +259,12 @@ class Transformer(Layer):
         )
         dx = math.sqrt(self.features) * dx
         table = "target" if self.shared else side
-        if table in found:
-            self.tables[side].add_gradient(dx, cache.tokens, found[table]["weight"])
-        else:
+        if table not in found:
             _, found[table] = self.tables[side].backward(
                 dx, cache.tokens, gradients=part(gradients, table)
             )
+        elif self.tables[side].is_trained:
+            self.tables[side].add_gradient(dx, cache.tokens, found[table]["weight"])
 
     def _scores(self, z: Array) -> tuple[Array, Any]:
         if self.head is None:

@@ -120,7 +120,7 @@ class TwoLayerNet(Layer):
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         names = self.parameter_names
-        out = {name: None if gradients is None else gradients[name] for name in names}
+        out = {name: None if gradients is None else gradients.get(name) for name in names}
         dpre_a2, dweight2, dbias2 = self.op.backward(  # (3) and (6): δᵀpre_a₂, δ
             dy, cache.linear2, out=(None, out["weight2"], out["bias2"])
         )
@@ -136,7 +136,8 @@ class TwoLayerNet(Layer):
         if input_gradient and cache.standardize is not None:
             dx = standardize_op.backward(dx, cache.standardize)
         if gradients is None:
-            gradients = dict(zip(names, (dweight1, dbias1, dweight2, dbias2), strict=True))
+            found = dict(zip(names, (dweight1, dbias1, dweight2, dbias2), strict=True))
+            gradients = {name: found[name] for name in self.trained_names}
         return dx, gradients
 
     def backward_jacobian_chain(self, target: Array, cache: Cache) -> dict[str, Array]:

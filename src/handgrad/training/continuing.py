@@ -54,6 +54,8 @@ def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> 
     unit = kernels.native.bf16_unit if kernels.native is not None else "none"
     optimizer = describe_settings(trainer.optimizer)
     optimizer.pop("steps", None)
+    # A checkpoint has no frozen parameters, so their content is part of the identity.
+    frozen = describe_settings(dict(trainer.model.frozen_parameters))
     return {
         "seed": trainer.seed,
         "batch_size": trainer.batch_size,
@@ -63,6 +65,7 @@ def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> 
         "engine": engine_name(),
         "precision": f"bf16 by {unit}" if trainer.precision == "bf16" else trainer.precision,
         "model": describe_model(trainer.model),
+        **({"frozen": frozen} if frozen else {}),
         "loss": describe_settings(trainer.loss),
         "optimizer": optimizer,
         "schedule": describe_settings(trainer.schedule),

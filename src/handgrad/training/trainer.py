@@ -315,7 +315,8 @@ class Trainer:
         if run is not None:
             from handgrad.inference.files import description
 
-            run.save_model(self.model_arrays(), description(self.trained))
+            arrays = {**self.model.parameters, **self.model.buffers}
+            run.save_model(arrays, description(self.trained))
 
     def _run_epoch(
         self,
@@ -460,12 +461,14 @@ class Trainer:
         return TrainedModel(self.model, **self._about)
 
     def model_arrays(self) -> dict[str, Array]:
-        """Parameters and buffers together, as model.safetensors keeps them."""
-        return {**self.model.parameters, **self.model.buffers}
+        """Parameters and buffers together, without frozen parameters: what training can change."""
+        frozen = self.model.frozen_parameters
+        arrays = {**self.model.parameters, **self.model.buffers}
+        return {name: array for name, array in arrays.items() if name not in frozen}
 
     def load_model_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Put `model_arrays()` back. Raises an error for a missing, unknown or mis-shaped array."""
-        load_model_arrays(self.model, arrays)
+        load_model_arrays(self.model, {**self.model.frozen_parameters, **arrays})
 
     def _save(self, run: Run) -> None:
         """Write a checkpoint; it falls between two optimizer steps.
