@@ -32,6 +32,18 @@ MODELS: dict[str, Make] = {
     "gpt": lambda rng: hg.GPT(
         7, context=5, width=4, heads=2, blocks=2, rng=rng, dropout=0.1, positions="rotary"
     ),
+    "llama": lambda rng: hg.Llama(
+        7,
+        context=5,
+        width=4,
+        heads=2,
+        blocks=2,
+        hidden=6,
+        rng=rng,
+        kv_heads=1,
+        rotary_scaling={"rope_type": "linear", "factor": 2.0},
+        attention_bias=("q_proj", "k_proj"),
+    ),
     "seq2seq": lambda rng: hg.Seq2Seq(7, 5, embedding=3, hidden=4, rng=rng, dropout=0.1),
     "transformer": lambda rng: hg.Transformer(
         7, 5, rng=rng, d_model=4, heads=2, hidden=5, encoder_blocks=1, decoder_blocks=1, tied=True

@@ -95,6 +95,8 @@ def _value(name: str, value: Any, depth: int, seen: set[int]) -> Any:
             return value.item()
         case tuple():
             return [_value(name, each, depth, seen) for each in value]
+        case dict() if all(isinstance(key, str) for key in value):
+            return {"mapping": {key: _value(key, item, depth, seen) for key, item in value.items()}}
         case np.ndarray() if value.dtype.kind == "f":
             return {"array": value.tolist(), "dtype": value.dtype.name}
         case Layer():
@@ -224,6 +226,11 @@ class _Room:
                     raise DataError(f"{path} is {_cut(numbers)}; expected numbers") from None
             case {"initializer": str(name), "settings": dict(settings)}:
                 return self._initializer(name, settings, path)
+            case {"mapping": dict(items)} if len(value) == 1:
+                return {
+                    name: self._value(item, f"{path}.{name}", name, depth)
+                    for name, item in items.items()
+                }
             case list():
                 return tuple(self._value(each, path, key, depth) for each in value)
             case bool() | None | str() | float():

@@ -11,10 +11,21 @@ from handgrad.arrays import Array
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.construction import InputSize
-from handgrad.layers.normalization import LayerNorm
+from handgrad.layers.normalization import LayerNorm, RMSNorm
 from handgrad.ops.arguments import check_choice
 
 NORMS: Final = ("pre", "post")
+NORMALIZATIONS: Final = ("layer_norm", "rms_norm")
+
+
+def normalization_layer(
+    what: str, normalization: str, features: InputSize, *, eps: float, bias: bool, dtype: Any
+) -> LayerNorm | RMSNorm:
+    """LayerNorm, or RMSNorm, which has no bias. Raises ArgumentError for another name."""
+    check_choice(what, "normalization", normalization, NORMALIZATIONS)
+    if normalization == "rms_norm":
+        return RMSNorm(features, eps=eps, dtype=dtype)
+    return LayerNorm(features, eps=eps, bias=bias, dtype=dtype)
 
 
 class Cache(NamedTuple):
@@ -27,9 +38,10 @@ class Cache(NamedTuple):
 class AddNorm(Layer):
     """y = x + f(LN(x)) with norm="pre", y = LN(x + f(x)) with norm="post".
 
-    x forks, so its gradient is the sum over both ways. Further inputs and settings of forward, such
+    LN is a LayerNorm or, with normalization="rms_norm", an RMSNorm; `eps` and `bias` are its own. x
+    forks, so its gradient is the sum over both ways. Further inputs and settings of forward, such
     as a memory or masks, go to the inner layer f as they are; the gradients of further inputs come
-    back beside dx. `eps` and `bias` are those of the norm.
+    back beside dx.
     Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5, for post;
     Gulino, Neural Network Simplified Mathematics (2025), transformer block, for pre.
     """
@@ -40,13 +52,16 @@ class AddNorm(Layer):
         features: InputSize,
         *,
         norm: str = "pre",
+        normalization: str = "layer_norm",
         eps: float = 1e-5,
         bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
         check_choice("AddNorm", "norm", norm, NORMS)
         self.norm_position = norm
-        self.norm = LayerNorm(features, eps=eps, bias=bias, dtype=dtype)
+        self.norm = normalization_layer(
+            "AddNorm", normalization, features, eps=eps, bias=bias, dtype=dtype
+        )
         self.inner = inner
         self.layers = {"norm": self.norm, "inner": inner}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from handgrad.layers.base import Layer, Shape, backward_residual, forward_residu
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.dense import Dense
 from handgrad.ops import attention, dropout, rotary
+
+PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
 class KeysValues(NamedTuple):
@@ -66,8 +68,10 @@ class MultiHeadAttention(Layer):
     unless given, as in PyTorch), `o_proj_size` of y (q_size unless given). A projection size of 0
     means no projection: every head gets the whole input, and y is the heads side by side.
     `kv_heads` heads of keys and values serve heads/kv_heads heads each. `scale` is 1/√(size of a
-    key) unless given, `rotary` turns queries and keys by their positions. `dropout` is of the
-    attention weights, `post_dropout` of y; both draw from `rng` in training.
+    key) unless given. `rotary` turns queries and keys by their positions, by the angles that
+    `rotary_base` or `rotary_frequencies` give as in `hg.ops.rotary`. `dropout` is of the attention
+    weights, `post_dropout` of y; both draw from `rng` in training. `bias` is True, False or the
+    names of the projections that have one.
 
     The descriptor's qoMaxSeqLength, kvMaxSeqLength and maxBatchSize have no counterpart, because
     they only size buffers, which here every call takes as large as its own shapes need, and
@@ -99,11 +103,13 @@ class MultiHeadAttention(Layer):
         v_proj_size: int | None = None,
         o_proj_size: int | None = None,
         scale: float | None = None,
-        bias: bool = True,
+        bias: bool | tuple[str, ...] = True,
         dropout: float = 0.0,
         post_dropout: float = 0.0,
         kv_heads: int | None = None,
         rotary: bool = False,
+        rotary_base: float = 10000.0,
+        rotary_frequencies: tuple[float, ...] | None = None,
         dtype: Any = np.float32,
     ) -> None:
         self.heads = heads
@@ -124,6 +130,8 @@ class MultiHeadAttention(Layer):
             )
         self.scale = scale
         self.rotary = rotary
+        self.rotary_base = rotary_base
+        self.rotary_frequencies = rotary_frequencies
         self.dropout = _rate("dropout", dropout)
         self.post_dropout = _rate("post_dropout", post_dropout)
         self.rng = rng if dropout > 0 or post_dropout > 0 else None
@@ -137,8 +145,9 @@ class MultiHeadAttention(Layer):
             "v_proj": (self.sizes["value"], self.kv_heads * v_head, v_proj_size),
             "o_proj": (heads * v_head, o_proj_size, o_proj_size),
         }
+        biased = _biased(bias)
         self.layers = {
-            name: Dense(size, projected, rng=rng, bias=bias, dtype=dtype)
+            name: Dense(size, projected, rng=rng, bias=name in biased, dtype=dtype)
             for name, (size, projected, asked) in projections.items()
             if asked != 0
         }
@@ -197,8 +206,8 @@ class MultiHeadAttention(Layer):
         k, projections["k_proj"] = self._heads("key", key, self.kv_heads)
         v, projections["v_proj"] = self._heads("value", value, self.kv_heads)
         if self.rotary:
-            q, turned["q"] = rotary.forward(q)
-            k, turned["k"] = rotary.forward(k)
+            q, turned["q"] = self._turned(q)
+            k, turned["k"] = self._turned(k)
         o, attended = attention.forward(
             q,
             k,
@@ -277,7 +286,7 @@ class MultiHeadAttention(Layer):
         k, _ = self._heads("key", key, self.kv_heads)
         v, _ = self._heads("value", key if value is None else value, self.kv_heads)
         if self.rotary:
-            k, _ = rotary.forward(k, offset=offset)
+            k, _ = self._turned(k, offset)
         return KeysValues(k, v)
 
     def attend(
@@ -293,7 +302,7 @@ class MultiHeadAttention(Layer):
         """y for queries that stand at `offset`, at inference and without a cache: for decoding."""
         q, _ = self._heads("query", query, self.heads)
         if self.rotary:
-            q, _ = rotary.forward(q, offset=offset)
+            q, _ = self._turned(q, offset)
         o, _ = attention.forward(
             q,
             *memory,
@@ -305,6 +314,11 @@ class MultiHeadAttention(Layer):
         )
         y = merge_heads(o)
         return self.layers["o_proj"].forward(y)[0] if "o_proj" in self.layers else y
+
+    def _turned(self, x: Array, offset: int = 0) -> tuple[Array, Any]:
+        return rotary.forward(
+            x, offset=offset, base=self.rotary_base, frequencies=self.rotary_frequencies
+        )
 
     def _heads(self, what: str, x: Array, heads: int) -> tuple[Array, Any]:
         """An input by head, (N, heads, T, size), and the cache of its projection."""
@@ -348,6 +362,18 @@ class MultiHeadAttention(Layer):
             for name, layer in self.layers.items()
             if isinstance(layer, Dense)
         }
+
+
+def _biased(bias: bool | tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the projections that have a bias."""
+    if isinstance(bias, bool):
+        return PROJECTIONS if bias else ()
+    unknown = [name for name in bias if name not in PROJECTIONS]
+    if unknown:
+        raise ArgumentError(
+            f"MultiHeadAttention: bias names {unknown[0]!r}; allowed: {', '.join(PROJECTIONS)}"
+        )
+    return tuple(bias)
 
 
 def _rate(name: str, p: float) -> float:

@@ -10,10 +10,10 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.kernels.sums import add
+from handgrad.layers.add_norm import normalization_layer
 from handgrad.layers.attention import KeysValues
 from handgrad.layers.base import Layer, Row, Shape, first_trained, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
-from handgrad.layers.normalization import LayerNorm
 from handgrad.layers.transformer_block import TransformerBlock
 
 Past = tuple[KeysValues, ...]
@@ -44,6 +44,7 @@ class _Stack(Layer):
         rng: np.random.Generator = FROM_SEED,
         norm: str = "pre",
         final_norm: bool | None = None,
+        normalization: str = "layer_norm",
         eps: float = 1e-5,
         bias: bool = True,
         dtype: Any = np.float32,
@@ -58,6 +59,7 @@ class _Stack(Layer):
                 hidden,
                 rng=rng,
                 norm=norm,
+                normalization=normalization,
                 eps=eps,
                 bias=bias,
                 dtype=dtype,
@@ -68,7 +70,9 @@ class _Stack(Layer):
         self.norm = None
         self.layers: dict[str, Layer] = {str(i): block for i, block in enumerate(self.blocks)}
         if norm == "pre" if final_norm is None else final_norm:
-            self.norm = self.layers["norm"] = LayerNorm(d_model, eps=eps, bias=bias, dtype=dtype)
+            self.norm = self.layers["norm"] = normalization_layer(
+                type(self).__name__, normalization, d_model, eps=eps, bias=bias, dtype=dtype
+            )
 
     def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
         caches = []
@@ -167,8 +171,8 @@ class TransformerEncoder(_Stack):
     """Blocks of self-attention and feed-forward network, one after another.
 
     Settings are those of TransformerBlock; with `causal` the stack is that of a decoder-only model.
-    Behind the last block stands a layer normalisation (`final_norm`) where norm="pre", because what
-    comes out of such a block is a sum that was never normalised.
+    Behind the last block stands a normalisation (`final_norm`) where norm="pre", because what comes
+    out of such a block is a sum that was never normalised.
     Source: Vaswani et al., Attention is all you need (2017), section 3.1; Yamanishi, DNN, CNN, RNN,
     LSTM, Attn, and Transformer (2020), section 7.
     """

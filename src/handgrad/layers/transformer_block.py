@@ -30,8 +30,10 @@ class TransformerBlock(Layer):
     Each part has its skip connection and normalisation (`AddNorm`): norm="pre" normalises what goes
     into a part, norm="post" the sum that comes out. With `causal` no step looks at later ones.
     `dropout` acts on the attention weights, between the two linear maps and on what each part adds,
-    as in PyTorch. `kv_heads` and `rotary` are those of MultiHeadAttention. With bias=False neither
-    the linear maps nor the norms have one.
+    as in PyTorch. `kv_heads`, `rotary` and what begins with it, and `scale` are those of
+    MultiHeadAttention, `head_size` all its projection sizes, `attention_bias` its `bias` where that
+    is not the block's. With bias=False neither the linear maps nor the norms have one.
+    `normalization` is "layer_norm" or "rms_norm".
     Source: Gulino, Neural Network Simplified Mathematics (2025), transformer block; Anonymous,
     Transformer Layer: notițe și arhitectură (undated), sections 3 to 5; Vaswani et al., Attention
     is all you need (2017), for the part with a memory.
@@ -52,8 +54,14 @@ class TransformerBlock(Layer):
         causal: bool = False,
         kv_heads: int | None = None,
         rotary: bool = False,
+        rotary_base: float = 10000.0,
+        rotary_frequencies: tuple[float, ...] | None = None,
+        head_size: int | None = None,
+        scale: float | None = None,
+        normalization: str = "layer_norm",
         eps: float = 1e-5,
         bias: bool = True,
+        attention_bias: bool | tuple[str, ...] | None = None,
         dtype: Any = np.float32,
     ) -> None:
         def attention(*, rotary: bool) -> MultiHeadAttention:
@@ -61,11 +69,17 @@ class TransformerBlock(Layer):
                 d_model,
                 heads,
                 rng=rng,
+                q_proj_size=head_size,
+                k_proj_size=head_size,
+                v_proj_size=head_size,
+                scale=scale,
                 dropout=dropout,
                 post_dropout=dropout,
                 kv_heads=kv_heads,
                 rotary=rotary,
-                bias=bias,
+                rotary_base=rotary_base,
+                rotary_frequencies=rotary_frequencies,
+                bias=bias if attention_bias is None else attention_bias,
                 dtype=dtype,
             )
 
@@ -85,7 +99,15 @@ class TransformerBlock(Layer):
         self.cross = cross
         self.causal = causal
         self.layers: dict[str, AddNorm] = {
-            name: AddNorm(layer, d_model, norm=norm, eps=eps, bias=bias, dtype=dtype)
+            name: AddNorm(
+                layer,
+                d_model,
+                norm=norm,
+                normalization=normalization,
+                eps=eps,
+                bias=bias,
+                dtype=dtype,
+            )
             for name, layer in inner.items()
         }
 

@@ -17,7 +17,7 @@ from handgrad.layers import (
 )
 from handgrad.limits.moments import Moments
 from handgrad.limits.program import Build, Factor, Raw, Signal, bias_of, mixed, signal, total
-from handgrad.limits.rules import dense, layer_norm, lower, sums
+from handgrad.limits.rules import dense, lower, sums
 from handgrad.limits.variables import Concat, Variable, parts_of
 from handgrad.models import GPT
 from handgrad.ops import softmax
@@ -30,14 +30,14 @@ def _add_norm(layer: AddNorm, x: Raw | Signal, build: Build) -> Signal:
 
 def _with_norm(layer: AddNorm, x: Signal, build: Build, *, causal: bool) -> Signal:
     pre = layer.norm_position == "pre"
-    inside = layer_norm(layer.norm, x, build) if pre else x
+    inside = lower(layer.norm, x, build) if pre else x
     with build.child("inner"):
         if isinstance(layer.inner, MultiHeadAttention):
             branch = _attended(layer.inner, inside, build, causal=causal)
         else:
             branch = lower(layer.inner, inside, build)
     y = sums(x, branch, build.name("sum"))
-    return y if pre else layer_norm(layer.norm, y, build)
+    return y if pre else lower(layer.norm, y, build)
 
 
 @lower.register

@@ -11,6 +11,7 @@ from handgrad.models.cls_encoder import ClsEncoder
 from handgrad.models.cnn import CNN
 from handgrad.models.decoding import Hypothesis, beam, greedy, sample
 from handgrad.models.gpt import GPT
+from handgrad.models.llama import Llama
 from handgrad.models.mlp import MLP
 from handgrad.models.seq2seq import Seq2Seq
 from handgrad.models.sequence_classifier import SequenceClassifier
@@ -26,6 +27,7 @@ __all__ = [
     "MLP",
     "ClsEncoder",
     "Hypothesis",
+    "Llama",
     "Seq2Seq",
     "SequenceClassifier",
     "SequenceTagger",
