@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from handgrad.models import CNN as CNN
     from handgrad.models import GPT as GPT
     from handgrad.models import MLP as MLP
+    from handgrad.models import Bert as Bert
     from handgrad.models import ClsEncoder as ClsEncoder
     from handgrad.models import Llama as Llama
     from handgrad.models import Seq2Seq as Seq2Seq

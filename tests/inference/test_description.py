@@ -44,6 +44,7 @@ MODELS: dict[str, Make] = {
         rotary_scaling={"rope_type": "linear", "factor": 2.0},
         attention_bias=("q_proj", "k_proj"),
     ),
+    "bert": lambda rng: hg.Bert(7, context=5, width=4, heads=2, blocks=2, rng=rng, pooling="first"),
     "seq2seq": lambda rng: hg.Seq2Seq(7, 5, embedding=3, hidden=4, rng=rng, dropout=0.1),
     "transformer": lambda rng: hg.Transformer(
         7, 5, rng=rng, d_model=4, heads=2, hidden=5, encoder_blocks=1, decoder_blocks=1, tied=True

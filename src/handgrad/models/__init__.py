@@ -7,6 +7,7 @@ Scores have the classes last: (N, K), or (N, T, K) for every step of a sequence,
 
 from typing import TYPE_CHECKING
 
+from handgrad.models.bert import Bert
 from handgrad.models.cls_encoder import ClsEncoder
 from handgrad.models.cnn import CNN
 from handgrad.models.decoding import Hypothesis, beam, greedy, sample
@@ -25,6 +26,7 @@ __all__ = [
     "CNN",
     "GPT",
     "MLP",
+    "Bert",
     "ClsEncoder",
     "Hypothesis",
     "Llama",
