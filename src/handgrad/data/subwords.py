@@ -27,6 +27,23 @@ def _package() -> Any:
     return tokenizers
 
 
+def parsed(path: Path, text: str) -> Any:
+    """The tokenizer of the package in the `text` of a tokenizer.json.
+
+    Raises DataError for text that is none, and without the package.
+    """
+    package = _package()
+    try:
+        tokenizer = package.Tokenizer.from_str(text)
+    except BaseException as error:  # a panic of the package's Rust is no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise DataError(
+            f"{path} is no tokenizer ({shortened(error)}); expected a tokenizer.json"
+        ) from None
+    return tokenizer
+
+
 class Subwords:
     """Byte pairs merged by how often they meet.
 
@@ -66,15 +83,7 @@ class Subwords:
     @classmethod
     def parse(cls, path: Path, text: str) -> Subwords:
         """The tokenizer in the `text` of a tokenizer.json. Raises DataError for other marks."""
-        package = _package()
-        try:
-            tokenizer = package.Tokenizer.from_str(text)
-        except BaseException as error:  # a panic of the package's Rust is no Exception
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
-            raise DataError(
-                f"{path} is no tokenizer ({shortened(error)}); expected a tokenizer.json"
-            ) from None
+        tokenizer = parsed(path, text)
         size = tokenizer.get_vocab_size()
         if any(tokenizer.id_to_token(number) is None for number in range(size)):
             raise DataError(f"{path} has {size} tokens with gaps; expected 0 to {size - 1}")

@@ -17,7 +17,7 @@ import numpy as np
 
 from handgrad import initializers
 from handgrad.arrays import Array
-from handgrad.errors import DataError, HandgradError
+from handgrad.errors import ArgumentError, DataError, HandgradError
 from handgrad.layers.base import Layer, walk
 
 #: Levels of layers in layers.
@@ -157,6 +157,20 @@ def rebuild(described: Any, shapes: Mapping[str, tuple[int, ...]]) -> Layer:
                 )
                 setattr(layer, name, own)
     return model
+
+
+def blank(
+    kind: type[Layer], settings: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
+) -> Layer:
+    """A model of this class and settings as `rebuild` makes it, for settings that nobody trusts.
+
+    Raises as `rebuild` does, and ArgumentError for a setting of a kind that no description has.
+    """
+    try:
+        described = {name: _value(name, value, 0, set()) for name, value in settings.items()}
+    except UndescribedError as error:
+        raise ArgumentError(f"{kind.__name__}: {error}; allowed: plain values") from None
+    return rebuild({"class": kind.__name__, "settings": described}, shapes)
 
 
 class _Room:

@@ -21,6 +21,7 @@ from handgrad.layers.normalization import LayerNorm
 from handgrad.layers.positions import LearnedPositions
 from handgrad.layers.transformer import TransformerEncoder
 from handgrad.models.mean_pooling import mean_pool, mean_pool_backward
+from handgrad.models.pretrained import Pretrained
 from handgrad.ops import dropout
 from handgrad.ops.arguments import check_choice
 
@@ -42,7 +43,7 @@ class Cache(NamedTuple):
     pooling: Any
 
 
-class Bert(Layer):
+class Bert(Pretrained):
     """h = blocks(dropout(LN(E[tokens] + P + S[types]))), then the pooling; post-norm blocks.
 
     - `context`: the longest text; `width`, `heads`, `hidden` (4 · width unless given) and `blocks`
@@ -164,7 +165,7 @@ class Bert(Layer):
         x, dropped = dropout.forward(x, self.dropout, self.rng, training=training)
         seen = None if mask is None else mask[:, None, None, :]
         y, blocks = self.blocks.forward(x, mask=seen, lengths=lengths, training=training)
-        pooling = None
+        pooling: Any = None
         if self.pooler is not None:
             shape = tuple(y.shape)
             y, inner = self.pooler.forward(y[:, 0, :])

@@ -14,12 +14,13 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
-from handgrad.layers.base import Layer, Row, Shape, merge, part, walk
+from handgrad.layers.base import Row, Shape, merge, part, walk
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
 from handgrad.layers.transformer import Past, TransformerEncoder, choose
 from handgrad.models.decoding import sample
+from handgrad.models.pretrained import Pretrained
 from handgrad.ops import dense, dropout
 
 
@@ -40,7 +41,7 @@ class State(NamedTuple):
     past: Past
 
 
-class DecoderOnly(Layer):
+class DecoderOnly(Pretrained):
     """logits = blocks(dropout(E[tokens] + P)) Wᵀ, where a constructor says of which layers.
 
     A derived class calls `_assemble`. W is E, one array `tokens.weight` whose gradient is the sum

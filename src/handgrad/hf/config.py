@@ -1,0 +1,76 @@
+"""The entries of a config.json, each looked at before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from handgrad.data.files import read_json
+from handgrad.dispatch.values import shown
+from handgrad.errors import DataError
+
+CONFIG: Final = "config.json"
+
+_EXPECTED: Final = "the description of a model"
+
+
+class Config:
+    """A config.json. What its entries are not allowed to be ends in a DataError."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / CONFIG
+        values, _ = read_json(self.path, _EXPECTED)
+        if not isinstance(values, dict):
+            raise DataError(f"{self.path} is no table; expected {_EXPECTED}")
+        self.values: dict[str, Any] = values
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """A size. Raises DataError where it is missing and there is no default."""
+        value = self._value(name, default)
+        if type(value) is not int or value < 1:
+            raise self.error(name, value, "a whole number from 1")
+        return value
+
+    def optional_integer(self, name: str) -> int | None:
+        return None if self.values.get(name) is None else self.integer(name)
+
+    def number(self, name: str, default: float) -> float:
+        value = self._value(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise self.error(name, value, "a number above 0")
+        return float(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._value(name, default)
+        if not isinstance(value, bool):
+            raise self.error(name, value, "true or false")
+        return value
+
+    def table(self, name: str) -> dict[str, Any]:
+        """A table, empty where there is none."""
+        value = self._value(name, {})
+        if not isinstance(value, dict):
+            raise self.error(name, value, "a table or null")
+        return value
+
+    def choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
+        value = self._value(name, default)
+        if value not in allowed:
+            raise self.error(name, value, " or ".join(allowed))
+        return str(value)
+
+    def require(self, **needed: Any) -> None:
+        """Raise DataError for an entry that is there, is not null and has another value."""
+        for name, value in needed.items():
+            found = self._value(name, value)
+            if found != value:
+                raise self.error(name, found, repr(value) if value is not None else "null")
+
+    def error(self, name: str, found: Any, expected: str) -> DataError:
+        text = "missing" if found is None and name not in self.values else shown(found)
+        return DataError(f"{self.path}: {name} is {text}; expected {expected}")
+
+    def _value(self, name: str, default: Any) -> Any:
+        found = self.values.get(name)
+        return default if found is None else found
