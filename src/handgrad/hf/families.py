@@ -86,15 +86,16 @@ def _llama_settings(config: Config) -> Settings:
     if any(each != "full_attention" for each in layer_types):
         raise config.error("layer_types", str(layer_types)[:80], "full_attention throughout")
     base, scaling = _rotary(config)
+    width, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     return {
         "vocabulary": config.integer("vocab_size"),
         "context": config.integer("max_position_embeddings"),
-        "width": config.integer("hidden_size"),
-        "heads": config.integer("num_attention_heads"),
+        "width": width,
+        "heads": heads,
         "blocks": config.integer("num_hidden_layers"),
         "hidden": config.integer("intermediate_size"),
-        "kv_heads": config.integer("num_key_value_heads", config.integer("num_attention_heads")),
-        "head_size": config.optional_integer("head_dim"),
+        "kv_heads": config.integer("num_key_value_heads", heads),
+        "head_size": config.integer("head_dim", width // heads),
         "rotary_base": base,
         "rotary_scaling": scaling,
         "attention_bias": _QKV if kind == "qwen2" else config.flag("attention_bias", False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -37,8 +38,11 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
     config.require(quantization_config=None)
     arrays = stored(folder)
     known = {**family.settings(config), **settings}
+    shapes = {name: each.shape for name, each in arrays.items()}
+    # Room for as much again: `_fill` names what is missing.
+    shapes["missing"] = (sum(map(math.prod, shapes.values())),)
     try:
-        model = blank(kind, known, {name: each.shape for name, each in arrays.items()})
+        model = blank(kind, known, shapes)
     except HandgradError as error:
         raise DataError(f"{config.path} describes no model of the folder: {error}") from None
     assert isinstance(model, kind)
