@@ -267,6 +267,13 @@ class _Room:
         return functools.partial(function, **settings) if settings else function
 
 
+class _Zeros(np.ndarray):
+    """Zeros in no memory, which become some in memory that nothing has touched yet."""
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        return np.zeros(self.shape, dtype)
+
+
 class _Blank(np.random.Generator):
     """A generator that gives zeros, and no more of them than are expected."""
 
@@ -282,7 +289,7 @@ class _Blank(np.random.Generator):
         self._draws -= 1
         if self._numbers < 0 or self._draws < 0:
             raise DataError("it has more parameters than its file; expected as many")
-        return np.broadcast_to(0.0, () if size is None else size)
+        return np.broadcast_to(0.0, () if size is None else size).view(_Zeros)
 
     def _blank(self, shape: tuple[int, ...], rng: Any, *, dtype: Any = np.float32) -> Array:
         """Zeros in the place of an initializer's values."""
