@@ -67,6 +67,7 @@ LAYOUTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         },
     ),
     "qwen2": ("Qwen2ForCausalLM", {**_LLAMA, "tie_word_embeddings": True}),
+    "qwen3": ("Qwen3ForCausalLM", {**_LLAMA, "head_dim": 6}),
     "mistral": ("MistralForCausalLM", {**_LLAMA, "sliding_window": None}),
     "bert": ("BertModel", _BERT),
     "bert masked": ("BertForMaskedLM", {**_BERT, "hidden_act": "gelu_new"}),

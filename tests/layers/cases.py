@@ -189,6 +189,13 @@ CASES = [
         (2, 4, 5),
     ),
     Case(
+        "attention-with-norms",
+        lambda rng: MultiHeadAttention(
+            6, 2, rng=rng, qk_norm=True, bias=("q_proj", "o_proj"), dtype=F64
+        ),
+        (2, 5, 6),
+    ),
+    Case(
         "attention-without-projections",
         lambda rng: MultiHeadAttention(
             3, 2, rng=rng, q_proj_size=0, k_proj_size=0, v_proj_size=0, o_proj_size=0, dtype=F64
@@ -227,6 +234,25 @@ CASES = [
         "transformer-encoder",
         lambda rng: TransformerEncoder(
             2, 6, 3, 5, rng=rng, norm="post", activation="silu", rotary=True, dtype=F64
+        ),
+        (2, 4, 6),
+    ),
+    Case(
+        "transformer-encoder-of-rms-norms",
+        lambda rng: TransformerEncoder(
+            1,
+            6,
+            3,
+            5,
+            rng=rng,
+            normalization="rms_norm",
+            activation="swiglu",
+            head_size=4,
+            rotary=True,
+            rotary_frequencies=(0.5, 0.1),
+            bias=False,
+            attention_bias=True,
+            dtype=F64,
         ),
         (2, 4, 6),
     ),

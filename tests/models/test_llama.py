@@ -35,6 +35,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "tied-and-grouped": {"tied": True, "kv_heads": 1, "head_size": 6},
     "qwen2": {"attention_bias": ("q_proj", "k_proj", "v_proj"), "rotary_base": 100.0},
     "all-biases": {"bias": True, "attention_bias": True, "rotary_scaling": LLAMA3},
+    "qwen3": {"qk_norm": True, "kv_heads": 1, "head_size": 6},
     "yarn": {"rotary_scaling": YARN, "tied": True},
 }
 ALL = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
@@ -81,7 +82,7 @@ def test_text_is_generated_beyond_the_context() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["qwen2", "yarn"])
+@pytest.mark.parametrize("name", ["qwen2", "qwen3", "yarn"])
 def test_the_checker_finds_nothing(name: str) -> None:
     report = hg.check(model(**SETTINGS[name]), text(2, 4))
     assert report.ok, str(report)

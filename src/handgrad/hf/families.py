@@ -78,7 +78,7 @@ def _llama_settings(config: Config) -> Settings:
     kind = config.choice("model_type", LLAMA.model_types)
     config.choice("hidden_act", ("silu", "swish"), "silu")
     config.require(partial_rotary_factor=1.0)
-    if kind == "qwen2":
+    if kind in ("qwen2", "qwen3"):
         config.require(use_sliding_window=False)
     else:
         _check_window(config)
@@ -95,9 +95,10 @@ def _llama_settings(config: Config) -> Settings:
         "blocks": config.integer("num_hidden_layers"),
         "hidden": config.integer("intermediate_size"),
         "kv_heads": config.integer("num_key_value_heads", heads),
-        "head_size": config.integer("head_dim", width // heads),
+        "head_size": config.integer("head_dim", 128 if kind == "qwen3" else width // heads),
         "rotary_base": base,
         "rotary_scaling": scaling,
+        "qk_norm": kind == "qwen3",
         "attention_bias": _QKV if kind == "qwen2" else config.flag("attention_bias", False),
         "bias": config.flag("mlp_bias", False),
         "eps": config.number("rms_norm_eps", 1e-6),
@@ -130,16 +131,17 @@ def _rotary(config: Config) -> tuple[float, Settings | None]:
 
 
 def _llama_config(settings: Settings) -> Settings:
-    bias = settings["attention_bias"]
-    is_qwen2 = not isinstance(bias, bool) and set(bias) == set(_QKV)
-    if not is_qwen2 and not isinstance(bias, bool):
-        raise _unwritable("Llama", "attention_bias", bias, "Llama", f"True, False or {_QKV}")
-    if is_qwen2:
-        _require("Llama", "Qwen2", settings, bias=False)
+    bias, kind = settings["attention_bias"], "qwen3" if settings["qk_norm"] else "llama"
+    if not isinstance(bias, bool):
+        if settings["qk_norm"] or set(bias) != set(_QKV):
+            raise _unwritable("Llama", "attention_bias", bias, "Llama", f"True, False or {_QKV}")
+        kind = "qwen2"
+    if kind != "llama":
+        _require("Llama", kind.capitalize(), settings, bias=False)
     heads, scaling = settings["heads"], settings["rotary_scaling"]
     config = {
-        "model_type": "qwen2" if is_qwen2 else "llama",
-        "architectures": ["Qwen2ForCausalLM" if is_qwen2 else "LlamaForCausalLM"],
+        "model_type": kind,
+        "architectures": [f"{kind.capitalize()}ForCausalLM"],
         "vocab_size": settings["vocabulary"],
         "max_position_embeddings": settings["context"],
         "hidden_size": settings["width"],
@@ -154,8 +156,8 @@ def _llama_config(settings: Settings) -> Settings:
         "rope_scaling": None if scaling is None else dict(scaling),
         "tie_word_embeddings": settings["tied"],
     }
-    own = {} if is_qwen2 else {"attention_bias": bias, "mlp_bias": settings["bias"]}
-    return {**config, **own}
+    own = {"attention_bias": bias, "mlp_bias": settings["bias"]}
+    return config if kind == "qwen2" else {**config, **own}
 
 
 def _bert_settings(config: Config) -> Settings:
@@ -211,7 +213,9 @@ def _unwritable(model: str, name: str, found: Any, layout: str, allowed: Any) ->
 
 
 GPT2: Final = Family(("gpt2",), names.GPT2, _gpt2_settings, _gpt2_config)
-LLAMA: Final = Family(("llama", "mistral", "qwen2"), names.LLAMA, _llama_settings, _llama_config)
+LLAMA: Final = Family(
+    ("llama", "mistral", "qwen2", "qwen3"), names.LLAMA, _llama_settings, _llama_config
+)
 BERT: Final = Family(("bert",), names.BERT, _bert_settings, _bert_config)
 
 #: The family of each model, by the name of its class.

@@ -130,6 +130,10 @@ LLAMA: Final = Names(
             for name in "qkvo"
             for entry in _same(f"attention.inner.{name}_proj", f"self_attn.{name}_proj")
         ),
+        *(
+            Entry((f"attention.inner.{name}.gamma",), (f"self_attn.{name}.weight",))
+            for name in ("q_norm", "k_norm")
+        ),
         *_norm("feed_forward.norm", "post_attention_layernorm"),
         _gated("weight"),
         _gated("bias"),

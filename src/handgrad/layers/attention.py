@@ -13,6 +13,7 @@ from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.dense import Dense
+from handgrad.layers.normalization import RMSNorm
 from handgrad.ops import attention, dropout, rotary
 
 PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -69,9 +70,10 @@ class MultiHeadAttention(Layer):
     means no projection: every head gets the whole input, and y is the heads side by side.
     `kv_heads` heads of keys and values serve heads/kv_heads heads each. `scale` is 1/√(size of a
     key) unless given. `rotary` turns queries and keys by their positions, by the angles that
-    `rotary_base` or `rotary_frequencies` give as in `hg.ops.rotary`. `dropout` is of the attention
-    weights, `post_dropout` of y; both draw from `rng` in training. `bias` is True, False or the
-    names of the projections that have one.
+    `rotary_base` or `rotary_frequencies` give as in `hg.ops.rotary`; before that, `qk_norm` divides
+    those of each head by their root mean square (`q_norm`, `k_norm`, with `eps`). `dropout` is of
+    the attention weights, `post_dropout` of y; both draw from `rng` in training. `bias` is True,
+    False or the names of the projections that have one.
 
     The descriptor's qoMaxSeqLength, kvMaxSeqLength and maxBatchSize have no counterpart, because
     they only size buffers, which here every call takes as large as its own shapes need, and
@@ -110,6 +112,8 @@ class MultiHeadAttention(Layer):
         rotary: bool = False,
         rotary_base: float = 10000.0,
         rotary_frequencies: tuple[float, ...] | None = None,
+        qk_norm: bool = False,
+        eps: float = 1e-6,
         dtype: Any = np.float32,
     ) -> None:
         self.heads = heads
@@ -146,11 +150,15 @@ class MultiHeadAttention(Layer):
             "o_proj": (heads * v_head, o_proj_size, o_proj_size),
         }
         biased = _biased(bias)
-        self.layers = {
+        self.layers: dict[str, Layer] = {
             name: Dense(size, projected, rng=rng, bias=name in biased, dtype=dtype)
             for name, (size, projected, asked) in projections.items()
             if asked != 0
         }
+        self.qk_norm = qk_norm
+        if qk_norm:
+            for name in ("q_norm", "k_norm"):
+                self.layers[name] = RMSNorm(q_head, eps=eps, dtype=dtype)
 
     def _check_heads(self) -> None:
         if self.heads < 1:
@@ -205,9 +213,8 @@ class MultiHeadAttention(Layer):
         q, projections["q_proj"] = self._heads("query", query, self.heads)
         k, projections["k_proj"] = self._heads("key", key, self.kv_heads)
         v, projections["v_proj"] = self._heads("value", value, self.kv_heads)
-        if self.rotary:
-            q, turned["q"] = self._turned(q)
-            k, turned["k"] = self._turned(k)
+        q, turned["q"] = self._turned("q", q)
+        k, turned["k"] = self._turned("k", k)
         o, attended = attention.forward(
             q,
             k,
@@ -241,7 +248,7 @@ class MultiHeadAttention(Layer):
         found: dict[str, Mapping[str, Array]] = {}
         names = ("q_proj", "k_proj", "v_proj")
         below = input_gradient or any(
-            self.layers[name].is_trained for name in names if name in self.layers
+            layer.is_trained for name, layer in self.layers.items() if name != "o_proj"
         )
         do = dropout.backward(dy, cache.post_dropout)
         if "o_proj" in self.layers:
@@ -254,9 +261,8 @@ class MultiHeadAttention(Layer):
         if not below:
             return None, merge(found) if gradients is None else gradients
         dq, dk, dv, _ = attention.backward(split_heads(do, self.heads), cache.attention)
-        if self.rotary:
-            dq = rotary.backward(dq, cache.turned["q"])
-            dk = rotary.backward(dk, cache.turned["k"])
+        dq = self._turned_back("q", dq, cache, found, gradients)
+        dk = self._turned_back("k", dk, cache, found, gradients)
         # Key and value may be inputs of their own or not; then their gradients add to another's.
         dinputs: list[Any] = [residual, None, None]
         owners = {1: (0, 0, 0), 2: (0, 1, 1), 3: (0, 1, 2)}[cache.inputs]
@@ -285,8 +291,7 @@ class MultiHeadAttention(Layer):
         """The projections of a memory, or of steps that stand at `offset`, to `attend` to."""
         k, _ = self._heads("key", key, self.kv_heads)
         v, _ = self._heads("value", key if value is None else value, self.kv_heads)
-        if self.rotary:
-            k, _ = self._turned(k, offset)
+        k, _ = self._turned("k", k, offset)
         return KeysValues(k, v)
 
     def attend(
@@ -301,8 +306,7 @@ class MultiHeadAttention(Layer):
     ) -> Array:
         """y for queries that stand at `offset`, at inference and without a cache: for decoding."""
         q, _ = self._heads("query", query, self.heads)
-        if self.rotary:
-            q, _ = self._turned(q, offset)
+        q, _ = self._turned("q", q, offset)
         o, _ = attention.forward(
             q,
             *memory,
@@ -315,10 +319,34 @@ class MultiHeadAttention(Layer):
         y = merge_heads(o)
         return self.layers["o_proj"].forward(y)[0] if "o_proj" in self.layers else y
 
-    def _turned(self, x: Array, offset: int = 0) -> tuple[Array, Any]:
-        return rotary.forward(
-            x, offset=offset, base=self.rotary_base, frequencies=self.rotary_frequencies
-        )
+    def _turned(self, name: str, x: Array, offset: int = 0) -> tuple[Array, Any]:
+        """Queries or keys by head, normalised and turned where that is wanted."""
+        norm, turn = None, None
+        if self.qk_norm:
+            x, norm = self.layers[f"{name}_norm"].forward(x)
+        if self.rotary:
+            x, turn = rotary.forward(
+                x, offset=offset, base=self.rotary_base, frequencies=self.rotary_frequencies
+            )
+        return x, (norm, turn)
+
+    def _turned_back(
+        self,
+        name: str,
+        dx: Array,
+        cache: Cache,
+        found: dict[str, Mapping[str, Array]],
+        gradients: Mapping[str, Array] | None,
+    ) -> Any:
+        """The gradient before `_turned`; that of the norm is put into `found`."""
+        norm, turn = cache.turned[name]
+        if self.rotary:
+            dx = rotary.backward(dx, turn)
+        if not self.qk_norm:
+            return dx
+        own = f"{name}_norm"
+        dx, found[own] = self.layers[own].backward(dx, norm, gradients=part(gradients, own))
+        return dx
 
     def _heads(self, what: str, x: Array, heads: int) -> tuple[Array, Any]:
         """An input by head, (N, heads, T, size), and the cache of its projection."""
@@ -348,7 +376,9 @@ class MultiHeadAttention(Layer):
         keys = queries if keys is None else keys
         projections = sum(self._projection_flops(queries, keys).values())
         pairs = self.heads * queries * keys
-        return projections + pairs * (2 * sum(self.head_sizes) + 5)
+        norms = 4 * (self.heads * queries + self.kv_heads * keys) * self.head_sizes[0]
+        normalised = norms if self.qk_norm else 0
+        return projections + normalised + pairs * (2 * sum(self.head_sizes) + 5)
 
     def input_flops(self, input_shape: Shape) -> int:
         """Those of the projections of an input that is query, key and value."""

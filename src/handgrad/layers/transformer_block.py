@@ -30,7 +30,7 @@ class TransformerBlock(Layer):
     Each part has its skip connection and normalisation (`AddNorm`): norm="pre" normalises what goes
     into a part, norm="post" the sum that comes out. With `causal` no step looks at later ones.
     `dropout` acts on the attention weights, between the two linear maps and on what each part adds,
-    as in PyTorch. `kv_heads`, `rotary` and what begins with it, and `scale` are those of
+    as in PyTorch. `kv_heads`, `rotary` and what begins with it, `qk_norm` and `scale` are those of
     MultiHeadAttention, `head_size` all its projection sizes, `attention_bias` its `bias` where that
     is not the block's. With bias=False neither the linear maps nor the norms have one.
     `normalization` is "layer_norm" or "rms_norm".
@@ -56,6 +56,7 @@ class TransformerBlock(Layer):
         rotary: bool = False,
         rotary_base: float = 10000.0,
         rotary_frequencies: tuple[float, ...] | None = None,
+        qk_norm: bool = False,
         head_size: int | None = None,
         scale: float | None = None,
         normalization: str = "layer_norm",
@@ -79,6 +80,8 @@ class TransformerBlock(Layer):
                 rotary=rotary,
                 rotary_base=rotary_base,
                 rotary_frequencies=rotary_frequencies,
+                qk_norm=qk_norm,
+                eps=eps,
                 bias=bias if attention_bias is None else attention_bias,
                 dtype=dtype,
             )

@@ -74,6 +74,8 @@ def _attended(layer: MultiHeadAttention, x: Signal, build: Build, *, causal: boo
     """Sums of values with the softmax of scores that are means over the entries: numbers."""
     if layer.rotary:
         raise ArgumentError("limits: MultiHeadAttention has rotary=True; allowed: False")
+    if layer.qk_norm:
+        raise ArgumentError("limits: MultiHeadAttention has qk_norm=True; allowed: False")
     size = layer.head_sizes[0]
     if layer.scale is None:
         raise ArgumentError(

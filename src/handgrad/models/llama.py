@@ -32,6 +32,7 @@ class Llama(DecoderOnly):
       `head.weight`.
     - `attention_bias` is True, False or the names of the projections with a bias, which are
       ("q_proj", "k_proj", "v_proj") in Qwen2; `bias` is that of the feed-forward networks.
+      `qk_norm` normalises queries and keys by head, as Qwen3 does.
 
     `feed_forward.inner.linear1` has the rows of gate and up projection, in this order. Weights
     start as N(0, 0.02²), those that end in a skip connection (`o_proj`, `linear2`) 1/√(2 · blocks)
@@ -55,6 +56,7 @@ class Llama(DecoderOnly):
         head_size: int | None = None,
         rotary_base: float = 10000.0,
         rotary_scaling: Mapping[str, Any] | None = None,
+        qk_norm: bool = False,
         attention_bias: bool | tuple[str, ...] = False,
         bias: bool = False,
         eps: float = 1e-6,
@@ -90,6 +92,7 @@ class Llama(DecoderOnly):
             rotary=True,
             rotary_base=rotary_base,
             rotary_frequencies=frequencies,
+            qk_norm=qk_norm,
             bias=bias,
             attention_bias=attention_bias,
             dtype=dtype,
