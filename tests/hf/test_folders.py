@@ -65,8 +65,10 @@ DAMAGES: dict[str, tuple[Change, str]] = {
     "a window": (_config(sliding_window=4), "sliding_window is 4; expected null, because every"),
     "windows": (
         _config(layer_types=["full_attention", "sliding_attention"]),
-        "layer_types is .*; expected full_attention throughout",
+        "layer_types is .*; expected a list of full_attention",
     ),
+    "layers of no list": (_config(layer_types=3), "layer_types is '3'; expected a list of full_"),
+    "a number too large": (_config(rms_norm_eps=10**400), "rms_norm_eps is an integer of .* bits;"),
     "part of a head": (_config(partial_rotary_factor=0.5), "partial_rotary_factor is 0.5; expect"),
     "quantized": (_config(quantization_config={"bits": 4}), "quantization_config is .*; expected"),
     "another scaling": (

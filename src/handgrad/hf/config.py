@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -36,8 +37,12 @@ class Config:
         return None if self.values.get(name) is None else self.integer(name)
 
     def number(self, name: str, default: float) -> float:
-        value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        return self.positive(name, self._value(name, default))
+
+    def positive(self, name: str, value: Any) -> float:
+        """The value of an entry, or of one in a table, as a float."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and 0 < value <= sys.float_info.max):
             raise self.error(name, value, "a number above 0")
         return float(value)
 

@@ -82,9 +82,9 @@ def _llama_settings(config: Config) -> Settings:
         config.require(use_sliding_window=False)
     else:
         _check_window(config)
-    layer_types = config.values.get("layer_types") or []
-    if any(each != "full_attention" for each in layer_types):
-        raise config.error("layer_types", str(layer_types)[:80], "full_attention throughout")
+    layers = config.values.get("layer_types") or []
+    if not isinstance(layers, list) or any(each != "full_attention" for each in layers):
+        raise config.error("layer_types", str(layers)[:80], "a list of full_attention")
     base, scaling = _rotary(config)
     width, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     return {
@@ -119,15 +119,14 @@ def _rotary(config: Config) -> tuple[float, Settings | None]:
     base = entries.pop("rope_theta", None)
     if base is None:
         base = config.number("rope_theta", 10000.0)
+    base = config.positive("rope_theta", base)
     kind = entries.pop("rope_type", entries.pop("type", "default"))
     entries.pop("type", None)
-    if isinstance(base, bool) or not isinstance(base, int | float) or not base > 0:
-        raise config.error("rope_theta", base, "a number above 0")
     if kind == "default":
-        return float(base), None
+        return base, None
     if kind in ("llama3", "yarn") and "original_max_position_embeddings" not in entries:
         entries["original_max_position_embeddings"] = config.integer("max_position_embeddings")
-    return float(base), {"rope_type": kind, **entries}
+    return base, {"rope_type": kind, **entries}
 
 
 def _llama_config(settings: Settings) -> Settings:
