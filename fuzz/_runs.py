@@ -14,12 +14,14 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
 from handgrad import recipes, training
+from handgrad.errors import HandgradWarning
 from handgrad.recipes.recipe import Recipe
 from handgrad.recipes.runs import read_recipe
 from handgrad.training.folder import Run
@@ -117,8 +119,11 @@ class Sample:
 
 
 def weights(folder: Path) -> dict[str, bytes]:
-    """The weights of a finished run, all of whose files have been found undamaged."""
-    return {name: array.tobytes() for name, array in Run(folder).load_model()[0].items()}
+    """The weights of a run, all of whose files have been found undamaged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HandgradWarning)  # an unfinished run
+        arrays, _ = Run(folder).load_model()
+    return {name: array.tobytes() for name, array in arrays.items()}
 
 
 _samples: dict[str, Sample] = {}

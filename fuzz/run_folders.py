@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -14,8 +15,8 @@ import numpy as np
 from fuzz import _runs
 from fuzz.harness import Case, Fault
 from fuzz.harness.surface import scratch
-from handgrad.errors import HandgradError
-from handgrad.recipes.runs import load_model, load_tokenizers, read_recipe
+from handgrad.errors import HandgradError, HandgradWarning
+from handgrad.recipes.runs import load_model, read_recipe
 
 PATIENCE = 60.0
 
@@ -145,9 +146,11 @@ def draw(rng: np.random.Generator) -> Case:
         done = _use(sample, folder, use)
         if done is None:
             return
-        # It may be made good by training again, as long as that gives the same.
+        # It may be made good by training again, or not be read for the model of the last
+        # checkpoint, as long as that gives the same.
         repaired = not finished or (file == "summary.json" and damage is remove)
-        if use == "resume" and repaired and _runs.weights(folder) == sample.weights:
+        expected = original if use == "evaluate" else sample.finished
+        if repaired and _runs.weights(folder) == _runs.weights(expected):
             return
         raise Fault("silent acceptance", f"{damage.__name__} of {file}: {done}")
 
@@ -171,8 +174,9 @@ def _use(sample: _runs.Sample, folder: Path, use: str) -> str | None:
         if use == "resume":
             _runs.resume(sample.data, folder)
         else:
-            load_model(folder, read_recipe(folder))
-            load_tokenizers(folder, *TOKENIZERS[sample.name])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HandgradWarning)  # an unfinished run
+                load_model(folder, read_recipe(folder))
     except HandgradError as error:
         if "\n" in str(error):
             raise Fault("no sentence", str(error)) from None

@@ -8,6 +8,7 @@ import pytest
 
 import handgrad as hg
 from handgrad import data
+from handgrad.errors import HandgradWarning
 from handgrad.training import start_run
 
 
@@ -74,7 +75,18 @@ def test_a_folder_without_a_run(refused, tmp_path):
 
 def test_a_run_that_is_not_finished(refused, digits_run, tmp_path):
     shutil.copy(digits_run / "config.toml", tmp_path)
-    assert f"handgrad train --resume {tmp_path}" in refused("evaluate", tmp_path)
+    message = refused("evaluate", tmp_path)
+    assert "is not finished, and has no checkpoint yet" in message
+    assert f"handgrad train --resume {tmp_path}" in message
+
+
+def test_a_run_that_is_not_finished_is_judged_as_far_as_it_came(handgrad, digits_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(digits_run, run)
+    (run / "summary.json").unlink()
+    with pytest.warns(HandgradWarning, match=f"model of its last checkpoint.*--resume {run}"):
+        result = handgrad("evaluate", run)
+    assert result.stdout == handgrad("evaluate", digits_run).stdout
 
 
 def test_a_run_of_a_program(refused, tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.errors import HandgradError, RunError
+from handgrad.errors import HandgradError, HandgradWarning, RunError
 from handgrad.inference.files import description
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
 from handgrad.training.checkpoint import save_arrays
@@ -131,6 +131,37 @@ def test_what_is_no_model_is_one_sentence(tmp_path: Path) -> None:
         hg.load(tmp_path / "arrays.safetensors")
     with pytest.raises(RunError, match="cannot be written"):
         trained().save(tmp_path / "nowhere" / "m.safetensors")
+
+
+class _Stop(hg.training.Callback):
+    """Stops in the middle of the second epoch, as a crash does."""
+
+    def on_step(self, trainer: hg.Trainer) -> None:
+        if trainer.step == 6:
+            raise ZeroDivisionError
+
+
+def test_a_run_that_was_stopped_is_loaded_from_its_checkpoint(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(64, 3)).astype(np.float32)
+    model = hg.Sequential(hg.Dense(None, 2), seed=0)
+    trainer = hg.Trainer(
+        *(model, "cross_entropy", "sgd"),
+        out=tmp_path / "run",
+        progress="off",
+        batch_size=16,
+        checkpoint_steps=1,
+        callbacks=[_Stop()],
+    )
+    with pytest.raises(ZeroDivisionError):
+        trainer.fit(x, np.where(x[:, 0] > 0, "up", "down"), epochs=5)
+    sentence = "not finished: .* after step 5, in epoch 2; to finish it: the same program"
+    with pytest.warns(HandgradWarning, match=sentence):
+        found = hg.load(tmp_path / "run")
+    assert found.classes == ("down", "up")
+    assert set(found.predict(x)) <= {"down", "up"}
+    (tmp_path / "run" / "checkpoint" / "latest.safetensors").unlink()
+    with pytest.raises(RunError, match="not finished, and has no checkpoint yet; expected one"):
+        hg.load(tmp_path / "run")
 
 
 def test_weights_of_another_model_change_nothing(tmp_path: Path) -> None:

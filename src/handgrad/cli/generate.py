@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -33,9 +33,8 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Of the drawing.")] = 0,
 ) -> None:
     """Print a text and what the model writes after it."""
-    import numpy as np
-
-    from handgrad.recipes.runs import check_task, load_model, load_tokenizers, read_recipe
+    from handgrad.inference.files import load
+    from handgrad.recipes.runs import check_task, read_recipe
 
     recipe = read_recipe(folder)
     check_task(folder, recipe, "text", "allowed: handgrad predict or translate")
@@ -43,14 +42,7 @@ def command(
         raise ArgumentError("generate: --prompt is empty; allowed: one character or more")
     if seed < 0:
         raise ArgumentError(f"generate: --seed is {seed}; allowed: 0 or more")
-    model: Any = load_model(folder, recipe)
-    (tokenizer,) = load_tokenizers(folder, "tokens")
-    written = model.generate(
-        tokenizer.encode(prompt)[None],
-        length=length,
-        rng=np.random.default_rng(seed),
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
+    written = load(folder).generate(
+        prompt, length=length, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
     )
-    typer.echo(tokenizer.decode(written[0].tolist()))
+    typer.echo(written)

@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Print what the model makes of each text, one in a line."""
     from handgrad.data.files import read_utf8
-    from handgrad.models.translating import translate
-    from handgrad.recipes.runs import check_task, load_model, load_tokenizers, read_recipe
+    from handgrad.inference.files import load
+    from handgrad.recipes.runs import check_task, read_recipe
 
     recipe = read_recipe(folder)
     check_task(folder, recipe, "pairs", "allowed: handgrad predict or generate")
@@ -45,16 +45,6 @@ def command(
         texts = read_utf8(file).splitlines()
     elif not texts:
         texts = sys.stdin.read().splitlines()
-    model = load_model(folder, recipe)
-    source, target = load_tokenizers(folder, "source", "target")
-    made = translate(
-        model,
-        source,
-        target,
-        texts,
-        longest=longest,
-        width=beam,
-        length_penalty=length_penalty,
-    )
-    for text in made:
+    trained = load(folder)
+    for text in trained.translate(texts, longest=longest, beam=beam, length_penalty=length_penalty):
         typer.echo(text)

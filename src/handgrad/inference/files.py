@@ -27,8 +27,9 @@ from handgrad.inference.trained import TASKS, TrainedModel
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import check_same_arrays
 from handgrad.training.checkpoint import load_arrays, load_model_arrays, save_arrays, to_json
+from handgrad.training.config import is_of_program
 from handgrad.training.files import reason
-from handgrad.training.folder import PROGRAM, Run, is_of_program
+from handgrad.training.folder import PROGRAM, Run
 
 FORMAT: Final = 1
 #: Names of the entries, and the form of each in JSON.
@@ -47,7 +48,9 @@ _ENTRIES: Final[Mapping[str, tuple[Any, ...]]] = {
 
 
 def load(path: str | os.PathLike[str]) -> TrainedModel:
-    """The model in a file of `model.save`, or of the finished run in a folder.
+    """The model in a file of `model.save`, or of the run in a folder.
+
+    A run that is not finished gives the model of its last checkpoint, with a warning.
 
     Nothing in a file runs: its description names layers of handgrad and their settings.
     Raises RunError or DataError, in one sentence, for a file or folder that is missing, damaged or

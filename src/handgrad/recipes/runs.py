@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from handgrad.data.tokens import Tokenizer, load_tokenizer
 from handgrad.errors import HandgradError, RecipeError, RunError
 from handgrad.layers import Layer
 from handgrad.recipes.building import build_model
@@ -52,10 +51,10 @@ def read_recipe(folder: Path, changes: Sequence[str] = ()) -> Recipe:
 
 
 def load_model(folder: Path, recipe: Recipe) -> Layer:
-    """The model of a run with its trained weights.
+    """The model of a run with its trained weights, or with those of its last checkpoint.
 
-    Raises RunError where the run is not finished, where a file of it is missing or damaged, or
-    where the weights are another model's.
+    Raises RunError where a file of the run is missing or damaged, or where the weights are another
+    model's.
     """
     run = Run(folder)
     arrays, _ = run.load_model()
@@ -65,11 +64,6 @@ def load_model(folder: Path, recipe: Recipe) -> Layer:
     except HandgradError as error:
         raise RunError(f"{run.model} does not fit {run.config}: {error}") from None
     return model
-
-
-def load_tokenizers(folder: Path, *names: str) -> list[Tokenizer]:
-    """The tokenizers of these names that the run keeps. Raises DataError where one is missing."""
-    return [load_tokenizer(folder / f"{name}.json") for name in names]
 
 
 def check_task(folder: Path, recipe: Recipe, wanted: str, instead: str) -> None:

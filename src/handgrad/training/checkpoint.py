@@ -69,6 +69,14 @@ def changed(path: Path, written: str, found: str) -> RunError:
     )
 
 
+def read_file(path: Path) -> bytes:
+    """The bytes of a file of a run. Raises RunError where the system does not give them."""
+    try:
+        return read_whole(path)
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {reason(error)}") from None
+
+
 def save_arrays(
     path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None
 ) -> None:
@@ -92,13 +100,11 @@ def load_arrays(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    content = read_file(path)
     try:
-        content = read_whole(path)
         arrays = load(content)
         end = _header_end(content)
         metadata: dict[str, str] = json.loads(content[_PREFIX:end]).get("__metadata__", {})
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {reason(error)}") from None
     except (SafetensorError, KeyError, ValueError) as error:
         raise RunError(f"{path}: not a readable safetensors file ({shortened(error)})") from None
     written, found = read_checksum(content, _MARKER, end)

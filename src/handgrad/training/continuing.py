@@ -10,7 +10,8 @@ import numpy as np
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import RunError
-from handgrad.training.folder import PROGRAM_CONFIG, Run
+from handgrad.training.config import PROGRAM_CONFIG
+from handgrad.training.folder import Run
 from handgrad.training.identity import (
     compare,
     describe_data,

@@ -18,13 +18,12 @@ run that they belong to, so that none can be taken for another's.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
-import re
 import shlex
 import tempfile
 import uuid
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,29 +32,32 @@ from types import TracebackType
 from typing import Any, Final
 
 from handgrad.arrays import Array
-from handgrad.errors import RunError
+from handgrad.errors import HandgradWarning, RunError
 from handgrad.training.checkpoint import (
     changed,
     check_run,
     finite,
     load_arrays,
     load_checkpoint,
+    read_file,
     save_arrays,
     save_checkpoint,
     to_json,
+    under,
 )
+from handgrad.training.config import sealed, unsealed, with_change
 from handgrad.training.files import (
     BLANK,
     digest,
     open_own,
     read_checksum,
-    read_whole,
     reason,
     remove_temporary,
     with_checksum,
-    write_all,
     write_atomically,
 )
+from handgrad.training.log import NO_METRICS, MetricsLog
+from handgrad.training.state import State
 from handgrad.training.table import as_csv
 
 try:
@@ -63,17 +65,11 @@ try:
 except ImportError:  # Windows has no flock: there the guard against a second process is missing.
     fcntl = None  # type: ignore[assignment]
 
-#: The last line of config.toml, and what stands before the checksum there and in summary.json.
-_LAST_LINE: Final = "# The run {run} wrote this file; sha256 {sha256}\n"
-_WRITTEN: Final = re.compile(r"# The run ([0-9a-f]{32}) wrote this file; sha256 [0-9a-f]{64}")
-_TOML_MARKER: Final = b"wrote this file; sha256 "
+#: Stands before the checksum in summary.json.
 _JSON_MARKER: Final = b'"sha256": "'
-#: Begins a line of config.toml that records a change.
-_CHANGED: Final = "# changed "
 
-#: The way to continue a run that a program started, and the start of its config.toml.
+#: The way to continue a run that a program started.
 PROGRAM: Final = "the same program, with fit(..., resume=True)"
-PROGRAM_CONFIG: Final = "[trainer]"
 
 _BUSY: Final = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
@@ -100,13 +96,14 @@ class Run:
         self.change_command = f"{self.resume_command} --set optimizer.lr={{lr}}"
         #: The text of config.toml when settings are changed, and a description of the changes.
         self.config_text = self.changes = ""
+        #: The model as JSON, for checkpoints; see `inference.files`.
+        self.description = ""
         #: The name that its files have for it, and the checksum of config.toml; "" before that.
         self.id = ""
         self.config_checksum = ""
         self._kept: list[Path] = []
-        self._lock = self._log = -1
-        self._logged = hashlib.sha256()
-        self._length = 0
+        self._lock = -1
+        self._log = MetricsLog(self.metrics)
         _OPEN.add(self)
 
     @property
@@ -162,21 +159,10 @@ class Run:
 
     def change_config(self, change: str) -> None:
         """Write `config_text` as config.toml, with a line that records the change."""
-        lines = [line for line in self.read_config().splitlines() if line.startswith(_CHANGED)]
-        lines.append(_CHANGED + " ".join(change.split()))
-        self._write_config(self.config_text.rstrip("\n") + "\n" + "\n".join(lines) + "\n")
+        self._write_config(with_change(self.read_config(), self.config_text, change))
 
     def _write_config(self, text: str) -> None:
-        if text and not text.endswith("\n"):
-            text += "\n"
-        try:
-            content = (text + _LAST_LINE.format(run=self.id, sha256=BLANK.decode())).encode()
-        except UnicodeEncodeError as error:
-            raise RunError(
-                f"{self.config}: a setting has {error.object[error.start]!r}, which is not "
-                "Unicode; allowed: names and paths in UTF-8"
-            ) from None
-        parts = with_checksum(content, _TOML_MARKER)
+        parts = sealed(self.config, text, self.id)
         with self.reporting(self.config):
             write_atomically(self.config, *parts)
         self.config_checksum = bytes(parts[1]).decode()
@@ -188,73 +174,31 @@ class Run:
         """
         if not os.path.lexists(self.config):
             raise RunError(f"{self.folder}: no run here (config.toml is missing)")
-        content = self._read(self.config)
-        written, found = read_checksum(content, _TOML_MARKER)
-        text, newline, last = content.decode(errors="replace").rstrip("\n").rpartition("\n")
-        known = _WRITTEN.fullmatch(last)
-        if written != found or known is None:
-            advice = f"; to change a setting: {self.resume_command} --set KEY=VALUE"
-            raise RunError(f"{changed(self.config, written, found)}{advice if written else ''}")
-        self.id = known[1]
-        self.config_checksum = found
-        return text + newline
-
-    def _read(self, path: Path) -> bytes:
-        try:
-            return read_whole(path)
-        except OSError as error:
-            raise RunError(f"{path} cannot be read: {reason(error)}") from None
+        advice = f"; to change a setting: {self.resume_command} --set KEY=VALUE"
+        text, self.id, self.config_checksum = unsealed(self.config, read_file(self.config), advice)
+        return text
 
     # -- metrics.jsonl ----------------------------------------------------------------------------
 
     def log(self, record: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl; numbers that are not finite become null."""
-        line = to_json(f"{self.metrics}: a record", finite(record)).encode() + b"\n"
         with self.reporting(self.metrics):
-            if self._log < 0:
-                self._log = open_own(self.metrics, os.O_WRONLY | os.O_APPEND)
-            write_all(self._log, line)
-        self._logged.update(line)
-        self._length += len(line)
+            self._log.append(record)
 
     def records(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl. Raises RunError where they are not those that were logged."""
-        return [json.loads(line) for line in self._checked_metrics().splitlines()]
-
-    def _checked_metrics(self) -> bytes:
-        """The log that this process wrote or found; nobody else has written to it since."""
-        if not self._length and not os.path.lexists(self.metrics):
-            return b""
-        content = self._read(self.metrics)
-        self._check_metrics(content, self._length, self._logged.hexdigest())
-        return content
-
-    def _check_metrics(self, content: bytes, length: int, checksum: str) -> None:
-        """Raise RunError unless the content begins with what has this length and checksum."""
-        if len(content) < length:
-            raise RunError(
-                f"{self.metrics} is damaged: it has {len(content)} bytes; expected the {length} "
-                "or more that it had at the last checkpoint"
-            )
-        found = digest([memoryview(content)[:length]])
-        if found != checksum:
-            raise changed(self.metrics, checksum, found)
+        return [json.loads(line) for line in self._log.content().splitlines()]
 
     # -- checkpoints ------------------------------------------------------------------------------
 
     def save(self, arrays: Mapping[str, Array], state: Mapping[str, Any]) -> None:
         """Write a checkpoint, which also holds the settings and the metrics that belong to it."""
         with self.reporting(self.metrics):
-            if self._log >= 0:
-                os.fsync(self._log)
-            if self._length and os.stat(self.metrics).st_size != self._length:
-                raise RunError(
-                    f"{self.metrics} was changed while the run was writing it; expected that "
-                    "nothing else writes to it"
-                )
+            metrics = self._log.sync()
         known = {
             "config": self.config_checksum,
-            "metrics": {"length": self._length, "sha256": self._logged.hexdigest()},
+            "metrics": metrics,
+            "description": self.description,
         }
         with self.reporting(self.checkpoint):
             save_checkpoint(self.checkpoint, arrays, {**state, **known}, self.id)
@@ -270,26 +214,23 @@ class Run:
 
         Raises RunError where it, or what was logged before it, is damaged.
         """
+        saved, logged = self._read_checkpoint()
+        if saved is not None:
+            del saved[1]["description"]
+        if logged is not None:
+            with self.reporting(self.metrics):
+                self._log.continue_after(logged)
+        return saved
+
+    def _read_checkpoint(
+        self,
+    ) -> tuple[tuple[dict[str, Array], dict[str, Any]] | None, bytes | None]:
+        """The last checkpoint, and the metrics that were logged before it."""
         saved = load_checkpoint(self.checkpoint, self.id)
         if saved is None and os.path.lexists(self.model):
             raise RunError(f"{self.checkpoint} is missing; expected the one that the run wrote")
-        length, checksum = 0, digest([])
-        if saved is not None:
-            metrics = saved[1].pop("metrics", None)
-            match metrics:
-                case {"length": int(length), "sha256": str(checksum)} if length >= 0:
-                    pass
-                case _:
-                    raise RunError(f"{self.checkpoint} is damaged: its metrics are {metrics!r}")
-        if length or os.path.lexists(self.metrics):
-            content = self._read(self.metrics)
-            self._check_metrics(content, length, checksum)
-            with self.reporting(self.metrics):
-                self._log = open_own(self.metrics, os.O_WRONLY | os.O_APPEND)
-                os.ftruncate(self._log, length)
-            self._logged.update(memoryview(content)[:length])
-            self._length = length
-        return saved
+        metrics = NO_METRICS if saved is None else saved[1].pop("metrics", None)
+        return saved, self._log.logged_before(self.checkpoint, metrics)
 
     # -- results ----------------------------------------------------------------------------------
 
@@ -304,34 +245,56 @@ class Run:
                 kept, content = self.folder / file.name, file.read_bytes()
                 if not os.path.lexists(kept):
                     write_atomically(kept, content)
-                elif self._read(kept) != content:
+                elif read_file(kept) != content:
                     raise RunError(
                         f"{kept} is damaged, or the data are others than those that the run was "
                         "begun with; expected what these data give"
                     )
                 self._kept.append(kept)
 
-    def save_model(self, arrays: Mapping[str, Array], description: str) -> None:
-        """Write model.safetensors, atomically; description: see `inference.files`."""
+    def save_model(self, arrays: Mapping[str, Array]) -> None:
+        """Write model.safetensors, atomically, with the description."""
         with self.reporting(self.model):
             save_arrays(
-                self.model, arrays, {"format": "np", "run": self.id, "handgrad": description}
+                self.model,
+                arrays,
+                {"format": "np", "run": self.id, "handgrad": self.description},
             )
 
     def load_model(self) -> tuple[dict[str, Array], dict[str, str]]:
         """The arrays and metadata that `save_model` wrote, once no file is found damaged.
 
-        Raises RunError where the run is not finished, or where one is missing or damaged.
+        A run that is not finished gives those of its last checkpoint, with a warning that says how
+        far it has come. Raises RunError where there is none, or where a file is missing or damaged.
         """
         self.read_config()
         if not self.finished:
-            raise RunError(
-                f"{self.folder} is not finished; expected {self.summary}: {self.resume_command}"
-            )
+            return self._load_unfinished()
         self.read_summary()
         arrays, metadata = load_arrays(self.model)
         check_run(self.model, metadata, self.id)
         return arrays, metadata
+
+    def _load_unfinished(self) -> tuple[dict[str, Array], dict[str, str]]:
+        saved, _ = self._read_checkpoint()
+        if saved is None:
+            raise RunError(
+                f"{self.folder} is not finished, and has no checkpoint yet; expected one: "
+                f"{self.resume_command}"
+            )
+        arrays, state = saved
+        description = state.pop("description", "")
+        found = State.read(self.checkpoint, state)
+        steps = f"step {found.step}, in epoch {found.epoch + 1}"
+        if not found.position:
+            steps = f"epoch {found.epoch}" if found.epoch else "nothing, before the first step"
+        warnings.warn(
+            f"{self.folder} is not finished: this is the model of its last checkpoint, after "
+            f"{steps}; to finish it: {self.resume_command}",
+            HandgradWarning,
+            stacklevel=4,
+        )
+        return under("model.", arrays), {"handgrad": description}
 
     def save_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         """Write summary.json, atomically, and return it; the run is finished then."""
@@ -344,13 +307,13 @@ class Run:
 
     def _checksums(self) -> dict[str, str]:
         """The checksum of every file of the run beside summary.json, by its name in the folder."""
-        self._checked_metrics()
+        self._log.content()
         own = [self.config, self.metrics, self.checkpoint, self.model, self.report, *self._kept]
         own += [self.table] * os.path.lexists(self.table)
         return {
-            path.relative_to(self.folder).as_posix(): digest([self._read(path)])
+            path.relative_to(self.folder).as_posix(): digest([read_file(path)])
             for path in own
-            if path != self.metrics or self._length
+            if path != self.metrics or self._log.length
         }
 
     def read_summary(self) -> dict[str, Any]:
@@ -358,7 +321,7 @@ class Run:
 
         Raises RunError where this or another file of the run is missing, damaged or another run's.
         """
-        content = self._read(self.summary)
+        content = read_file(self.summary)
         written, found = read_checksum(content, _JSON_MARKER)
         if written != found:
             raise changed(self.summary, written, found)
@@ -370,16 +333,15 @@ class Run:
             path = self.folder / name
             if not os.path.lexists(path):
                 raise RunError(f"{path} is missing; expected the one that the run wrote")
-            found = digest([self._read(path)])
+            found = digest([read_file(path)])
             if found != checksum:
                 raise changed(path, checksum, found)
         return summary
 
     def close(self) -> None:
         """Give the folder free for other processes."""
-        log, lock = self._log, self._lock
-        self._log = self._lock = -1
-        for descriptor in (log, lock):
+        lock, self._lock = self._lock, -1
+        for descriptor in (self._log.release(), lock):
             if descriptor >= 0:
                 with suppress(OSError):  # what was written there has been synced or dropped
                     os.close(descriptor)
@@ -441,11 +403,6 @@ def start_run(folder: str | Path, config_text: str) -> Run:
         run.close()
         raise
     return run
-
-
-def is_of_program(config_text: str) -> bool:
-    """Return whether a program started the run, so that its model and data stand there."""
-    return f"\n{PROGRAM_CONFIG}\n" in f"\n{config_text}"
 
 
 def read_config(folder: str | Path) -> str:

@@ -313,10 +313,7 @@ class Trainer:
         for callback in self.callbacks:
             callback.on_end(self)
         if run is not None:
-            from handgrad.inference.files import description
-
-            arrays = {**self.model.parameters, **self.model.buffers}
-            run.save_model(arrays, description(self.trained))
+            run.save_model({**self.model.parameters, **self.model.buffers})
 
     def _run_epoch(
         self,
@@ -519,6 +516,9 @@ class Trainer:
         process killed in between is resumed with them: a config.toml that is not the checkpoint's
         allows the same changes.
         """
+        from handgrad.inference.files import description
+
+        run.description = description(self.trained)
         saved = run.load() if resume else None
         changes: dict[str, Any] = {}
         if saved is not None:
