@@ -90,6 +90,17 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ),
     ("model.fit(x, y)", AttributeError, "write hg.Trainer(model).fit(x, y, epochs=5)"),
     ("model.predict(x)", AttributeError, "no attribute 'predict'; write y = model(x)"),
+    ("model.apply(x)", AttributeError, "no attribute 'apply'; write y = model(x)"),
+    (
+        "model.load('m.safetensors')",
+        AttributeError,
+        "write hg.load(path) for all of it, model.",
+    ),
+    (
+        "hg.save(model, 'm')",
+        AttributeError,
+        "no attribute 'save'; write model.save(path), and hg.",
+    ),
     ("model.eval()", AttributeError, "write model.forward(x, training=True) to train, model(x) to"),
     ("model.zero_grad()", AttributeError, "write nothing: backward returns new gradients"),
     ("model.state_dict()", AttributeError, "write model.parameters and model.buffers"),
@@ -189,6 +200,16 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
         "x has 5 examples and y 2; allowed: ",
     ),
     ("hg.Trainer(model).fit(x, y + 10, epochs=1)", DataError, "y has the label 10 in row 0; exp"),
+    (
+        "hg.Trainer(hg.SequenceClassifier(1, 4, 2)).fit(x.reshape(5, 64), y, epochs=1)",
+        ShapeError,
+        "x has sequences of shape (T,), one number a step; allowed: (T, features); of one feat",
+    ),
+    (
+        "hg.Trainer(conv).fit([x[0, 0], x[0, 0, 1:]], y[:2], epochs=1)",
+        DataError,
+        "x has images of different heights, 7 to 8; expected one size, as Pillow's image.resize",
+    ),
     ("hg.Trainer(model).fit(x * np.nan, y, epochs=1)", DataError, "in row 0"),
     ("hg.Trainer(model).predict(x)", AttributeError, "write trainer.trained.predict(x)"),
     ("hg.Trainer(model).train(x, y)", AttributeError, "write trainer.fit(x, y, epochs=5)"),
@@ -211,6 +232,7 @@ def names() -> dict[str, Any]:
     dy = loss.backward(loss.forward(scores, y)[1])
     gradients = model.backward(dy, cache)[1]
     optimizer = hg.optimizers.Adam()
+    conv = hg.Sequential(hg.Conv2d(8, 2, 3, rng=rng))
     return {"hg": hg, "np": np, **locals()}
 
 

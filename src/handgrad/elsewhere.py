@@ -52,6 +52,10 @@ NAMES: Final = {
         for end in ("uniform", "normal")
     },
     **dict.fromkeys(("grad", "autograd", "variable"), "dx, gradients = model.backward(dy, cache)"),
+    **dict.fromkeys(("save", "savemodel"), "model.save(path), and hg.load(path) to read it"),
+    **dict.fromkeys(("loadmodel", "fromfile"), "hg.load(path)"),
+    "loadweights": "model.load_weights(path)",
+    **dict.fromkeys(("predict", "predictproba"), "hg.load(path).predict(x)"),
     "clipgradnorm": "hg.optimizers.clip_by_global_norm",
 }
 
@@ -104,7 +108,9 @@ OF_LAYERS: Final[Mapping[str, str]] = {
         ("fit", "train_on_batch", "compile", "partial_fit"),
         "hg.Trainer(model).fit(x, y, epochs=5)",
     ),
-    **dict.fromkeys(("predict", "predict_proba"), "y = model(x)"),
+    **dict.fromkeys(("predict", "predict_proba", "apply", "call"), "y = model(x)"),
+    "load": "hg.load(path) for all of it, model.load_weights(path) for the weights",
+    "init": "model.build(input_shape, seed=0)",
     **dict.fromkeys(("train", "eval", "training"), _NO_MODE),
     **dict.fromkeys(("to", "cuda", "cpu"), _NO_DEVICE),
     **dict.fromkeys(("float", "double", "half"), "dtype=np.float32 where the layers are made"),

@@ -90,3 +90,9 @@ def html(renderable: Any) -> str:
 def html_text(text: str) -> str:
     """Plain text for a notebook."""
     return _PRE.format(code=escape(text))
+
+
+def plain(number: float) -> str:
+    """Six digits, without an exponent where a person writes none: 2034350, not 2.03435e+06."""
+    rounded = float(f"{number:.6g}")
+    return f"{rounded:.0f}" if 1e6 <= abs(rounded) < 1e15 else f"{rounded:g}"

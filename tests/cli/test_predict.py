@@ -30,6 +30,17 @@ def test_the_most_probable_classes_first(handgrad, digits_run, tmp_path):
     assert sum(shares) == pytest.approx(100, abs=1)
 
 
+def test_arguments_in_the_other_order_are_turned_round(refused, digits_run, photographs, tmp_path):
+    picture = photographs / "dark.png"
+    message = refused("predict", picture, digits_run)
+    assert f"{picture} is no run, and {digits_run} is one; allowed: the run first, as in" in message
+    assert f"handgrad predict {digits_run} {photographs}" in refused(
+        "predict", photographs, digits_run
+    )
+    message = refused("predict", picture, photographs)
+    assert "is no run; allowed: the folder of a run, or a .safetensors file, and then" in message
+
+
 @pytest.fixture
 def photographs(tmp_path):
     """The same digit, light on dark and dark on light, in a folder."""

@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tests.data.files import write_idx_set, write_image_folder
+from handgrad.cli.described import described
+from handgrad.recipes.tasks.classification import load_data
+from tests.data.files import write_cifar_batches, write_idx_set, write_image_folder
 
 #: `digits` made small, so that a step takes a millisecond on any engine.
 SMALL = [
@@ -54,6 +57,34 @@ def test_a_folder_of_photographs_in_the_place_of_a_recipe(handgrad, tmp_path, mo
     picture = next((tmp_path / "pets" / "cat").iterdir())
     predicted = handgrad("predict", "runs/pets", picture)
     assert predicted.stdout.split()[1] in ("cat", "dog")
+
+
+def test_folders_of_known_files_have_recipes_of_their_own(tmp_path):
+    for folder in ("digits-of-mine", "Fashion-MNIST", "cifar"):
+        (tmp_path / folder).mkdir()
+    write_idx_set(tmp_path / "digits-of-mine")
+    write_idx_set(tmp_path / "Fashion-MNIST", compressed=True)
+    write_cifar_batches(tmp_path / "cifar")
+    found = {name: described("train", str(tmp_path / name), None) for name in os.listdir(tmp_path)}
+    names = {name: Path(each.recipe.name).stem for name, each in found.items()}
+    assert names == {
+        "digits-of-mine": "mnist-cnn",
+        "Fashion-MNIST": "fashion-cnn",
+        "cifar": "cifar-cnn",
+    }
+    classes = {name: load_data(each.recipe, each.data).classes[0] for name, each in found.items()}
+    assert classes == {"digits-of-mine": "0", "Fashion-MNIST": "T-shirt/top", "cifar": "airplane"}
+
+
+@pytest.mark.slow
+def test_a_number_is_judged_in_its_own_unit(handgrad, tmp_path):
+    table = _table(tmp_path / "t.csv", "a,price", [(i % 50, 1000 * (i % 50)) for i in range(300)])
+    run = tmp_path / "run"
+    trained = handgrad("train", table, "--epochs", 20, "--out", run).stdout
+    assert "; the loss is of targets divided by their deviation, 13" in trained
+    error = json.loads((run / "summary.json").read_text())["mean_absolute_error"]
+    assert f"mean absolute error {error:g}, after 20 epochs" in trained
+    assert f"mean absolute error {error:.4g}" in handgrad("evaluate", run).stdout
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from handgrad.errors import ArgumentError, ShapeError
-from handgrad.sklearn import ConvNetClassifier, SequenceClassifier, SequenceTagger
+from handgrad.errors import ArgumentError, HandgradWarning, ShapeError
+from handgrad.sklearn import ConvNetClassifier, MLPClassifier, SequenceClassifier, SequenceTagger
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -63,6 +63,22 @@ def test_a_convnet_in_a_pipeline_with_batch_norm_and_dropout() -> None:
 def test_rows_without_a_shape_are_images_of_one_row() -> None:
     model = ConvNetClassifier(**CONVOLUTIONS).fit(IMAGES, DIGITS)
     assert model.image_shape_ == (1, 1, 64)
+
+
+def test_images_that_are_no_n_c_h_w_are_named() -> None:
+    images = [np.ones((size, 8)) for size in (8, 9)]
+    with pytest.raises(ValueError, match=r"shape \(8, 8\) in row 0 and \(9, 8\) in row 1; allowed"):
+        ConvNetClassifier().fit(images, [0, 1])
+    last = np.ones((6, 8, 8, 3))
+    with pytest.warns(HandgradWarning, match=r"with the channels last, write X.transpose\(0, 3, 1"):
+        ConvNetClassifier(max_iter=1, channels=(2,)).fit(last, [0, 1] * 3)
+
+
+def test_one_class_is_refused_in_the_words_of_scikit_learn() -> None:
+    sentence = "needs samples of at least 2 classes in the data, but the data contains only one"
+    for estimator in (MLPClassifier(), ConvNetClassifier()):
+        with pytest.raises(ValueError, match=sentence):
+            estimator.fit(np.ones((6, 4)), ["a"] * 6)
 
 
 @pytest.mark.parametrize("cell", CELLS)

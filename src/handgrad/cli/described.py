@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handgrad.errors import RecipeError
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
+
+
+#: Recipes for folders of data sets that are known by the names of their files.
+_LEARNERS: Final = {"idx": "mnist-cnn", "cifar": "cifar-cnn", "ts": "vowels"}
 
 
 class Described(NamedTuple):
@@ -27,7 +31,7 @@ def described(
     target: str | None = None,
     changes: Sequence[str] = (),
 ) -> Described:
-    """The recipe called so; for a table or a folder `table` or `pictures`, which learn it.
+    """The recipe called so; for a table or a folder of data the recipe that learns such.
 
     Raises RecipeError where data are given twice, or as `recipes.read` does.
     """
@@ -41,7 +45,9 @@ def described(
                 "recipe and --data"
             )
         data, name = Path(recipe), Path(recipe).absolute().name.partition(".")[0]
-        read = recipes.read(learner, changes).changed("data", name=name)
+        read = recipes.read(learner, changes)
+        if learner != "fashion-cnn":  # its name says which clothes the classes are
+            read = read.changed("data", name=name)
     else:
         read = recipes.read(recipe, changes)
         name = Path(read.name).stem
@@ -55,8 +61,14 @@ def described(
 def _learner(given: str) -> str | None:
     """The recipe that learns a table or a folder; None where a recipe itself is given."""
     from handgrad import recipes
+    from handgrad.data import form_of
     from handgrad.data.table import is_table
 
     if is_table(given):
         return "table"
-    return "pictures" if given not in recipes.names() and Path(given).is_dir() else None
+    if given in recipes.names() or not Path(given).is_dir():
+        return None
+    form = form_of(Path(given))
+    if form == "idx" and "fashion" in Path(given).absolute().name.lower():
+        return "fashion-cnn"
+    return _LEARNERS.get(form or "", "pictures")

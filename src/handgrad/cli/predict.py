@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -40,8 +40,10 @@ class _Answer:
     doubts: tuple[str, ...] = ()
 
     def line(self) -> str:
+        from handgrad.printing import plain
+
         if self.number is not None:
-            return f"{self.example}  {_plain(self.number)}"
+            return f"{self.example}  {plain(self.number)}"
         found = "  ".join(f"{name} {100 * share:.1f} %" for name, share in self.classes)
         return f"{self.example}  {found}"
 
@@ -87,6 +89,7 @@ def command(
 
     if as_csv and as_json:
         raise ArgumentError("predict: --csv together with --json; allowed: one of them")
+    _check_order(folder, files)
     trained = load(folder)
     if trained.task not in ("classification", "binary", "regression"):
         instead = {"text": "handgrad generate", "pairs": "handgrad translate"}
@@ -106,6 +109,23 @@ def command(
     else:
         for answer in answers:
             typer.echo(answer.line())
+
+
+def _check_order(folder: Path, files: Sequence[Path]) -> None:
+    """Raise ArgumentError where data stand before the run, or in its place."""
+    if (folder / "config.toml").exists() or folder.suffix == ".safetensors":
+        return
+    run = next((file for file in files if (file / "config.toml").exists()), None)
+    if run is not None:
+        raise ArgumentError(
+            f"predict: {folder} is no run, and {run} is one; allowed: the run first, as in "
+            f"handgrad predict {run} {folder}"
+        )
+    if folder.is_file():
+        raise ArgumentError(
+            f"predict: {folder} is no run; allowed: the folder of a run, or a .safetensors file, "
+            "and then the data"
+        )
 
 
 def _answers(trained: TrainedModel, file: Path, top: int, show: Path | None) -> Iterator[_Answer]:
@@ -135,12 +155,6 @@ def _answers(trained: TrainedModel, file: Path, top: int, show: Path | None) -> 
         else:
             for name, row in zip(names, trained.predict_proba(examples), strict=True):
                 yield _Answer(name, _best(trained, row, top))
-
-
-def _plain(number: float) -> str:
-    """Six digits, without an exponent where a person writes none: 2034350, not 2.03435e+06."""
-    rounded = float(f"{number:.6g}")
-    return f"{rounded:.0f}" if 1e6 <= abs(rounded) < 1e15 else f"{rounded:g}"
 
 
 def _best(trained: TrainedModel, row: Array, top: int) -> tuple[tuple[str, float], ...]:

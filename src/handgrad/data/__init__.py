@@ -153,7 +153,7 @@ def load(
         expected = EXPECTED.get(name) or _ANY + did_you_mean(name, EXPECTED)
     folders = _FOLDERS.get(name, ())
     location = files.find(name, path, expected, folders)
-    form = _form(location)
+    form = form_of(location)
     if target is not None and form != "csv":
         raise ArgumentError(f"{name}: target is {target!r}; allowed: with a .csv file")
     own = _FORMS.get(name, form)
@@ -208,7 +208,7 @@ def is_here(name: str) -> bool:
             pronounce.find()
         elif name in _FORMS and name not in _OWN:
             location = files.find(name, None, EXPECTED[name], _FOLDERS.get(name, ()))
-            return _form(location) == _FORMS[name]
+            return form_of(location) == _FORMS[name]
         elif name == "translate":
             pairs.find(name)
     except DataError:
@@ -221,7 +221,7 @@ def _check_seed(name: str, seed: Any) -> None:
         raise ArgumentError(f"{name}: seed is {seed!r}; allowed: an integer from 0")
 
 
-def _form(location: Path) -> str | None:
+def form_of(location: Path) -> str | None:
     """The format of a file or folder, by the names in it; None where it is unknown."""
     if os.path.isdir(location):
         if idx.is_idx_folder(location):

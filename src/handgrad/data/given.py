@@ -5,6 +5,7 @@ A table has `to_numpy`; a list of arrays of different lengths is a set of sequen
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from handgrad.arrays import Array
 from handgrad.data.dataset import Pixels
 from handgrad.data.ragged import Ragged, Sequences
 from handgrad.dispatch.values import shown
-from handgrad.errors import DataError, ShapeError
+from handgrad.errors import DataError, HandgradWarning, ShapeError
 
 #: Values that are looked at together.
 _PIECE: Final = 1 << 22
@@ -151,6 +152,17 @@ def check_finite(x: Any, what: str) -> None:
                 row = int(np.searchsorted(np.cumsum(x.lengths), row, side="right"))
             column = f", column {at[1]}" if len(at) == 2 else ""
             raise DataError(f"{what} has {found} in row {row}{column}; expected finite numbers")
+
+
+def warn_of_channels_last(shape: Sequence[int], what: str) -> None:
+    """Warn where images (C, H, W) seem to be (H, W, C)."""
+    if len(shape) == 3 and shape[2] in (1, 3, 4) and min(shape[:2]) > 4:
+        warnings.warn(
+            f"{what} has examples of shape {tuple(shape)}, which is read as {shape[0]} channels; "
+            f"of images with the channels last, write {what}.transpose(0, 3, 1, 2)",
+            HandgradWarning,
+            stacklevel=3,
+        )
 
 
 def _listed(x: Any) -> Any:

@@ -59,7 +59,7 @@ class Sequences:
         if len(shapes) > 1:
             raise ShapeError(
                 f"Sequences: one step has shape {' or '.join(map(str, sorted(shapes)))}; "
-                "allowed: the same in all sequences"
+                "allowed: the same in all sequences, and images of one size"
             )
         return cls(np.concatenate(sequences), np.array([len(s) for s in sequences]), padding)
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_X_y, column_or_1d, validate_data
 
 from handgrad.arrays import Array
+from handgrad.data.given import warn_of_channels_last
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import (
@@ -58,6 +59,17 @@ def convolutional(
     if dropout > 0:
         layers.append(Dropout(dropout, rng=rng))
     return Sequential(*layers, Dense(hidden, classes, rng=rng, dtype=dtype))
+
+
+def _check_one_size(X: Any) -> None:
+    """Raise ShapeError for a list of images that differ in shape."""
+    shapes = [np.shape(each) for each in X] if isinstance(X, list | tuple) else []
+    other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if other is not None:
+        raise ShapeError(
+            f"ConvNetClassifier: X has images of shape {shapes[0]} in row 0 and {shapes[other]} in "
+            f"row {other}; allowed: one shape, as Pillow's image.resize((W, H)) gives"
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -111,6 +123,7 @@ class ConvNetClassifier(Classifier):
             )
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        _check_one_size(X)
         settings = {"dtype": (np.float64, np.float32), "allow_nd": True}
         ndim = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
         if ndim > 2:
@@ -130,6 +143,7 @@ class ConvNetClassifier(Classifier):
                 f"{self.image_shape_}, as in fit"
             )
         if reset:
+            warn_of_channels_last(x.shape[1:], "X")
             self.image_shape_: tuple[int, ...] = x.shape[1:]
         return x, None if y is None else column_or_1d(y, warn=True)
 

@@ -220,6 +220,11 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def _note_classes(self, found: Array, *, reset: bool) -> None:
         """Take these classes, or check that they are known; of a warm start they are the same."""
         if reset:
+            if len(found) == 1:
+                raise ArgumentError(
+                    f"{type(self).__name__} needs samples of at least 2 classes in the data, but "
+                    f"the data contains only one class: {found[0]}"
+                )
             self.classes_ = found
             return
         same = not self.warm_start or not self._is_fitted() or set(found) == set(self.classes_)

@@ -187,8 +187,6 @@ class MLPClassifier(Classifier, Perceptron):
         if self._multilabel:
             return (z > 0).astype(int)
         index = (z[:, 0] > 0).astype(int) if self.n_outputs_ == 1 else z.argmax(axis=1)
-        if len(self.classes_) == 1:
-            index = np.zeros_like(index)
         return self.classes_[index]
 
     def _targets(self, y: Array, dtype: str, *, reset: bool) -> Array:

@@ -8,7 +8,6 @@ the loss takes.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +16,17 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.dataset import Pixels, split_indices, take
-from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
+from handgrad.data.given import (
+    as_examples,
+    as_tags,
+    as_targets,
+    check_finite,
+    encoded,
+    warn_of_channels_last,
+)
 from handgrad.data.ragged import Sequences
 from handgrad.data.sources import Source, as_source
-from handgrad.errors import ArgumentError, DataError, HandgradWarning, ShapeError
+from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize, Step
 from handgrad.layers import Conv2d
@@ -249,7 +255,7 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     steps = _steps(trainer.preprocessing, train.x)
     for name, part in given.parts.items():
         given.parts[name] = replace(part, x=_applied(steps, part.x))
-    _check_lengths(trainer, given.parts["train"])
+    _check_steps(trainer, given.parts["train"])
     shape = tuple(given.parts["train"].x.shape[1:])
     if not trainer.model.is_built:
         _check_channels(trainer, shape)
@@ -280,11 +286,28 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     }
 
 
-def _check_lengths(trainer: Trainer, part: _Part) -> None:
-    """Raise DataError for sequences where the model takes no lengths beside them."""
+def _check_steps(trainer: Trainer, part: _Part) -> None:
+    """Raise ShapeError for sequences of bare numbers where the model takes features.
+
+    Raise DataError for sequences where the model takes no lengths beside them.
+    """
     parameters = inspect.signature(trainer.model.forward).parameters.values()
-    inputs = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
-    if isinstance(part.x, Sequences) and [each.name for each in inputs] == ["x"]:
+    inputs = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    takes_steps = inputs == ["x", "lengths"] and not reads_tokens(trainer.model)
+    if takes_steps and not isinstance(part.x, Pixels) and part.x.ndim == 2:
+        write = (
+            "[each[:, None] for each in x]" if isinstance(part.x, Sequences) else "x[:, :, None]"
+        )
+        raise ShapeError(
+            f"{part.what} has sequences of shape (T,), one number a step; allowed: (T, features); "
+            f"of one feature, write {write}"
+        )
+    if isinstance(part.x, Sequences) and isinstance(_first_layer(trainer), Conv2d):
+        raise DataError(
+            f"{part.what} has images of different heights, {part.x.lengths.min()} to "
+            f"{part.x.lengths.max()}; expected one size, as Pillow's image.resize((W, H)) gives"
+        )
+    if isinstance(part.x, Sequences) and inputs == ["x"]:
         lengths = part.x.lengths
         other = int(np.argmax(lengths != lengths[0]))
         raise DataError(
@@ -295,21 +318,18 @@ def _check_lengths(trainer: Trainer, part: _Part) -> None:
 
 def _check_channels(trainer: Trainer, shape: tuple[int, ...]) -> None:
     """Raise ShapeError for images without channels, and warn where these seem to stand last."""
-    first = next(iter(getattr(trainer.model, "layers", {}).values()), None)
-    if not isinstance(first, Conv2d):
+    if not isinstance(_first_layer(trainer), Conv2d):
         return
     if len(shape) == 2:
         raise ShapeError(
             f"x has examples of shape {shape}; allowed: (C, H, W); of images with one channel, "
             "write x[:, None]"
         )
-    if len(shape) == 3 and shape[2] in (1, 3, 4) and min(shape[:2]) > 4:
-        warnings.warn(
-            f"x has examples of shape {shape}, which is read as {shape[0]} channels; of images "
-            "with the channels last, write x.transpose(0, 3, 1, 2)",
-            HandgradWarning,
-            stacklevel=2,
-        )
+    warn_of_channels_last(shape, "x")
+
+
+def _first_layer(trainer: Trainer) -> Any:
+    return next(iter(getattr(trainer.model, "layers", {}).values()), None)
 
 
 def _is_one_hot(y: Any, outputs: Array) -> bool:

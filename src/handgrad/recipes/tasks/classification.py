@@ -15,8 +15,10 @@ from handgrad.data import Dataset, Pixels, Sequences
 from handgrad.errors import RecipeError
 from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
+from handgrad.printing import plain
 from handgrad.recipes.tasks.task import Task
-from handgrad.training.reviews import SequencesReview
+from handgrad.training.review import Review
+from handgrad.training.reviews import NumbersReview, SequencesReview
 
 if TYPE_CHECKING:
     from handgrad.recipes.recipe import Recipe
@@ -36,6 +38,7 @@ def of(recipe: Recipe, data: Dataset) -> Task:
     """The task with these data."""
     summary = f"{len(data.x_train):,} examples to learn, {len(data.x_test):,} to test"
     about: dict[str, Any] = {}
+    review: Review | None = None
     found: dict[str, Any] = {"shape": list(data.input_shape), "classes": list(data.classes)}
     if isinstance(data.x_train, Pixels) and data.x_train.maximum != 1:
         found["maximum"] = data.x_train.maximum
@@ -49,8 +52,9 @@ def of(recipe: Recipe, data: Dataset) -> Task:
         targets = _target_statistics(recipe, data.y_train)
         found |= {"target_mean": list(targets.mean), "target_std": list(targets.std)}
         about["targets"] = targets
+        summary += f"; the loss is of targets divided by their deviation, {plain(targets.std[0])}"
+        review = NumbersReview(data.x_test, data.y_test, targets)
         data = _with_targets(data, targets)
-    review = None
     if recipe.model.type in SEQUENTIAL and data.classes:
         review = SequencesReview(data.x_test, data.y_test, data.classes, recipe.seed)
     return Task(data.name, data, len(data.x_train), summary, found, review, about=about)

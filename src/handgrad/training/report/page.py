@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -17,7 +18,7 @@ from handgrad.training.report import network
 from handgrad.training.report.charts import Series, figure, line_chart
 from handgrad.training.report.html import page, percent, section
 from handgrad.training.report.judgement import Judged, judgement
-from handgrad.training.review import Section
+from handgrad.training.review import Section, shown
 
 TRAIN, VALIDATION, TEST = "var(--blue)", "var(--orange)", "var(--muted)"
 
@@ -90,21 +91,16 @@ def _figures(summary: Mapping[str, Any]) -> str:
     figures: list[tuple[str, Any, Callable[[Any], str]]] = [
         (f"{part} accuracy", summary["test_accuracy"], percent),
         (f"{part} loss", summary["test_loss"], "{:.4f}".format),
-        *[(name.replace("_", " "), value, _form(name)) for name, value in extra.items()],
+        *[(name.replace("_", " "), value, partial(shown, name)) for name, value in extra.items()],
         ("training time", summary["seconds"], _duration),
         ("parameters", summary["parameters"], "{:,}".format),
     ]
     cells = "".join(
-        f"<div><dt>{name}</dt><dd>{shown(value)}</dd></div>"
-        for name, value, shown in figures
+        f"<div><dt>{name}</dt><dd>{form(value)}</dd></div>"
+        for name, value, form in figures
         if value is not None
     )
     return f'<dl class="figures">{cells}</dl>'
-
-
-def _form(name: str) -> Callable[[Any], str]:
-    """Bits as a number, every other figure of a review as a share."""
-    return "{:.3f}".format if name.startswith("bits") else percent
 
 
 # -- curves ---------------------------------------------------------------------------------------
