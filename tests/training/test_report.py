@@ -188,3 +188,18 @@ def test_two_classes_have_large_cells_with_shares() -> None:
     assert min(sizes) >= 48
     assert "predicted" in drawing
     assert "true" in drawing
+
+
+def test_long_names_of_layers_are_told_apart() -> None:
+    parts = (
+        "attention.norm",
+        "attention.inner.q_proj",
+        "attention.inner.k_proj",
+        "feed_forward.norm",
+    )
+    names = [f"encoder.blocks.{i}.{part}" for i in (0, 11) for part in parts]
+    series = [Series(name, [0, 1], [1, 2], "red") for name in names]
+    drawing = line_chart(series, label="x", x_label="step")
+    written = re.findall(r'class="name"[^>]*>([^<]+)</text>', drawing)
+    assert len(set(written)) == len(names)
+    assert all(len(name) <= 24 and name.startswith(("blocks.0…", "blocks.11…")) for name in written)

@@ -29,6 +29,13 @@ def test_time_runs_across_all_panels(steps: int) -> None:
     assert numbers[-1] <= steps
 
 
+def test_the_last_number_has_room() -> None:
+    text = along_time(panels(100), cell=4, label="time")
+    width = float(re.findall(r'viewBox="0 0 ([\d.]+) ', text)[0])
+    last = re.findall(r'<text x="([\d.]+)" [^>]*>100</text>', text)
+    assert width - float(last[0]) > 3 * 13 * 0.62 / 2  # half of three digits of 13 pixels
+
+
 def test_time_runs_down() -> None:
     text = along_time(panels(5), cell=4, label="time", down=True)
     check_html(text)

@@ -46,7 +46,8 @@ def attention_map(
     tall, wide = weights.shape
     longest = max(map(len, columns))
     slanted = longest * _LETTER * font > cell + 3
-    left = max(map(len, rows)) * _LETTER * font + _GAP + 2
+    # A single letter may be an m, which is as wide as the font is high.
+    left = max(1.0, max(map(len, rows)) * _LETTER) * font + _GAP + 2
     top = font + _GAP + (longest * _LETTER * font * 0.77 if slanted else 0)
     right = left + cell * wide
     parts = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,7 +13,7 @@ from handgrad.training.report.html import style
 PLOT_WIDTH, HEIGHT = 296, 272
 LEFT, TOP, BOTTOM = 52, 14, 38
 DASHED = ' stroke-dasharray="4 4"'
-LABEL_GAP, LABEL_LENGTH, LETTER = 15.0, 22, 8.4
+LABEL_GAP, LABEL_LENGTH, LETTER = 15.0, 24, 8.4
 #: From the frame to the labels, with a line to each from the end of what it names.
 LEADER = 22
 
@@ -184,8 +185,12 @@ def spread(heights: Sequence[float]) -> list[float]:
 
 
 def _shortened(name: str) -> str:
-    """The end of a long name, which tells layers apart."""
-    return name if len(name) <= LABEL_LENGTH else "…" + name[1 - LABEL_LENGTH :]
+    """The number in a long name and its end, which tell layers apart: blocks.1…inner.linear2."""
+    if len(name) <= LABEL_LENGTH:
+        return name
+    numbered = re.findall(r"[^.]+\.\d+(?=\.)", name)
+    start = numbered[-1][-LABEL_LENGTH // 2 :] if numbered else ""
+    return start + "…" + name[len(start) + 1 - LABEL_LENGTH :]
 
 
 def _x_ticks(low: float, high: float) -> list[float]:

@@ -60,7 +60,7 @@ def along_time(panels: Sequence[Panel], *, cell: float, label: str, down: bool =
     if down:
         return drawing(position, before + length + 2, label, parts)
     parts.append(f'<text x="{before - 8}" y="{position + 8:.1f}" class="end">step</text>')
-    return drawing(before + length + 10, position + 14, label, parts)
+    return drawing(before + length + 4 * len(str(steps)) + 2, position + 14, label, parts)
 
 
 def _ticks(steps: int) -> list[int]:
