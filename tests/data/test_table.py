@@ -110,6 +110,48 @@ def test_tables_as_spreadsheets_and_frames_write_them(tmp_path, name, lines):
     np.testing.assert_array_equal(rows[np.argsort(rows[:, 0])], [[i, i / 2] for i in range(10)])
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "# measured in May\nheight,width,kind",
+        "\n# in cm, by hand\n#\nheight,width,kind",
+        "# made by a program\n# height,width,kind",
+        "#height,width,kind",
+        "height,width,kind,",
+        "height,width,kind,,",
+    ],
+)
+def test_lines_above_the_table_and_commas_too_many(tmp_path, above):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join([above, *TABLE]))
+    found = data.load("mine", path)
+    assert (found.columns, found.classes) == (("height", "width"), ("a", "b"))
+    rows = np.concatenate([found.x_train, found.x_test])
+    np.testing.assert_array_equal(rows[np.argsort(rows[:, 0])], [[i, i / 2] for i in range(10)])
+    np.testing.assert_array_equal(
+        read_rows(written(tmp_path, [above, "1,2,a"]), 2, ["width", "height"]), [[2, 1]]
+    )
+
+
+PEOPLE = ["name,age,height,kind", *(f"n{i},{i or ''},{i / 2},{'ab'[i % 2]}" for i in range(10))]
+
+
+def test_columns_that_are_no_numbers_can_be_dropped(tmp_path):
+    path = written(tmp_path, PEOPLE)
+    with pytest.raises(DataError, match=r"row 2 has 'n0' in column 'name'.*drop=\['name', 'age'\]$"):
+        data.load("people", path)
+    found = data.load("people", path, drop=["name", "age"])
+    assert found.columns == ("height",)
+    assert data.load("people", path, drop=("age", "name")).columns == ("height",)
+    for wrong in ("Name", "kind"):
+        with pytest.raises(DataError, match=f"no column '{wrong}' to drop beside the target; exp"):
+            data.load("people", path, drop=[wrong])
+    with pytest.raises(DataError, match="has no header; expected one with the column 'a'"):
+        data.load("mine", written(tmp_path, TABLE), drop="a")
+    with pytest.raises(ArgumentError, match=r"drop is \('a',\); allowed: with a \.csv file"):
+        data.load("digits", __file__.replace("test_table.py", ""), drop="a")
+
+
 def test_csv_of_several_blocks_keeps_its_order(tmp_path, monkeypatch):
     monkeypatch.setattr("handgrad.data.table._BLOCK", 16)
     path = tmp_path / "table.csv"

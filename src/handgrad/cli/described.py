@@ -29,6 +29,7 @@ def described(
     recipe: str,
     data: Path | None,
     target: str | None = None,
+    drop: Sequence[str] | None = None,
     changes: Sequence[str] = (),
 ) -> Described:
     """The recipe called so; for a table or a folder of data the recipe that learns such.
@@ -55,6 +56,8 @@ def described(
         read = read.changed("data", path=str(data.expanduser().absolute()))
     if target is not None:
         read = read.changed("data", target=target)
+    if drop:
+        read = read.changed("data", drop=list(drop))
     return Described(read, data, name)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from handgrad.cli.described import described
-from handgrad.cli.options import Quiet, known_recipes
+from handgrad.cli.options import Drop, Quiet, known_recipes
 from handgrad.errors import ArgumentError
 
 EXAMPLES: Final = """
@@ -41,6 +41,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    drop: Drop = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,7 +74,7 @@ def command(
     from handgrad.training import Parts, find_lr
     from handgrad.training.run import trainer_of
 
-    found = described("lr", recipe, data, target, changes or ())
+    found = described("lr", recipe, data, target, drop, changes or ())
     file = out or Path(f"{found.name}-lr.html")
     if file.suffix not in _PICTURES:
         raise ArgumentError(f"lr: FILE is {file}; allowed: {' or '.join(_PICTURES)}")

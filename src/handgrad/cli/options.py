@@ -12,6 +12,15 @@ import handgrad as hg
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("-q", "--quiet", help="Print nothing but warnings and errors.")
 ]
+Drop: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="NAME",
+        help="A column of a table to leave out; may be repeated.",
+        show_default=False,
+    ),
+]
 
 
 def ops(incomplete: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.cli.described import described
-from handgrad.cli.options import Quiet, known_recipes
+from handgrad.cli.options import Drop, Quiet, known_recipes
 from handgrad.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    drop: Drop = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -89,12 +90,14 @@ def command(
     from handgrad.training.folder import Run
 
     if resume is not None:
-        _refuse_beside_resume(recipe=recipe, target=target, out=out, epochs=epochs, seed=seed)
+        _refuse_beside_resume(
+            recipe=recipe, target=target, drop=drop, out=out, epochs=epochs, seed=seed
+        )
         made, folder = read_recipe(resume, _changeable(changes or ())), resume
     elif recipe is None:
         raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
     else:
-        found = described("train", recipe, data, target, changes or ())
+        found = described("train", recipe, data, target, drop, changes or ())
         data, made = found.data, _changed(found.recipe, epochs, seed)
         folder = out or _new_folder(found.name)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -125,6 +126,7 @@ def load(
     maximum: float | None = None,
     target: str | None = None,
     numbers: bool | None = None,
+    drop: Sequence[str] = (),
     resize: tuple[int, int] | None = None,
 ) -> Dataset:
     """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
@@ -135,7 +137,8 @@ def load(
     alone. `seed` draws the test part of sets that do not come divided; `maximum` is what becomes 1
     in .npz and .csv files, where the number of bits does not say it as it does in images. `target`
     is the column of a CSV file that is to be predicted; `numbers` says that it holds numbers, and
-    not classes (see `data.table`). `resize` (H, W) makes images in a folder of one size.
+    not classes; `drop` names columns to leave out (see `data.table`). `resize` (H, W) makes images
+    in a folder of one size.
     Raises DataError where files are missing, truncated, of another kind, or need more memory than
     4 × their bytes and 150 MB (HANDGRAD_DATA_MB), ArgumentError for a setting that is not allowed.
     """
@@ -146,16 +149,18 @@ def load(
         isinstance(maximum, int | float | np.number) and 0 < maximum < math.inf
     ):
         raise ArgumentError(f"{name}: maximum is {maximum!r}; allowed: a number above 0")
-    if name in _OWN and path is None and target is None:
+    if name in _OWN and path is None and target is None and not drop:
         return _OWN[name](seed)
     expected = _ANY
     if path is None:
         expected = EXPECTED.get(name) or _ANY + did_you_mean(name, EXPECTED)
+    drop = (drop,) if isinstance(drop, str) else drop
     folders = _FOLDERS.get(name, ())
     location = files.find(name, path, expected, folders)
     form = form_of(location)
-    if target is not None and form != "csv":
-        raise ArgumentError(f"{name}: target is {target!r}; allowed: with a .csv file")
+    for setting, value in (("target", target), ("drop", drop)):
+        if value and form != "csv":
+            raise ArgumentError(f"{name}: {setting} is {value!r}; allowed: with a .csv file")
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
         raise DataError(f"{location} holds no {'data set' if path else name}; expected {expected}")
@@ -175,7 +180,9 @@ def load(
         case "npz":
             return arrays.load_npz(title, location, seed, maximum)
         case _:
-            return table.load_csv(title, location, seed, maximum, target=target, numbers=numbers)
+            return table.load_csv(
+                title, location, seed, maximum, target=target, numbers=numbers, drop=drop
+            )
 
 
 def load_pairs(

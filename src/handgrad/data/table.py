@@ -2,7 +2,8 @@
 
 Cells are divided by commas, semicolons or tabs, whichever gives the first row the most; beside
 semicolons a comma is the decimal point of a number, as spreadsheets write it in half of Europe. A
-column without a name, in which data frames keep their index, is left out.
+column without a name, in which data frames keep their index, is left out. So are lines above the
+table that begin with #, unless the last of them is its header, as `numpy.savetxt` writes it.
 
 The target is the column that is asked for by its name; else the one named `label`, `class`,
 `target` or `y`; without such a header the last. Texts are classes, and so are whole numbers where
@@ -11,10 +12,8 @@ there are few different ones; other numbers are to be predicted as numbers.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +22,8 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.arrays import class_indices
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
-from handgrad.data.files import Bound, read_lines, shortened
+from handgrad.data.files import Bound
+from handgrad.data.rows import is_number, rows_of, shown, unnamed, width_of
 from handgrad.errors import DataError
 
 TARGET_COLUMNS: Final = ("label", "class", "target", "y")
@@ -31,9 +31,6 @@ TARGET_COLUMNS: Final = ("label", "class", "target", "y")
 MOST_CLASSES: Final = 20
 #: Ends of the names of files that hold a table.
 SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-#: What divides cells; of equal counts in the first row the first here counts.
-_DELIMITERS: Final = ("\t", ";", ",")
-_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
 #: Targets that are class indices; `str.isdigit` is true of ² as well.
 _INDEX: Final = re.compile(r"[0-9]{1,18}")
 #: Numbers of a table that become an array at a time.
@@ -53,15 +50,17 @@ def load_csv(
     *,
     target: str | None = None,
     numbers: bool | None = None,
+    drop: Sequence[str] = (),
 ) -> Dataset:
     """The table in a CSV file: x (N, D) float32, and y (N,) of classes, or of numbers in float32.
 
     target: the name of its column; numbers: whether it holds numbers to predict, not classes; by
-    default the targets say it. maximum: the number that becomes 1 in x.
+    default the targets say it. maximum: the number that becomes 1 in x. drop: the names of columns
+    to leave out, whatever is in them.
     Raises DataError naming a wrong row, or the columns where there is none of the target's name.
     """
-    table = _Table(path, target)
-    for number, row, bound in _rows(path):
+    table = _Table(path, target, drop)
+    for number, row, bound in rows_of(path):
         table.add(number, row, bound)
     table.close()
     y, classes = table.targets(numbers)
@@ -87,7 +86,7 @@ def read_rows(path: Path, count: int, columns: Sequence[str] = ()) -> Array:
     Raises DataError naming a wrong row, or a column that is missing.
     """
     reader = _Examples(path, count, columns)
-    for number, row, bound in _rows(path):
+    for number, row, bound in rows_of(path):
         reader.add(number, row, bound)
     return reader.close()
 
@@ -95,8 +94,9 @@ def read_rows(path: Path, count: int, columns: Sequence[str] = ()) -> Array:
 class _Blocks:
     """The numbers of a table as they are read, in blocks of float32."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, may_drop: bool = False) -> None:
         self.path = path
+        self.may_drop = may_drop
         self.columns: list[str] = []
         self._rows: list[list[str]] = []
         self._first = 0
@@ -123,29 +123,40 @@ class _Blocks:
         except ValueError:
             block = np.full((1, 1), np.nan, np.float32)
         if not np.isfinite(block).all():
-            number, i, cell = next(
+            wrong = [
                 (number, i, cell)
                 for number, row in enumerate(self._rows, self._first)
                 for i, cell in enumerate(row)
-                if not _is_number(cell)
-            )
+                if not is_number(cell)
+            ]
+            number, i, cell = wrong[0]
             where = f" in column {self.columns[i]!r}" if self.columns else ""
+            ways = self._ways({i for _, i, _ in wrong})
             raise DataError(
-                f"{self.path}: row {number} has {_cut(cell)}{where}; expected a number that "
-                "float32 holds in every column but the target"
+                f"{self.path}: row {number} has {shown(cell)}{where}; expected a number that "
+                f"float32 holds in every column but the target{ways}"
             )
         self.blocks.append(block.reshape(len(self._rows), -1))
         self._rows = []
+
+    def _ways(self, wrong: set[int]) -> str:
+        """The end of a sentence on columns with other cells: these can be left out by name."""
+        if not (self.columns and self.may_drop):
+            return ""
+        names = [self.columns[i] for i in sorted(wrong)]
+        return f"; to leave out the columns with others: drop={shown(str(names), 200)[1:-1]}"
 
 
 class _Table:
     """The numbers of a table as they are read, and its targets."""
 
-    def __init__(self, path: Path, target: str | None) -> None:
+    def __init__(self, path: Path, target: str | None, drop: Sequence[str]) -> None:
         self._path = path
         self._target = target
-        self._numbers = _Blocks(path)
+        self._drop = drop
+        self._numbers = _Blocks(path, may_drop=True)
         self._width = 0
+        self._unnamed = 0
         self._column = 0
         self._kept: list[int] = []
         self._known: dict[str, int] = {}
@@ -160,13 +171,15 @@ class _Table:
     def add(self, number: int, row: list[str], bound: Bound) -> None:
         if not self._width:
             self._begin(row)
-            if not (_is_number(row[0]) and _is_number(row[-2])):
+            if not (is_number(row[0]) and is_number(row[-2])):
                 self._read_header(row)
                 return
-            if self._target is not None:
+            named = next(iter(self._drop), None) if self._target is None else self._target
+            if named is not None:
                 raise DataError(
-                    f"{self._path} has no header; expected one with the column {self._target!r}"
+                    f"{self._path} has no header; expected one with the column {named!r}"
                 )
+        self._width, self._unnamed = width_of(row, self._width, self._unnamed), 0
         if len(row) != self._width:
             raise DataError(
                 f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
@@ -192,6 +205,8 @@ class _Table:
     def _read_header(self, header: list[str]) -> None:
         names = [cell.strip() for cell in header]
         lower = [name.lower() for name in names]
+        self._unnamed = unnamed(names)
+        self._column = max(0, len(names) - 1 - self._unnamed)
         wanted = TARGET_COLUMNS if self._target is None else (self._target.lower(),)
         for label in wanted:
             if label in lower:
@@ -201,9 +216,18 @@ class _Table:
             if self._target is not None:
                 raise DataError(
                     f"{self._path} has no column {self._target!r}; expected one of "
-                    f"{_cut(', '.join(names), 200)}"
+                    f"{shown(', '.join(names), 200)}"
                 )
-        self._kept = [i for i, name in enumerate(names) if name and i != self._column]
+        for name in self._drop:
+            if name not in names or names.index(name) == self._column:
+                raise DataError(
+                    f"{self._path} has no column {name!r} to drop beside the target; expected one "
+                    f"of {shown(', '.join(names), 200)}"
+                )
+        left_out = ("", *self._drop)
+        self._kept = [
+            i for i, name in enumerate(names) if name not in left_out and i != self._column
+        ]
         self._numbers.columns = [names[i] for i in self._kept]
         twice = next((name for i, name in enumerate(names) if name and name in names[:i]), None)
         if twice is None and lower.count(lower[self._column]) > 1:
@@ -240,10 +264,10 @@ class _Table:
             numbers = self._are_numbers(known)
             self._check_classes(known, numbers)
         if numbers:
-            wrong = next((label for label in known if not _is_number(label)), None)
+            wrong = next((label for label in known if not is_number(label)), None)
             if wrong is not None:
                 raise DataError(
-                    f"{self._path}: row {self._first_row[wrong]} has the target {_cut(wrong)}; "
+                    f"{self._path}: row {self._first_row[wrong]} has the target {shown(wrong)}; "
                     "expected numbers, or classes in all rows"
                 )
             return np.array([float(label) for label in known], np.float32)[self._targets], []
@@ -260,7 +284,7 @@ class _Table:
         """Raise DataError for targets that teach nothing, or leave no row to test with."""
         if len(known) == 1:
             raise DataError(
-                f"{self._path} has the target {_cut(known[0])} in every row; expected two "
+                f"{self._path} has the target {shown(known[0])} in every row; expected two "
                 "different ones or more"
             )
         if not numbers and len(known) == len(self._targets):
@@ -271,7 +295,7 @@ class _Table:
 
     def _are_numbers(self, known: Sequence[str]) -> bool:
         """Numbers where most targets are, unless they are few different whole ones."""
-        numeric = [label for label in known if _is_number(label)]
+        numeric = [label for label in known if is_number(label)]
         if 2 * len(numeric) <= len(known):
             return False
         whole = all(float(label).is_integer() for label in numeric)
@@ -306,18 +330,20 @@ class _Examples:
         self._columns = list(columns)
         self._numbers = _Blocks(path)
         self._width = 0
+        self._unnamed = 0
         self._chosen = list(range(count))
 
     def add(self, number: int, row: list[str], bound: Bound) -> None:
         if not self._width:
             self._width = len(row)
-            if not all(map(_is_number, row)) and self._read_header(row):
+            if not all(map(is_number, row)) and self._read_header(row):
                 return
             if len(row) != len(self._chosen):
                 raise DataError(
                     f"{self._path}: row {number} has {len(row)} columns; expected "
                     f"{len(self._chosen)}, as many as the model learned from"
                 )
+        self._width, self._unnamed = width_of(row, self._width, self._unnamed), 0
         if len(row) != self._width:
             raise DataError(
                 f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
@@ -328,22 +354,23 @@ class _Examples:
         """Find the columns; False where the row is no header but one with a wrong cell."""
         names = [cell.strip() for cell in header]
         if not self._columns:
-            is_header = not any(map(_is_number, header)) and len(header) == len(self._chosen)
+            is_header = not any(map(is_number, header)) and len(header) == len(self._chosen)
             self._numbers.columns = names if is_header else []
             return is_header
-        if any(map(_is_number, names)) and not set(names) & set(self._columns):
+        if any(map(is_number, names)) and not set(names) & set(self._columns):
             return False
         for column in self._columns:
             if column not in names:
                 raise DataError(
                     f"{self._path} has no column {column!r}; expected "
-                    f"{_cut(', '.join(self._columns), 200)}"
+                    f"{shown(', '.join(self._columns), 200)}"
                 )
             if names.count(column) > 1:
                 raise DataError(
                     f"{self._path}: its header has {column} twice; expected a name of its own for "
                     "each column"
                 )
+        self._unnamed = unnamed(names)
         self._chosen = [names.index(column) for column in self._columns]
         self._numbers.columns = self._columns
         return True
@@ -353,62 +380,3 @@ class _Examples:
         if not self._numbers.blocks:
             raise DataError(f"{self._path} has no rows; expected one example a row")
         return np.concatenate(self._numbers.blocks)
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
-    """The rows that are not empty, counted from 1."""
-    bound = Bound(path, 0)
-
-    def lines() -> Iterator[str]:
-        nonlocal bound
-        for number, line, bound in read_lines(path, "CSV in UTF-8", newline=""):  # noqa: B007
-            if "\0" in line:
-                raise DataError(f"{path}: line {number:,} has a zero byte; expected CSV in UTF-8")
-            yield line
-
-    number = 0
-    try:
-        for row in _cells(lines()):
-            if any(row):
-                number += 1
-                yield number, row, bound
-    except csv.Error as error:
-        raise DataError(
-            f"{path} cannot be read behind row {number} ({shortened(error)}); expected CSV in UTF-8"
-        ) from None
-
-
-def _cells(lines: Iterator[str]) -> Iterator[list[str]]:
-    """The cells of each row, divided as the first row shows."""
-    blank: list[str] = []
-    for first in lines:
-        if first.strip():
-            break
-        blank.append(first)
-    else:
-        return iter(())
-    # Not strict: a quoted cell may go on in the next line.
-    delimiter = max(_DELIMITERS, key=lambda each: len(next(csv.reader([first], delimiter=each))))
-    rows: Iterable[list[str]] = csv.reader(
-        chain(blank, [first], lines), strict=True, delimiter=delimiter
-    )
-    if delimiter == ";":
-        return ([_with_point(cell) for cell in row] for row in rows)
-    return iter(rows)
-
-
-def _with_point(cell: str) -> str:
-    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell
-
-
-def _is_number(cell: str) -> bool:
-    """Return whether it is a number that is finite in float32."""
-    try:
-        with np.errstate(over="ignore"):
-            return bool(np.isfinite(np.float32(cell)))
-    except ValueError:
-        return False
-
-
-def _cut(cell: str, longest: int = 40) -> str:
-    return repr(cell if len(cell) <= longest else f"{cell[: longest - 3]}...")

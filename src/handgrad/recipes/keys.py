@@ -52,6 +52,7 @@ _CLASSIFIED: Final[Keys] = {
     "resize": Key(Several(_COUNT, (2,))),
     "classes": Key(Several(Text())),
     "target": Key(Text()),
+    "drop": Key(Several(Text())),
     "standardize": Key(Text(("all", "channels"))),
     "mean": Key(Several(Number(None))),
     "std": Key(Several(_POSITIVE)),

@@ -72,6 +72,7 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
         maximum=values.get("maximum"),
         resize=tuple(values["resize"]) if "resize" in values else None,
         target=values.get("target"),
+        drop=tuple(values.get("drop", ())),
         numbers=numbers if "classes" not in values else not values["classes"],
     )
     if numbers and data.classes:

@@ -139,7 +139,8 @@ def _curves(epochs: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]) -> 
             )
         )
     note = "Training values are averages over the epoch while the weights were still changing."
-    return section("How it learned", note, f'<div class="pair">{"".join(charts)}</div>')
+    kind = "pair" if len(charts) > 1 else "single"
+    return section("How it learned", note, f'<div class="{kind}">{"".join(charts)}</div>')
 
 
 def _lines(epochs: Sequence[Mapping[str, Any]], key: str, test: float | None) -> list[Series]:

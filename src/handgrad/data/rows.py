@@ -1,0 +1,92 @@
+"""Rows of CSV: their cells, as spreadsheets and programs divide them, and numbers in these."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from handgrad.data.files import Bound, read_lines, shortened
+from handgrad.errors import DataError
+
+#: What divides cells; of equal counts in the first row the first here counts.
+_DELIMITERS: Final = ("\t", ";", ",")
+_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
+
+
+def unnamed(names: Sequence[str]) -> int:
+    """The cells at the end of a header that have no name, as behind a comma too many."""
+    named = [i for i, name in enumerate(names) if name]
+    return len(names) - 1 - max(named, default=-1)
+
+
+def width_of(row: Sequence[str], width: int, unnamed: int) -> int:
+    """The cells of a row, where the first one may lack those that have no name in the header."""
+    return len(row) if len(row) == width - unnamed else width
+
+
+def rows_of(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
+    """The rows that are not empty, counted from 1."""
+    bound = Bound(path, 0)
+
+    def lines() -> Iterator[str]:
+        nonlocal bound
+        for number, line, bound in read_lines(path, "CSV in UTF-8", newline=""):  # noqa: B007
+            if "\0" in line:
+                raise DataError(f"{path}: line {number:,} has a zero byte; expected CSV in UTF-8")
+            yield line
+
+    number = 0
+    try:
+        for row in _cells(lines()):
+            if any(row):
+                number += 1
+                yield number, row, bound
+    except csv.Error as error:
+        raise DataError(
+            f"{path} cannot be read behind row {number} ({shortened(error)}); expected CSV in UTF-8"
+        ) from None
+
+
+def _cells(lines: Iterator[str]) -> Iterator[list[str]]:
+    """The cells of each row, divided as the first row shows."""
+    above: list[str] = []
+    for first in lines:
+        if first.strip() and not first.startswith("#"):
+            break
+        above.append(first)
+    else:
+        return iter(())
+    # Not strict: a quoted cell may go on in the next line.
+    delimiter = max(_DELIMITERS, key=lambda each: len(next(csv.reader([first], delimiter=each))))
+    comments = [line.lstrip("# ") for line in above if line.startswith("#")]
+    cells = [len(next(csv.reader([line], delimiter=delimiter))) for line in (*comments[-1:], first)]
+    header = comments[-1:] if len(set(cells)) == 1 < cells[0] else []
+    rows: Iterable[list[str]] = csv.reader(
+        chain(header, [first], lines), strict=True, delimiter=delimiter
+    )
+    if delimiter == ";":
+        return ([_with_point(cell) for cell in row] for row in rows)
+    return iter(rows)
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell
+
+
+def is_number(cell: str) -> bool:
+    """Return whether it is a number that is finite in float32."""
+    try:
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(np.float32(cell)))
+    except ValueError:
+        return False
+
+
+def shown(cell: str, longest: int = 40) -> str:
+    return repr(cell if len(cell) <= longest else f"{cell[: longest - 3]}...")
