@@ -138,7 +138,9 @@ PEOPLE = ["name,age,height,kind", *(f"n{i},{i or ''},{i / 2},{'ab'[i % 2]}" for 
 
 def test_columns_that_are_no_numbers_can_be_dropped(tmp_path):
     path = written(tmp_path, PEOPLE)
-    with pytest.raises(DataError, match=r"row 2 has 'n0' in column 'name'.*drop=\['name', 'age'\]$"):
+    with pytest.raises(
+        DataError, match=r"row 2 has 'n0' in column 'name'.*drop=\['name', 'age'\]$"
+    ):
         data.load("people", path)
     found = data.load("people", path, drop=["name", "age"])
     assert found.columns == ("height",)

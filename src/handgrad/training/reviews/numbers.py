@@ -9,6 +9,8 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.inference.preprocessing import Standardize
 from handgrad.layers.base import Layer
+from handgrad.training.report.charts import figure
+from handgrad.training.report.scatter import scatter
 from handgrad.training.review import Section
 
 #: Examples that go through the model together.
@@ -24,10 +26,20 @@ class NumbersReview:
     targets: Standardize
 
     def figures(self, model: Layer) -> dict[str, float]:
-        parts = [self.x[i : i + _BATCH] for i in range(0, len(self.x), _BATCH)]
-        outputs = np.concatenate([model(part) for part in parts])
-        predicted = self.targets.undo(outputs).reshape(len(self.y))
-        return {"mean_absolute_error": float(np.abs(predicted - self.y).mean())}
+        return {"mean_absolute_error": float(np.abs(self._predicted(model) - self.y).mean())}
 
     def sections(self, model: Layer) -> list[Section]:
-        return []
+        drawing = scatter(self.y, self._predicted(model))
+        if not drawing:
+            return []
+        note = (
+            "Each point is an example that the model did not learn from: its right number across, "
+            "the predicted one upward. On the line both are the same."
+        )
+        body = f'<div class="single">{figure("Predicted over right", drawing)}</div>'
+        return [Section("How near it comes", note, body)]
+
+    def _predicted(self, model: Layer) -> Array:
+        parts = [self.x[i : i + _BATCH] for i in range(0, len(self.x), _BATCH)]
+        outputs = np.concatenate([model(part) for part in parts])
+        return self.targets.undo(outputs).reshape(len(self.y))
