@@ -168,10 +168,16 @@ REFUSED: list[tuple[Any, Any, dict[str, Any], str]] = [
     (X[:, 0], NUMBERS, {}, r"x has shape \(120,\); allowed: \(N, ...\), one example a row"),
     (NAMES[:, None], NUMBERS, {}, "x has values of <U6; expected numbers"),
     (
-        Frame(np.array([[1.0, "a"]] * 120, object), ["size", "colour"]),
+        Frame(np.array([[None, 1.0, "a"]] * 120, object), ["age", "size", "colour"]),
         NUMBERS,
         {},
-        "x: column 'colour' has 'a' in row 0",
+        r"x: column 'age' has None in row 0; .*: frame.drop\(columns=\['age', 'colour'\]\)$",
+    ),
+    (
+        Frame(_with(X, (17, 2), np.nan), list("abcd")),
+        NUMBERS,
+        {},
+        "x has nan in row 17, column 'c'; expected finite",
     ),
     (X, NUMBERS, {"loss": "hinge"}, "loss is 'hinge'; allowed: cross_entropy, mse"),
     (X, NUMBERS, {"loss": CrossEntropy}, r"loss is the class CrossEntropy; .* CrossEntropy\(\)"),

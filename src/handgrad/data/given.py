@@ -69,7 +69,7 @@ def as_array(value: Any, what: str, columns: Sequence[Any] = ()) -> Array:
     if array.dtype.kind == "O" and array.size:
         array = _without_objects(array)
     if array.dtype.kind not in "fiub":
-        raise DataError(f"{what}{_culprit(array, columns)}; expected numbers")
+        raise DataError(f"{what}{_culprit(array, columns)}; expected numbers{_way(array, columns)}")
     return array
 
 
@@ -136,8 +136,11 @@ def as_tags(
     return Sequences(tags, lengths, padding), names
 
 
-def check_finite(x: Any, what: str) -> None:
-    """Raise DataError naming the row, and the column of a table, of a value that is not finite."""
+def check_finite(x: Any, what: str, columns: Sequence[str] = ()) -> None:
+    """Raise DataError naming the row, and the column of a table, of a value that is not finite.
+
+    columns: their names, where they have some.
+    """
     values = x.values if isinstance(x, Pixels | Sequences) else np.asarray(x)
     if values.dtype.kind != "f":
         return
@@ -150,7 +153,8 @@ def check_finite(x: Any, what: str) -> None:
             row = at[0] + first
             if isinstance(x, Sequences):
                 row = int(np.searchsorted(np.cumsum(x.lengths), row, side="right"))
-            column = f", column {at[1]}" if len(at) == 2 else ""
+            name = repr(columns[at[1]]) if columns and len(at) == 2 else at[-1]
+            column = f", column {name}" if len(at) == 2 else ""
             raise DataError(f"{what} has {found} in row {row}{column}; expected finite numbers")
 
 
@@ -192,10 +196,28 @@ def _without_objects(array: Array) -> Array:
 
 def _culprit(array: Array, columns: Sequence[Any]) -> str:
     """The column, or the value, that holds no number."""
+    for column, (row, each) in _others(array).items():
+        name = repr(columns[column]) if len(columns) else column
+        return f": column {name} has {shown(each)} in row {row}"
+    return f" has values of {array.dtype}" if array.size else " holds no numbers"
+
+
+def _way(array: Array, columns: Sequence[Any]) -> str:
+    """The end of a sentence on a frame, which says how to leave such columns out."""
+    names = [repr(columns[column]) for column in _others(array)] if len(columns) else []
+    if not names:
+        return ""
+    several = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"; to leave out what holds others: frame.drop(columns=[{several}])"
+
+
+def _others(array: Array) -> dict[int, tuple[int, Any]]:
+    """The columns that hold more than numbers, each with the first such row and value."""
+    found: dict[int, tuple[int, Any]] = {}
     if array.dtype.kind == "O" and array.ndim == 2:
         for column, values in enumerate(array.T):
             for row, each in enumerate(values):
                 if not isinstance(each, int | float | np.number):
-                    name = repr(columns[column]) if len(columns) else column
-                    return f": column {name} has {shown(each)} in row {row}"
-    return f" has values of {array.dtype}" if array.size else " holds no numbers"
+                    found[column] = (row, each)
+                    break
+    return found

@@ -262,7 +262,7 @@ class TrainedModel:
     def _check_shape(self, examples: Any) -> None:
         if len(examples) == 0:
             raise DataError("x has no examples; expected one or more")
-        check_finite(examples, "x")
+        check_finite(examples, "x", self.columns)
         if isinstance(examples, Sequences | Pixels) or self.preprocessing.steps:
             return
         found = tuple(examples.shape[1:])

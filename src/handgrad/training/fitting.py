@@ -105,7 +105,7 @@ def ready(
     """
     given = _collected(x, y, validation, test)
     for part in given.parts.values():
-        _check_part(part)
+        _check_part(part, given.columns)
     if split is not None:
         _divide(given, split, trainer.seed)
     if "train" in given.sources:
@@ -191,7 +191,7 @@ def _targets(
     return as_targets(y)
 
 
-def _check_part(part: _Part) -> None:
+def _check_part(part: _Part, columns: Sequence[str]) -> None:
     """Raise an error unless there are examples, as many targets, and all of them are finite."""
     if len(part.x) != len(part.y):
         raise ShapeError(
@@ -200,7 +200,7 @@ def _check_part(part: _Part) -> None:
         )
     if len(part.x) == 0:
         raise DataError(f"{part.what} has no examples; expected one or more")
-    check_finite(part.x, part.what)
+    check_finite(part.x, part.what, columns)
     check_finite(part.y, part.of)
     if isinstance(part.x, Sequences) and isinstance(part.y, Sequences):
         wrong = np.flatnonzero(part.x.lengths != part.y.lengths)
