@@ -6,7 +6,7 @@ A sweep over `buffer` touches every value once, in one loop; the layers see only
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
@@ -61,13 +61,15 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
     The names are fixed: `flat["0.weight"] = w` writes into the array that is there.
     """
 
-    __slots__ = ("_children", "_views", "buffer", "layout")
+    __slots__ = ("_children", "_first", "_on_child", "_views", "buffer", "layout")
 
     def __init__(self, layout: Layout, buffer: NDArray[Any]) -> None:
         self.layout = layout
         self.buffer = buffer
         self._views: dict[str, NDArray[Any]] = {}
         self._children: dict[str, FlatArrays] = {}
+        self._first = 0
+        self._on_child: Callable[[int, int], None] | None = None
         start = 0
         for name, shape in layout:
             end = start + math.prod(shape)
@@ -112,7 +114,20 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
         known = self._children.get(prefix)
         if known is None:
             known = self._children[prefix] = self._make_child(prefix)
+        if self._on_child is not None:
+            self._on_child(known._first, known._first + known.buffer.size)
         return known
+
+    def watch(self, on_child: Callable[[int, int], None]) -> None:
+        """Call `on_child(first, last)` whenever a child is asked for, and one of a child.
+
+        The numbers are where its values begin in this buffer, and end. A container asks for what a
+        layer is to write just before it calls the layer's backward, so that this tells how far a
+        backward pass has come.
+        """
+        self._on_child = on_child
+        for child in self._children.values():
+            child.watch(on_child)
 
     def _make_child(self, prefix: str) -> FlatArrays:
         inside = [name.startswith(prefix + ".") for name, _ in self.layout]
@@ -128,7 +143,9 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
             for name, shape in self.layout[first : first + count]
         )
         size = sum(math.prod(shape) for _, shape in layout)
-        return FlatArrays(layout, self.buffer[start : start + size])
+        child = FlatArrays(layout, self.buffer[start : start + size])
+        child._first, child._on_child = self._first + start, self._on_child
+        return child
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._views[name]

@@ -106,7 +106,7 @@ class BatchNorm(OpLayer):
         self.running_var = np.ones(channels, dtype=dtype)
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        y, cache = batch_norm.forward(
+        y, cache = self.op.forward(
             x,
             self.gamma,
             self.beta,

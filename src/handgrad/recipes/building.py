@@ -46,13 +46,15 @@ class Built:
         resume: bool = False,
         changes: str = "",
         progress: str = "auto",
+        replicas: training.Replicas = training.ALONE,
     ) -> dict[str, Any]:
         """Train in the folder `out`; returns what summary.json holds.
 
-        changes: what is otherwise on purpose when a run is resumed, see `training.train`.
+        changes: what is otherwise on purpose when a run is resumed, see `training.train`;
+        replicas: the processes that train together, see `Trainer`.
         """
         return training.train(
-            replace(self.config, progress=progress),
+            replace(self.config, progress=progress, replicas=replicas),
             self.model,
             self.loss,
             self.optimizer,

@@ -34,6 +34,7 @@ from handgrad.training.callbacks import Callback, EarlyStopping
 from handgrad.training.history import History
 from handgrad.training.learning_rates import LearningRates, find_lr
 from handgrad.training.metrics import Evaluation, evaluate
+from handgrad.training.replicas import ALONE, Replicas
 from handgrad.training.review import Review, Section
 from handgrad.training.run import (
     Parts,
@@ -49,6 +50,7 @@ from handgrad.training.tensorboard import TensorBoard
 from handgrad.training.trainer import Trainer
 
 __all__ = [
+    "ALONE",
     "Affine",
     "Augmentation",
     "Callback",
@@ -60,6 +62,7 @@ __all__ = [
     "Interrupted",
     "LearningRates",
     "Parts",
+    "Replicas",
     "Review",
     "Run",
     "RunConfig",

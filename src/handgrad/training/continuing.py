@@ -55,12 +55,15 @@ def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> 
     unit = kernels.native.bf16_unit if kernels.native is not None else "none"
     optimizer = describe_settings(trainer.optimizer)
     optimizer.pop("steps", None)
+    names = ("parts", "exact", "sync_batch_norm")
+    cut = {} if trainer.parts == 1 else {name: getattr(trainer, name) for name in names}
     # A checkpoint has no frozen parameters, so their content is part of the identity.
     frozen = describe_settings(dict(trainer.model.frozen_parameters))
     return {
         "seed": trainer.seed,
         "batch_size": trainer.batch_size,
         "accumulate": trainer.accumulate,
+        **cut,
         "clip_norm": trainer.clip_norm,
         "evaluation_batch": trainer.evaluation_batch,
         "engine": engine_name(),

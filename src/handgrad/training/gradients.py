@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,36 +21,25 @@ if TYPE_CHECKING:
     from handgrad.training.trainer import Trainer
 
 
-class StepGradients:
-    """`gradients_of(source, index, sums)`: what a trainer's model learns from those examples.
+class BatchGradient:
+    """`weight = gradient_of(source, index, sums)`: one batch, whose gradient stands in `flat`.
 
-    They are counted in `sums`. Raises RunError where the loss is not finite.
+    The examples are counted in `sums`. `seen`, if given, is called once they are, as a rule before
+    the backward pass; it returns the factor by which the loss counts. Raises RunError where the
+    loss is not finite.
     """
 
     def __init__(self, trainer: Trainer, augmenting: np.random.Generator) -> None:
         self._trainer = trainer
         self._augmenting = augmenting
         self._judge = Judge(trainer.loss)
-        self._part = trainer.parameters.zeros_like()
-        self._step_on = TrainingStep(trainer.model, trainer.loss, self._part)
-        self._accumulation = Accumulation(trainer.parameters if trainer.accumulate > 1 else {})
+        self.is_sum = self._judge.is_sum
+        self.flat = trainer.parameters.zeros_like()
+        self._step_on = TrainingStep(trainer.model, trainer.loss, self.flat)
 
-    def __call__(self, source: Source, index: Array, sums: Sums) -> FlatArrays:
-        """The gradients of all examples at `index`, taken `batch_size` at a time."""
-        if self._trainer.accumulate == 1:
-            self._of_batch(source, index, sums)
-            return self._part
-        size = self._trainer.batch_size
-        parts = range(0, len(index), size)
-        for first in parts:
-            weight = self._of_batch(source, index[first : first + size], sums)
-            self._accumulation.add(self._part, 1.0 if self._judge.is_sum else weight)
-        gradients = self._accumulation.take()
-        if self._judge.is_sum:
-            gradients.buffer *= len(parts)
-        return gradients
-
-    def _of_batch(self, source: Source, index: Array, sums: Sums) -> float:
+    def __call__(
+        self, source: Source, index: Array, sums: Sums, seen: Callable[[], float] | None = None
+    ) -> float:
         """Forward, loss and backward of the examples at `index`; returns what they weigh."""
         trainer = self._trainer
         gathered, targets = source.gather(index)
@@ -58,9 +48,10 @@ class StepGradients:
             inputs = (trainer.augment(inputs[0], self._augmenting), *inputs[1:])
         weight = 0.0
 
-        def judge(outputs: Array, loss: Array) -> None:
+        def judge(outputs: Array, loss: Array) -> float | None:
             nonlocal weight
             weight = self._judge.count(sums, float(loss), outputs, targets)
+            return None if seen is None else seen()
 
         value = float(self._step_on(inputs, targets, judge))
         if not math.isfinite(value):
@@ -72,3 +63,31 @@ class StepGradients:
                 )
             raise trainer.diverged(f"{finding}: {find_cause(trainer.model, inputs)}")
         return weight
+
+
+class StepGradients:
+    """`gradients_of(source, index, sums)`: what a trainer's model learns from those examples.
+
+    They are counted in `sums`. Raises RunError where the loss is not finite.
+    """
+
+    def __init__(self, trainer: Trainer, augmenting: np.random.Generator) -> None:
+        self._size = trainer.batch_size
+        self._gradient_of = BatchGradient(trainer, augmenting)
+        accumulates = trainer.accumulate > 1
+        self._accumulation = Accumulation(trainer.parameters) if accumulates else None
+
+    def __call__(self, source: Source, index: Array, sums: Sums) -> FlatArrays:
+        """The gradients of all examples at `index`, taken `batch_size` at a time."""
+        gradient_of = self._gradient_of
+        if self._accumulation is None:
+            gradient_of(source, index, sums)
+            return gradient_of.flat
+        parts = range(0, len(index), self._size)
+        for first in parts:
+            weight = gradient_of(source, index[first : first + self._size], sums)
+            self._accumulation.add(gradient_of.flat, 1.0 if gradient_of.is_sum else weight)
+        gradients = self._accumulation.take()
+        if gradient_of.is_sum:
+            gradients.buffer *= len(parts)
+        return gradients

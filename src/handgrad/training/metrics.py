@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from handgrad.arrays import Array
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError
 from handgrad.optimizers import global_norm
+from handgrad.training.replicas import ALONE, Replicas
 
 
 @dataclass
@@ -23,6 +24,13 @@ class Sums:
     weight: float = 0.0
     correct: int = 0
     judged: int = 0
+
+    def add(self, rows: Array) -> None:
+        """Add the values of other sums, one after another, each as a row of its fields."""
+        for row in rows.tolist():
+            for field, value in zip(fields(self), row, strict=True):
+                was = getattr(self, field.name)
+                setattr(self, field.name, was + type(was)(value))
 
     @property
     def mean_loss(self) -> float:
@@ -105,26 +113,39 @@ def inputs_in(dtype: np.dtype[Any], inputs: Sequence[Array]) -> tuple[Array, ...
 
 
 def evaluate(
-    model: Any, loss: Any, data: Any, batch_size: int = 256, *, keep_outputs: bool = False
+    model: Any,
+    loss: Any,
+    data: Any,
+    batch_size: int = 256,
+    *,
+    keep_outputs: bool = False,
+    replicas: Replicas = ALONE,
 ) -> Evaluation:
     """Run `model` over (x, y), a source, or the test part of a data set, without training it.
 
     Batches are large enough to fill the machine and small enough to leave its memory alone; the
     result does not depend on them beyond rounding. A loss that is a sum is given per example.
+    `replicas` share the batches, to the same bits; outputs are kept by one process alone.
     """
     dtype = next((array.dtype for array in model.parameters.values()), np.dtype(np.float32))
     source: Source = as_source(data, "test", dtype)
     every = source.every()
     judge = Judge(loss)
-    sums = Sums()
+    firsts = range(0, len(every), batch_size)
+    counted = np.zeros((len(firsts), len(fields(Sums))))
     kept = []
-    for first in range(0, len(every), batch_size):
-        inputs, targets = source.gather(every[first : first + batch_size])
+    for i in range(replicas.rank, len(firsts), replicas.size):
+        inputs, targets = source.gather(every[firsts[i] : firsts[i] + batch_size])
         outputs = model.forward(*inputs_in(dtype, inputs), training=False)[0]
         value = float(loss.forward(outputs, targets)[0])
-        judge.count(sums, value, outputs, targets)
+        own = Sums()
+        judge.count(own, value, outputs, targets)
+        counted[i] = astuple(own)
         if keep_outputs:
             kept.append(np.array(outputs))
+    replicas.add(counted)
+    sums = Sums()
+    sums.add(counted)
     return Evaluation(
         sums.mean_loss, sums.accuracy, sums.examples, np.concatenate(kept) if kept else None
     )

@@ -14,6 +14,7 @@ from handgrad.optimizers import Optimizer
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback, EarlyStopping
 from handgrad.training.folder import Run, read_config, resume_run, start_run
+from handgrad.training.replicas import ALONE, Replicas
 from handgrad.training.review import Review
 from handgrad.training.trainer import Trainer
 
@@ -41,6 +42,9 @@ class RunConfig:
     batch_size: int = 64
     seed: int = 0
     accumulate: int = 1
+    parts: int = 1
+    exact: bool = False
+    sync_batch_norm: bool = False
     clip_norm: float | None = None
     precision: str | None = None
     augment: Augmentation | None = None
@@ -49,6 +53,7 @@ class RunConfig:
     checkpoint_every: float = 30.0
     checkpoint_steps: int | None = None
     progress: str = "auto"
+    replicas: Replicas = ALONE
 
 
 def trainer_of(
@@ -70,6 +75,10 @@ def trainer_of(
         schedule=schedule,
         clip_norm=config.clip_norm,
         accumulate=config.accumulate,
+        parts=config.parts,
+        exact=config.exact,
+        sync_batch_norm=config.sync_batch_norm,
+        replicas=config.replicas,
         batch_size=config.batch_size,
         seed=config.seed,
         callbacks=callbacks,
@@ -111,17 +120,9 @@ def train(
     to, or (resuming) holds no run or one that was begun otherwise; `Interrupted` after a signal.
     """
     trainer = trainer_of(config, model, loss, optimizer, schedule, about)
-    with resume_run(out) if resume else start_run(out, config.text) as run:
-        if run.finished:
-            summary = run.read_summary()
-            if changes:
-                raise RunError(f"{out}: the run is finished; allowed: changes of an unfinished one")
-            return summary
-        if prepare is not None:
-            run.keep(prepare)
-        run.config_text, run.changes = config.text, changes
-        trainer.out = run
-        divided = data if isinstance(data, Parts) else Parts(data)
+    divided = data if isinstance(data, Parts) else Parts(data)
+
+    def fit() -> dict[str, Any]:
         history = trainer.fit(
             divided.train,
             epochs=config.epochs,
@@ -132,3 +133,17 @@ def train(
             change=bool(changes),
         )
         return history.summary or {}
+
+    if config.replicas.rank > 0:  # the folder is rank 0's
+        return {} if config.replicas.share(None) else fit()
+    with resume_run(out) if resume else start_run(out, config.text) as run:
+        if config.replicas.share(run.finished):
+            summary = run.read_summary()
+            if changes:
+                raise RunError(f"{out}: the run is finished; allowed: changes of an unfinished one")
+            return summary
+        if prepare is not None:
+            run.keep(prepare)
+        run.config_text, run.changes = config.text, changes
+        trainer.out = run
+        return fit()

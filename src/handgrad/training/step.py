@@ -31,8 +31,8 @@ MOST_BYTES: Final = 8 << 20
 MOST_BYTES_TOGETHER: Final = 32 << 20
 MOST_CAPTURES: Final = 16
 
-#: Is called with the outputs and the loss.
-See = Callable[[Array, Array], None]
+#: Is called with the outputs and the loss; a number that it returns is what the loss counts times.
+See = Callable[[Array, Array], float | None]
 
 
 class _Captured(NamedTuple):
@@ -49,7 +49,8 @@ class TrainingStep:
 
     `targets` is an array, or a tuple of all that the loss takes behind the outputs, such as the
     weights of `losses.Weighted`. `step(inputs, targets, see)` also calls see(outputs, value), for
-    example to count what is right.
+    example to count what is right; where that returns a number, the gradients are of the loss times
+    that number.
     When the step returns, the outputs of a model that declares `backward_reads_output = False` are
     gone: their gradient stands where they were.
 
@@ -95,8 +96,10 @@ class TrainingStep:
         if not self._capturable:
             return self._compute(inputs, targets, see)[1]
         outputs, value = self._replay(inputs, targets)
-        if see is not None:
-            see(outputs, value)
+        factor = None if see is None else see(outputs, value)
+        if factor is not None and factor != 1:
+            for gradient in self.gradients.values():
+                gradient *= factor
         return value
 
     @property
@@ -137,14 +140,21 @@ class TrainingStep:
                 f"TrainingStep: the loss has shape {value.shape}; allowed: one number, as by "
                 f"reduction='mean'"
             )
-        if see is not None:
-            see(outputs, value)
+        factor = None if see is None else see(outputs, value)
+        counts_once = factor is None or factor == 1
+        dvalue = None if counts_once else np.full((), factor, value.dtype)
         if math.isfinite(value):
             # A replay writes the outputs before anybody has seen them, so they have to last.
             overwrites = not (self._capturable or self.model.backward_reads_output)
-            doutputs = self.loss.backward(loss_cache, out=outputs if overwrites else None)
+            doutputs = self._doutputs(loss_cache, dvalue, outputs if overwrites else None)
             self.model.backward(doutputs, cache, gradients=self.gradients, input_gradient=False)
         return outputs, value
+
+    def _doutputs(self, cache: Any, dvalue: Array | None, out: Array | None) -> Array:
+        """The gradient of the outputs; a loss of the user's may take no gradient of its own."""
+        if dvalue is None:
+            return self.loss.backward(cache, out=out)
+        return self.loss.backward(cache, dvalue, out=out)
 
     def _capture(
         self, batch: tuple[Array, ...], inputs: int, settings: tuple[str, str]

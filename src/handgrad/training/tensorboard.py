@@ -22,7 +22,8 @@ class TensorBoard(Callback):
     """Write the metrics of every epoch into `folder`, by steps, for `tensorboard --logdir`.
 
     Training and validation of one metric share a chart. It needs `pip install
-    'handgrad[tensorboard]'`. A run that is resumed hides what was written after its checkpoint.
+    'handgrad[tensorboard]'`. A run that is resumed hides what was written after its checkpoint. Of
+    several ranks, rank 0 writes.
 
     Raises ArgumentError where tensorboardX is not installed.
     """
@@ -40,16 +41,21 @@ class TensorBoard(Callback):
         self._writer: Any = None
 
     def on_start(self, trainer: Trainer) -> None:
+        if trainer.replicas.rank > 0:
+            return
         self._writer = self._writers(str(self.folder), purge_step=trainer.step + 1)
 
     def on_epoch(self, trainer: Trainer, record: Mapping[str, Any]) -> None:
+        if self._writer is None:
+            return
         for name, value in record.items():
             if name not in _COUNTERS and value is not None and math.isfinite(value):
                 self._writer.add_scalar(_tag(name), value, record["step"])
         self._writer.flush()
 
     def on_end(self, trainer: Trainer) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
 def _tag(name: str) -> str:

@@ -56,9 +56,12 @@ from handgrad.training.identity import (
 )
 from handgrad.training.interrupts import Interrupt
 from handgrad.training.metrics import Sums, evaluate, layer_norms
+from handgrad.training.parts import PartGradients, check_parts
 from handgrad.training.progress import Display, DisplayError, display_for
+from handgrad.training.replicas import ALONE, Replicas
 from handgrad.training.review import Review
 from handgrad.training.state import State
+from handgrad.training.synchronized import synchronize
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
@@ -81,6 +84,12 @@ class Trainer:
     - `clip_norm`: gradients are scaled down to this global norm where they exceed it.
     - `accumulate`: so many batches of `batch_size` make one optimizer step. Each weighs by what its
       mean was taken over, so the step is that of one large batch, the last one of an epoch too.
+    - `parts`: the examples of a step are cut into so many, each with random numbers and batch
+      statistics of its own, for `replicas` to share; 1 cuts nothing. See `training.parts`.
+    - `exact`: the gradients of the parts are added in one order, whoever computes them.
+    - `sync_batch_norm`: batch normalisation takes its statistics over the examples of all ranks.
+    - `replicas`: the processes that train this model together, such as `handgrad.mpi.Ranks()`; rank
+      0 alone has `out` and a display. Every rank makes the same call of `fit`.
     - `seed`: of shuffling and augmentation, and of layers that were made without a generator.
     - `augment`: an augmentation of `handgrad.training`, applied to training batches.
     - `out`: a folder that becomes a run (see `handgrad.training.folder`), with a checkpoint before
@@ -114,6 +123,10 @@ class Trainer:
         clip_norm: float | None = None,
         accumulate: int = 1,
         batch_size: int = 64,
+        parts: int = 1,
+        exact: bool = False,
+        sync_batch_norm: bool = False,
+        replicas: Replicas = ALONE,
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
         out: str | Path | Run | None = None,
@@ -131,12 +144,14 @@ class Trainer:
             "checkpoint_steps": checkpoint_steps,
             "evaluation_batch": evaluation_batch,
             "norms_every": norms_every,
+            "parts": parts,
         }
         for name, value in counts.items():
             if value is not None and value < 1:
                 raise ArgumentError(f"Trainer: {name} is {value}; allowed: an integer from 1")
         if clip_norm is not None and not clip_norm > 0:
             raise ArgumentError(f"Trainer: clip_norm is {clip_norm}; allowed: a positive number")
+        check_parts(parts, exact, sync_batch_norm, replicas)
         if precision is not None:
             dispatch.check_precision(precision, "Trainer: precision")
         self.model = model
@@ -147,6 +162,10 @@ class Trainer:
         self.clip_norm = clip_norm
         self.accumulate = accumulate
         self.batch_size = batch_size
+        self.parts = parts
+        self.exact = exact
+        self.sync_batch_norm = sync_batch_norm
+        self.replicas = replicas
         self.seed = seed
         self.callbacks = chosen_callbacks(callbacks)
         self.out = out
@@ -254,6 +273,7 @@ class Trainer:
                         self, run, data.test, review, data.judged_on
                     )
             finally:
+                self.replicas.announce("")
                 if run is not None and run is not self.out:
                     run.close()
         return self.history
@@ -261,6 +281,8 @@ class Trainer:
     def _open_run(self, epochs: int, resume: bool) -> Run | None:
         if isinstance(self.out, Run):
             return self.out
+        if self.replicas.rank > 0:
+            return None
         if self.out is None:
             if resume:
                 raise ArgumentError("Trainer: resume needs out, the folder of the run; found None")
@@ -286,25 +308,35 @@ class Trainer:
         change: bool,
     ) -> None:
         self.parameters = self.model.bind()
-        self._gradients_of = StepGradients(self, self._augmenting)
+        if self.sync_batch_norm:
+            synchronize(self.model, self.replicas)
+        kind = StepGradients if self.parts == 1 else PartGradients
+        self._gradients_of = kind(self, self._augmenting)
+        self._updater = self.replicas.updater(self.optimizer, self.parameters)
         self.history = History()
         self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
         self._examples = len(source)
         self._sums = Sums()
+        is_kept = bool(self.replicas.agree(run is not None)[0])
+        saved, changed = (None, False) if run is None else self._begin(run, epochs, resume, change)
+        begins = self.replicas.agree(run is not None and (saved is None or changed))[0]
+        self._follow(saved)
+        if begins:
+            self._save(run)
         if run is not None:
-            self._begin(run, epochs, resume, change)
+            self.replicas.announce(run.resume_command)
         for callback in self.callbacks:
             callback.on_start(self)
 
         steps = math.ceil(len(source) / (self.batch_size * self.accumulate)) * epochs
         norms_every = self.norms_every or max(1, steps // NORM_RECORDS)
-        display = display_for(self.progress, epochs)
+        display = display_for(self.progress if self.replicas.rank == 0 else "off", epochs)
         try:
-            with self._interrupt if run is not None else nullcontext():
+            with self._interrupt if is_kept else nullcontext():
                 while self.epoch < epochs and not self.stop:
                     self._run_epoch(source, validation, run, display, norms_every, epochs)
         except DisplayError as error:
-            if run is None:
+            if run is None or self.replicas.size > 1:  # the others do not know of it
                 raise
             self._save(run)
             raise RunError(f"{error}; saved. Continue with: {run.resume_command}") from None
@@ -354,7 +386,7 @@ class Trainer:
                     self._check_gradients()
                 scale = clipping_factor(norm, self.clip_norm)
             rate = self._learning_rate(self.step)
-            self.optimizer.step(self.parameters, self.gradients, rate, scale=scale)
+            self._updater.step(self.parameters, self.gradients, rate, scale=scale)
             self.step += 1
             self._position += len(index)
             for callback in watchers:
@@ -363,11 +395,11 @@ class Trainer:
             now = time.perf_counter()
             if now >= display.due:
                 display.update(now, self._position, self._sums.mean_loss, self._sums.accuracy)
-            if run is not None and (
+            due = run is not None and (
                 now >= checkpoint_due
-                or self._interrupt.asked
-                or (self.checkpoint_steps and self.step % self.checkpoint_steps == 0)
-            ):
+                or (self.checkpoint_steps is not None and self.step % self.checkpoint_steps == 0)
+            )
+            if self._agreed(due or self._interrupt.asked > 0):
                 self.seconds = seconds_before + now - began
                 if self._interrupt.asked and self._position < len(order):
                     self._leave(run)
@@ -385,15 +417,22 @@ class Trainer:
         self.history.epochs.append(record)
         for callback in self.callbacks:
             callback.on_epoch(self, record)
+        self._shuffling_before = generator_state(self._shuffling)
         if run is not None:
             run.log(record)
-            self._shuffling_before = generator_state(self._shuffling)
-            last = self.stop or self.epoch == epochs
-            if last or self._worth_saving():
-                self._save(run)
+        last = self.stop or self.epoch == epochs
+        if self._agreed(run is not None and (last or self._worth_saving())):
+            self._save(run)
         display.end_epoch(record)
-        if run is not None and self._interrupt.asked and not last:
+        if self._interrupt.asked and not last:
             self._leave(run)
+
+    def _agreed(self, saves: bool) -> bool:
+        """Return whether one of the ranks saves, and let all know of a signal to one of them."""
+        asked, agreed = self.replicas.agree(self._interrupt.asked, saves)
+        if asked:  # a signal that comes meanwhile is not lost
+            self._interrupt.asked = asked
+        return bool(agreed)
 
     def _epoch_record(self, validation: Source | None, pace: float) -> dict[str, Any]:
         record: dict[str, Any] = {
@@ -404,7 +443,9 @@ class Trainer:
             "accuracy": self._sums.accuracy,
         }
         if validation is not None:
-            judged = evaluate(self.model, self.loss, validation, self.evaluation_batch)
+            judged = evaluate(
+                self.model, self.loss, validation, self.evaluation_batch, replicas=self.replicas
+            )
             record["validation_loss"] = judged.loss
             record["validation_accuracy"] = judged.accuracy
         record["learning_rate"] = self._learning_rate(self.step - 1)
@@ -467,15 +508,19 @@ class Trainer:
         """Put `model_arrays()` back. Raises an error for a missing, unknown or mis-shaped array."""
         load_model_arrays(self.model, {**self.model.frozen_parameters, **arrays})
 
-    def _save(self, run: Run) -> None:
-        """Write a checkpoint; it falls between two optimizer steps.
+    def _save(self, run: Run | None) -> None:
+        """Write a checkpoint, on rank 0, once the others have given it what they alone have.
 
-        Raises RunError where the weights are not finite: no checkpoint ever has such ones.
+        It falls between two optimizer steps. Raises RunError where the weights are not finite: no
+        checkpoint ever has such ones.
         """
         self._check_weights()
         began = time.perf_counter()
+        optimizer = self._updater.state
+        if run is None:
+            return
         arrays = {f"model.{name}": array for name, array in self.model_arrays().items()}
-        for name, array in self.optimizer.state.items():
+        for name, array in optimizer.items():
             arrays[f"optimizer.{name}"] = array
         for i, callback in enumerate(self.callbacks):
             for name, array in callback.arrays().items():
@@ -509,8 +554,12 @@ class Trainer:
         waited = time.perf_counter() - self._saved_at
         return self._save_seconds <= CHECKPOINT_SHARE * waited
 
-    def _begin(self, run: Run, epochs: int, resume: bool, change: bool) -> None:
+    def _begin(
+        self, run: Run, epochs: int, resume: bool, change: bool
+    ) -> tuple[tuple[dict[str, Array], State] | None, bool]:
         """Continue from the last checkpoint, if there is one, with changes that are meant.
+
+        Returns that checkpoint, and whether anything was changed.
 
         Changed settings go into config.toml before there is a checkpoint with them, so that a
         process killed in between is resumed with them: a config.toml that is not the checkpoint's
@@ -520,33 +569,54 @@ class Trainer:
 
         run.description = description(self.trained)
         saved = run.load() if resume else None
+        start = None
         changes: dict[str, Any] = {}
         if saved is not None:
             state = State.read(run.checkpoint, saved[1])
+            start = saved[0], state
             changes = changed_settings(
                 run, state, self._identity, change or state.config != run.config_checksum
             )
-            self._restore(run, epochs, saved[0], state)
+            check_arrays(self, run, saved[0], state)
+            self._check_epochs(run, epochs, state)
+            self._restore(*start)
+            self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
         if change:
             described = ", ".join(f"{path} = {shown(now)}" for path, (_, now) in changes.items())
             run.change_config(f"after step {self.step}: {run.changes or described or 'nothing'}")
         if changes:
             run.log({"kind": "change", "step": self.step, "changes": changes})
-        if saved is None or change or changes:
-            self._save(run)
-        else:  # the process may have been killed between checkpoint and table
+        changed = bool(change or changes)
+        if start is not None and not changed:
+            # The process may have been killed between checkpoint and table.
             run.save_table(self.history.epochs)
+        return start, changed
 
-    def _restore(self, run: Run, epochs: int, arrays: Mapping[str, Array], state: State) -> None:
-        """Continue from a checkpoint. Raises RunError where it is not of this training."""
-        check_arrays(self, run, arrays, state)
+    def _follow(self, saved: tuple[dict[str, Array], State] | None) -> None:
+        """Begin on every rank as on rank 0, which alone has read the checkpoint."""
+        if self.replicas.size == 1:
+            return
+        first = self.model_arrays() if saved is None else None
+        first, saved, epochs = self.replicas.share((first, saved, self.history.epochs))
+        if self.replicas.rank > 0:
+            if saved is None:
+                self.load_model_arrays(first)
+            else:
+                self._restore(*saved)
+            self.history.epochs = epochs
+
+    def _check_epochs(self, run: Run, epochs: int, state: State) -> None:
+        """Raise RunError where the run has come further than it is to go."""
         if state.epoch + (state.position > 0) > epochs:
             raise RunError(
                 f"{run.folder}: epochs is {epochs}; allowed: {state.epoch + (state.position > 0)} "
                 "or more, which the run has reached"
             )
+
+    def _restore(self, arrays: Mapping[str, Array], state: State) -> None:
+        """Continue from what a checkpoint of this training has."""
         self.load_model_arrays(under("model.", arrays))
-        self.optimizer.load_state(under("optimizer.", arrays))
+        self._updater.load_state(under("optimizer.", arrays))
         for i, callback in enumerate(self.callbacks):
             callback.restore(state.callbacks[i], under(f"callback{i}.", arrays))
         restore_generator(self._shuffling, state.generators["shuffling"])
@@ -560,9 +630,8 @@ class Trainer:
         self.stop = state.stop
         self.seconds = state.seconds
         self._sums = state.sums
-        self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
 
-    def _leave(self, run: Run) -> NoReturn:
+    def _leave(self, run: Run | None) -> NoReturn:
         self._save(run)
         number = self._interrupt.asked
         cause = (
@@ -572,6 +641,6 @@ class Trainer:
         )
         raise Interrupted(
             f"{cause} in epoch {self.epoch + 1} after step {self.step}; saved. "
-            f"Continue with: {run.resume_command}",
+            f"Continue with: {run.resume_command if run else PROGRAM}",
             number,
         )
