@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from handgrad.dispatch import threads as threads
     from handgrad.inference.files import load as load
     from handgrad.inference.trained import TrainedModel as TrainedModel
+    from handgrad.interop.from_torch import from_torch as from_torch
     from handgrad.layers import GEGLU as GEGLU
     from handgrad.layers import GRU as GRU
     from handgrad.layers import LSTM as LSTM
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from handgrad.models import Transformer as Transformer
     from handgrad.models import TwoLayerNet as TwoLayerNet
     from handgrad.products import matmul as matmul
-    from handgrad.torch.conversion import from_torch as from_torch
     from handgrad.training import Trainer as Trainer
 
     from . import data as data

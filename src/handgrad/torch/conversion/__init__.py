@@ -14,28 +14,8 @@ from handgrad.torch.conversion.pair import Place, to_array
 from handgrad.torch.conversion.table import convert_layer, convert_module, tensors_of
 
 
-def from_torch(module: Any, *, seed: int = 0) -> Layer:
-    """A layer that computes what a module of PyTorch computes, with a copy of its weights.
-
-        layer = hg.from_torch(module)
-        y = layer(x)                                  # as module.eval()(x)
-        y, cache = layer.forward(x, training=True)    # as module.train()(x)
-
-    Takes torch.nn's Linear, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, BatchNorm, LayerNorm,
-    GroupNorm, InstanceNorm, RMSNorm, Embedding, Dropout, Flatten, Identity, ReLU, LeakyReLU, GELU,
-    SiLU, Tanh, Sigmoid, Softmax, MaxPool, AvgPool, AdaptiveAvgPool(1), RNN, GRU, LSTM,
-    MultiheadAttention, TransformerEncoderLayer, TransformerDecoderLayer, TransformerEncoder,
-    TransformerDecoder, and Sequential of those; also what `to_torch` made.
-
-    Arrays are float64 where the module's are, else float32. The masks of dropout are drawn from
-    generators that `seed` makes. Masks go to each call, as in PyTorch, and say True where a query
-    may look. Attention returns y without the weights. Parameters that the module keeps fixed are
-    trained as the others are.
-
-    Raises ArgumentError, with its place in the module, for what has no counterpart: another module,
-    one with a forward or hooks of its own, a setting that no layer has, batch_first=False, or an
-    array that stands in two places.
-    """
+def from_torch(module: Any, *, seed: int) -> Layer:
+    """`hg.from_torch`, which says more."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(
             f"from_torch: a {type(module).__name__} is given; allowed: a torch.nn.Module"
@@ -54,7 +34,7 @@ def from_torch(module: Any, *, seed: int = 0) -> Layer:
 
 def to_torch(layer: Layer) -> Any:
     """`Layer.to_torch`, which says more."""
-    return convert_layer(layer, Place("to_torch")).eval()
+    return convert_layer(layer, Place("to_torch")).train(False)
 
 
 def _check_plain(module: Any) -> None:
