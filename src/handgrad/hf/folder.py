@@ -63,7 +63,8 @@ def save(model: Pretrained, path: str | os.PathLike[str]) -> None:
     found: dict[str, Array] = {}
     for entry in family.names.all_entries(len(model.blocks.blocks)):
         if entry.ours[0] in own:
-            rows = np.concatenate([own.pop(name) for name in entry.ours])
+            parts = [own.pop(name) for name in entry.ours]
+            rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
             for name, part in zip(entry.theirs, np.split(rows, len(entry.theirs)), strict=True):
                 found[family.names.in_file(name)] = part.T if entry.transposed else part
     if own:
