@@ -21,6 +21,7 @@ from handgrad.cli import (
     evaluate,
     exercise,
     exercises,
+    export,
     generate,
     info,
     limit,
@@ -107,7 +108,7 @@ def _shown(examples: str) -> str:
 
 #: In the order of the help: from training to looking into the mathematics.
 for module in (
-    *(train, evaluate, predict, generate, translate),
+    *(train, evaluate, predict, generate, translate, export),
     *(check, derive, notes, exercise, exercises, limit, lr, ops, info),
 ):
     _add(app, module.__name__.rpartition(".")[2], module.command, module.EXAMPLES)

@@ -111,9 +111,7 @@ class Graph:
         """The output of a new node; None among the inputs leaves an optional one out."""
         return self.ops(kind, 1, *inputs, **attributes)[0]
 
-    def ops(
-        self, kind: str, outputs: int, *inputs: Value | None, **attributes: Any
-    ) -> list[Value]:
+    def ops(self, kind: str, outputs: int, *inputs: Value | None, **attributes: Any) -> list[Value]:
         """The outputs of a new node of several."""
         prefix = f"{self._scope}/" if self._scope else ""
         name = f"{prefix}{kind}_{next(self._numbers)}"

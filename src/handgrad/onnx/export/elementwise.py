@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from handgrad.layers import (
     GEGLU,
@@ -39,8 +39,12 @@ def leaky_relu(g: Graph, x: Value, *, negative_slope: float = 0.01) -> Value:
     return g.op("LeakyRelu", x, alpha=float(negative_slope))
 
 
-def _plain(kind: str, **attributes: Any) -> Callable[[Graph, Value], Value]:
-    return lambda g, x: g.op(kind, x, **attributes)
+def softmax(g: Graph, x: Value, *, axis: int = -1) -> Value:
+    return g.op("Softmax", x, axis=axis)
+
+
+def _plain(kind: str) -> Callable[[Graph, Value], Value]:
+    return lambda g, x: g.op(kind, x)
 
 
 #: The functions of `handgrad.ops` by name, with the options of each.
@@ -54,7 +58,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "silu": silu,
     "erf": _plain("Erf"),
     "sin": _plain("Sin"),
-    "softmax": _plain("Softmax", axis=-1),
+    "softmax": softmax,
 }
 
 
