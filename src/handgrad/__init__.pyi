@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from . import data as data
     from . import errors as errors
     from . import hf as hf
+    from . import inference as inference
     from . import initializers as initializers
     from . import layers as layers
     from . import limits as limits

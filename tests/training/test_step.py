@@ -184,13 +184,13 @@ class OwnAgain(OwnDerived):
 
 
 class OwnDropping(Own):
-    """Declares what is not so, but computes by an op whose kernel declares it rightly."""
+    """Declares what is not so, but computes by an op whose kernel draws, and says so."""
 
     capturable = True
 
     def forward(self, x: Any, *, training: bool = False) -> Any:
         y, cache = super().forward(x)
-        return hg.ops.dropout.forward(y, 0.0)[0], cache
+        return hg.ops.dropout.forward(y, 0.5, np.random.default_rng(0))[0], cache
 
 
 class OwnSumming(Own):

@@ -176,7 +176,7 @@ def _dispatched_forward(
                     args = tuple(readable(value, strided) for value in args)
                     kwargs = {name: readable(value, strided) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
-                if not kernel.capturable:
+                if not (kernel.capturable or kernel.forward_capturable):
                     kernels.invalidate_capture(_NOT_CAPTURABLE)
                 try:
                     if residual is None or not kernel.adds_residual_forward:

@@ -13,7 +13,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
-from handgrad.kernels import native
+from handgrad.kernels import invalidate_capture, native
 from handgrad.kernels.memory import empty, empty_as, indices, output_buffer
 from handgrad.kernels.spec import KernelSpec
 from handgrad.ops import attention
@@ -84,9 +84,11 @@ def forward(
         scale = 1.0 / math.sqrt(q.shape[-1])
     lengths = None if lengths is None else indices(lengths)
     if mask is not None:  # the caller may change its own before backward
+        invalidate_capture("a mask was copied")
         mask = np.array(mask)
     keep, keep_scale = None, 1.0
     if dropout_p > 0.0 and rng is not None:
+        invalidate_capture("random numbers were drawn")
         drawn = empty(pairs, np.float32)
         rng.random(dtype=np.float32, out=drawn)
         keep = np.greater_equal(drawn, dropout_p, out=empty(pairs, np.bool_))
@@ -137,4 +139,6 @@ def backward(
     return dq, dk, dv, dbias_out
 
 
-SPEC: Final = KernelSpec("attention", forward, backward, accepts_strided=True)
+SPEC: Final = KernelSpec(
+    "attention", forward, backward, accepts_strided=True, forward_capturable=True
+)

@@ -8,7 +8,7 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.kernels import invalidate_capture, native
-from handgrad.kernels.large import is_large
+from handgrad.kernels.large import is_large, is_plain
 
 
 def concatenate(parts: Sequence[Array]) -> Array:
@@ -30,7 +30,7 @@ def concatenate(parts: Sequence[Array]) -> Array:
 def slice_features(x: Array, start: int, end: int) -> Array:
     """x[:, :, start:end] of an array (N, T, ·): a contiguous copy of a large one, else a view."""
     some = x[:, :, start:end]
-    if not _plain(some, x):
+    if not (_plain(some, x) and is_large(some, x.dtype)):
         return some
     assert native is not None
     copied = native.empty(some.shape, some.dtype)
@@ -39,5 +39,5 @@ def slice_features(x: Array, start: int, end: int) -> Array:
 
 
 def _plain(array: Array, first: Array) -> bool:
-    """True for a large array of floats whose last axis is contiguous, as the first one."""
-    return is_large(array, first.dtype) and bool(array.strides[2] == array.itemsize)
+    """True for an array of floats whose last axis is contiguous, as the first one."""
+    return is_plain(array, first.dtype) and bool(array.strides[2] == array.itemsize)

@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.dispatch import as_residual
-from handgrad.kernels import native
+from handgrad.kernels import invalidate_capture, native
 from handgrad.kernels.memory import empty, empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
 from handgrad.kernels.sums import add
@@ -35,6 +35,7 @@ def forward(
     residual = as_residual(residual, x)
     if not training or p == 0.0 or rng is None:
         return x if residual is None else add(residual, x), Cache(None, 1.0)
+    invalidate_capture("random numbers were drawn")
     drawn = empty(x.shape, np.float32)
     rng.random(dtype=np.float32, out=drawn)
     mask = empty(x.shape, np.bool_)
@@ -59,4 +60,6 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     return dx
 
 
-SPEC: Final = KernelSpec("dropout", forward, backward, adds_residual_forward=True)
+SPEC: Final = KernelSpec(
+    "dropout", forward, backward, adds_residual_forward=True, forward_capturable=True
+)

@@ -15,11 +15,15 @@ _WORTH_IT: Final = 20000
 
 def is_large(array: Any, dtype: Any) -> bool:
     """Return whether kernels are on and this is a large aligned NumPy array of this type."""
+    return is_plain(array, dtype) and array.size >= _WORTH_IT
+
+
+def is_plain(array: Any, dtype: Any) -> bool:
+    """The same of any size: for what a capture is to have, as it cannot have NumPy's sums."""
     return (
         native is not None
         and get_engine() != "reference"
         and type(array) is np.ndarray
-        and array.size >= _WORTH_IT
         and array.dtype in (np.float32, np.float64)
         and array.dtype == dtype
         and array.flags.aligned

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.kernels import invalidate_capture
 from handgrad.kernels.memory import indices, output_buffer
 from handgrad.ops.recurrence import active_steps, in_running_order
 
@@ -19,6 +20,7 @@ def checked_lengths(lengths: Array | None, batch: int, steps: int) -> tuple[Arra
     """Lengths as kernels take them and their sum; IndexError for one outside 0 to `steps`."""
     if lengths is None:
         return None, batch * steps
+    invalidate_capture("lengths decide the sizes of arrays")
     if lengths.size > 0 and not (lengths.min() >= 0 and lengths.max() <= steps):
         raise IndexError("lengths")
     return indices(lengths), int(lengths.sum())

@@ -73,4 +73,4 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     return None if dx is None else _turned(dy, cache, dx, True)
 
 
-SPEC: Final = KernelSpec("rotary", forward, backward, accepts_strided=True)
+SPEC: Final = KernelSpec("rotary", forward, backward, accepts_strided=True, capturable=True)

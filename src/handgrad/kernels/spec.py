@@ -22,6 +22,8 @@ class KernelSpec:
     - capturable: forward and backward compute by native calls alone, on no random numbers and by
       no branch on values, so that these calls can be replayed on other values. A native call that
       returns a number, such as a sum, invalidates the capture by itself.
+    - forward_capturable: the same of forward alone; where it does more, as for random numbers, it
+      invalidates the capture itself.
     """
 
     op: str
@@ -32,3 +34,4 @@ class KernelSpec:
     adds_residual_backward: bool = False
     overwrites_cache: bool = False
     capturable: bool = False
+    forward_capturable: bool = False

@@ -1,10 +1,10 @@
-"""Sums of large arrays: in parallel, into memory that was used before."""
+"""Sums of arrays: in parallel, into memory that was used before."""
 
 from __future__ import annotations
 
 from handgrad.arrays import Array
 from handgrad.kernels import invalidate_capture, native
-from handgrad.kernels.large import is_large
+from handgrad.kernels.large import is_plain
 
 
 def add(a: Array, b: Array) -> Array:
@@ -19,9 +19,9 @@ def add(a: Array, b: Array) -> Array:
 
 
 def _plain(array: Array, first: Array) -> bool:
-    """Return whether it is a large C-contiguous array of floats, as the first one is."""
+    """Return whether it is a C-contiguous array of floats, as the first one is."""
     return (
-        is_large(array, first.dtype)
+        is_plain(array, first.dtype)
         and array.flags.c_contiguous
         and bool(array.shape == first.shape)
     )

@@ -46,6 +46,8 @@ class AddNorm(Layer):
     Gulino, Neural Network Simplified Mathematics (2025), transformer block, for pre.
     """
 
+    forward_capturable = True
+
     def __init__(
         self,
         inner: Layer,

@@ -9,6 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.kernels import invalidate_capture
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
@@ -89,6 +90,7 @@ class MultiHeadAttention(Layer):
     """
 
     generator_names = ("rng",)
+    forward_capturable = True
     adds_residual_forward = True
     adds_residual_backward = True
 
@@ -357,6 +359,7 @@ class MultiHeadAttention(Layer):
             )
         name = f"{what[0]}_proj"
         if name not in self.layers:
+            invalidate_capture("an input was repeated for every head")
             whole = (x.shape[0], heads, *x.shape[1:])
             return np.broadcast_to(np.expand_dims(x, 1), whole), None
         projected, cache = self.layers[name].forward(x)

@@ -30,6 +30,7 @@ from handgrad.suggestions import NoAttributeError, raise_own_error
 #: Properties of a class that those derived from it do not inherit.
 _PROMISES: Final = (
     "capturable",
+    "forward_capturable",
     "backward_reads_output",
     "adds_residual_forward",
     "adds_residual_backward",
@@ -61,7 +62,7 @@ class Layer:
     Forward does not change the layer, with two exceptions that say so: BatchNorm's running
     statistics and Dropout's generator, both only in training.
 
-    A class can declare four properties that make training faster. Each is a promise about the code
+    A class can declare five properties that make training and use faster. Each is a promise about the code
     of that very class, so it is not inherited: a derived class that does not repeat it has the
     default again, because what it overrides may break the promise.
 
@@ -71,6 +72,8 @@ class Layer:
       made on the next batch without running the layer's Python. Shapes, settings and views of
       arrays, such as x.reshape(...) or x.transpose(...), may be used freely. All layers of a model,
       and the loss, have to be capturable.
+    - forward_capturable (False): the same of `forward_y` at inference alone, which
+      `hg.inference.Session` replays; a capturable layer is so anyway.
     - backward_reads_output (True): backward reads the y that forward returned, which may be through
       a cache that keeps it. Where a model declares False, the training step writes the gradient of
       y over y. y then has to be an array that forward made, and no other array a view of it.
@@ -93,6 +96,7 @@ class Layer:
     takes_tokens: bool = False
 
     capturable: bool = False
+    forward_capturable: bool = False
     backward_reads_output: bool = True
     adds_residual_forward: bool = False
     adds_residual_backward: bool = False

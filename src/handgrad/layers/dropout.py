@@ -21,6 +21,7 @@ class Dropout(OpLayer):
 
     generator_names = ("rng",)
     op = dropout
+    forward_capturable = True
     adds_residual_forward = True
 
     def __init__(self, p: float = 0.5, *, rng: np.random.Generator = FROM_SEED) -> None:

@@ -25,6 +25,7 @@ class Embedding(Layer):
 
     parameter_names = ("weight",)
     takes_tokens = True
+    forward_capturable = True
     op: ModuleType = embedding
 
     def __init__(

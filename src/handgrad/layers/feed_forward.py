@@ -23,6 +23,7 @@ class FeedForward(Sequential):
     Shazeer, GLU variants improve transformer (2020), section 2.
     """
 
+    forward_capturable = True
     adds_residual_forward = True
     adds_residual_backward = True
 

@@ -8,6 +8,7 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.errors import ShapeError
+from handgrad.kernels import invalidate_capture
 from handgrad.layers.base import Layer, Shape
 
 
@@ -19,6 +20,8 @@ class LastStep(Layer):
     lengths end at different steps; take the final state of the recurrent layer for these.
     """
 
+    forward_capturable = True
+
     def __init__(self, *, bidirectional: bool = False) -> None:
         self.bidirectional = bidirectional
 
@@ -26,6 +29,7 @@ class LastStep(Layer):
         self.output_shape(tuple(x.shape[1:]))
         y = x[:, -1, :]
         if self.bidirectional:
+            invalidate_capture("halves of the features were concatenated by NumPy")
             half = x.shape[2] // 2
             y = array_namespace(x).concat((x[:, -1, :half], x[:, 0, half:]), axis=-1)
         return y, tuple(x.shape)

@@ -27,6 +27,7 @@ class LSTM(Recurrent):
     """
 
     op = lstm
+    forward_capturable = True
     weights = (*Recurrent.weights, "weight_hr")
     states = ("h", "c")
     gates = 4

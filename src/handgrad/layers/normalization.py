@@ -85,6 +85,7 @@ class BatchNorm(OpLayer):
     parameter_names = ("gamma", "beta")
     buffer_names = ("running_mean", "running_var")
     op = batch_norm
+    forward_capturable = True
 
     def __init__(
         self,

@@ -26,6 +26,8 @@ class Residual(Layer):
     Source: Gulino, Neural Network Simplified Mathematics (2025), with ∂y/∂x = 1 + ∂f/∂x.
     """
 
+    forward_capturable = True
+
     def __init__(self, inner: Layer, projection: Layer | None = None) -> None:
         self.inner = inner
         self.projection = projection

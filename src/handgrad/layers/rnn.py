@@ -19,6 +19,7 @@ class RNN(Recurrent):
     """h_t = f(W_ih x_t + b_ih + W_hh h_{t−1} + b_hh), where f is tanh or relu; see `Recurrent`."""
 
     op = rnn
+    forward_capturable = True
     flops_per_unit = 2
 
     def __init__(

@@ -177,6 +177,8 @@ class TransformerEncoder(_Stack):
     LSTM, Attn, and Transformer (2020), section 7.
     """
 
+    forward_capturable = True
+
     def forward(
         self,
         x: Array,

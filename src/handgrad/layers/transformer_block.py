@@ -39,6 +39,8 @@ class TransformerBlock(Layer):
     is all you need (2017), for the part with a memory.
     """
 
+    forward_capturable = True
+
     def __init__(
         self,
         d_model: InputSize,

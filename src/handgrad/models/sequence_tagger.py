@@ -83,6 +83,8 @@ class SequenceTagger(Layer):
     one-hot in (11) and outer products in (11), (12).
     """
 
+    forward_capturable = True
+
     def __init__(
         self,
         input_size: InputSize,

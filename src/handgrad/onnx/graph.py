@@ -97,7 +97,7 @@ class Graph:
         name = self.names.get(id(layer))
         what = f"layer {name}, a {type(layer).__name__}," if name else type(layer).__name__
         return ArgumentError(
-            f"export_onnx: {what} {reason}; allowed: layers and models of handgrad that docs/onnx.md lists"
+            f"export_onnx: {what} {reason}; allowed: layers and models that docs/onnx.md lists"
         )
 
     @contextmanager

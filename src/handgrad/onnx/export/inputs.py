@@ -70,10 +70,16 @@ _AXES: Final[Mapping[type, Callable[[Any], Axes]]] = {
     MultiHeadAttention: lambda layer: ("time", layer.sizes["query"]),
     Recurrent: lambda layer: ("time", layer.input_size),
     SequenceClassifier: lambda layer: ("time", layer.recurrent.input_size),
-    TransformerBlock: lambda layer: _axes(layer.layers["attention"]),
-    TransformerEncoder: lambda layer: _axes(layer.blocks[0]),
+    TransformerBlock: lambda layer: _of_block(layer),
+    TransformerEncoder: lambda layer: _of_block(layer.blocks[0]),
     TwoLayerNet: lambda layer: (layer.steps, layer.features),
 }
+
+
+def _of_block(block: TransformerBlock) -> Axes:
+    return ("time", block.layers["attention"].norm.features)
+
+
 #: Layers whose output has the shape of x: the next one says what goes in.
 _KEEP_SHAPE: Final = (Activation, BatchNorm, Dropout, GroupNorm, InstanceNorm, Standardize)
 
@@ -93,8 +99,8 @@ def inputs_of(
     if isinstance(model, Seq2Seq | Transformer):
         if shape is not None:
             raise ArgumentError(
-                f"export_onnx: input_shape is {shown(shape)}; allowed for a {type(model).__name__}: "
-                "None, because steps may be any number"
+                f"export_onnx: input_shape is {shown(shape)}; allowed for a "
+                f"{type(model).__name__}: None, because steps may be any number"
             )
         vectors: Axes = ()
         if isinstance(model, Seq2Seq) and model.source is None:

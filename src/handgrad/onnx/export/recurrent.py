@@ -38,7 +38,9 @@ def arrays_of(layer: Recurrent, kind: str, number: int) -> tuple[Array, Array, A
         suffix = f"_l{number}_reverse" if direction else f"_l{number}"
         array = getattr(layer, name + suffix, None)
         if array is None:  # a bias that the layer has not
-            array = np.zeros(layer.gates * layer.hidden_size, getattr(layer, "weight_ih_l0").dtype)
+            array = np.zeros(
+                layer.gates * layer.hidden_size, getattr(layer, f"weight_ih{suffix}").dtype
+            )
         blocks = np.split(array, layer.gates)
         return np.concatenate([blocks[i] for i in GATES[kind]])
 
@@ -140,7 +142,9 @@ def _by_loop(
             rest = g.op("Sub", g.number(1.0), g.constant(layer.alpha))
             a = g.op("Mul", g.op("Tanh", a), rest)
         items = [a] if counted is None else [a, counted]
-        turned = {name: g.turned(of[name]) for name in ("weight_hh", "weight_hr") if name in of}
+        turned: dict[str, Value] = {
+            name: g.turned(of[name]) for name in ("weight_hh", "weight_hr") if name in of
+        }
         body = _body(layer, turned, step)
         finals, (y,) = g.scan(body, states, items, reverse=direction == 1)
         ys.append(y)

@@ -36,7 +36,7 @@ _RULES: Final[Mapping[type, Rule]] = {
 def rule_of(layer: Layer) -> Rule | None:
     """The rule of the layer's class, or of the one whose forward it inherits, as an MLP does."""
     kind = type(layer)
-    for each in kind.__mro__:
-        if each in _RULES:
-            return _RULES[each] if each.forward is kind.forward else None
-    return None
+    known = next((each for each in kind.__mro__ if each in _RULES), None)
+    if known is None or not issubclass(known, Layer) or known.forward is not kind.forward:
+        return None
+    return _RULES[known]
