@@ -10,6 +10,7 @@ from handgrad.errors import ArgumentError
 
 try:
     from handgrad.onnx.export.file import export_onnx
+    from handgrad.onnx.imports.file import import_onnx
 except ModuleNotFoundError as error:
     if error.name != "onnx":
         raise
@@ -17,4 +18,4 @@ except ModuleNotFoundError as error:
         "handgrad.onnx: onnx is not installed; allowed: after pip install 'handgrad[onnx]'"
     ) from None
 
-__all__ = ["export_onnx"]
+__all__ = ["export_onnx", "import_onnx"]

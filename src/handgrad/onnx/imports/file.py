@@ -1,0 +1,126 @@
+"""An ONNX file as a model of handgrad's layers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import external_data_helper
+
+from handgrad.arrays import Array
+from handgrad.data.files import as_path
+from handgrad.errors import DataError, HandgradError
+from handgrad.inference.description import rebuild
+from handgrad.inference.files import read_trained
+from handgrad.inference.trained import TrainedModel
+from handgrad.layers.base import Layer, walk
+from handgrad.layers.recurrent import Recurrent
+from handgrad.onnx.export.file import graph_of
+from handgrad.onnx.export.recurrent import kind_of
+from handgrad.onnx.imports.chain import sequential
+from handgrad.onnx.imports.graph import ReadGraph
+from handgrad.onnx.imports.recurrent import unpacked
+from handgrad.training.files import reason
+
+
+def import_onnx(
+    path: str | os.PathLike[str], *, start: str | None = None, end: str | None = None
+) -> TrainedModel:
+    """The model in an ONNX file, as handgrad's layers; its `model` computes what the graph does.
+
+    A file of `hg.export_onnx` gives back the model that was written, with its classes and
+    preprocessing, as long as nobody changed its graph. Of other files those are read whose nodes
+    follow one another as layers do, which gives a `Sequential`: convolutions, poolings, dense and
+    recurrent layers, normalisations, activations. `start` and `end` are names of values, and ask
+    for the part of the graph between the two.
+
+    Nothing in a file runs. Raises DataError, in one sentence, for a file that is missing, damaged
+    or not of ONNX, and for a graph with a node that no layer computes, which it names.
+    """
+    location = as_path("import_onnx", path)
+    proto = _read(location)
+    g = ReadGraph(location, proto.graph)
+    metadata = {each.key: each.value for each in proto.metadata_props}
+    if start is None and end is None and "handgrad" in metadata:
+        own = _own(g, metadata)
+        if own is not None:
+            return own
+    return TrainedModel(sequential(g, _value(g, "start", start), _value(g, "end", end)))
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    """The file with all its values, of which some may stand in files beside it."""
+    try:
+        proto = onnx.load_model_from_string(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {reason(error)}") from None
+    except Exception as error:
+        # protobuf has errors of its own, others for each of its implementations.
+        raise DataError(f"{path} is no file of ONNX, or not whole: {_first_line(error)}") from None
+    if not proto.graph.node:
+        raise DataError(f"{path} has no nodes; expected a file of ONNX with a graph")
+    try:
+        external_data_helper.load_external_data_for_model(proto, str(path.parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise DataError(
+            f"{path}: values in a file beside it cannot be read: {_first_line(error)}"
+        ) from None
+    return proto
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).partition("\n")[0]
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _value(g: ReadGraph, what: str, given: str | None) -> str:
+    """The name of the value where a chain starts or ends; without one the graph's only one."""
+    if given is not None:
+        if not g.has(given):
+            raise DataError(f"{g.path}: {what} is {given!r}; expected a value of the graph")
+        return given
+    names = g.inputs if what == "start" else g.outputs
+    if len(names) != 1:
+        kind = "inputs" if what == "start" else "outputs"
+        raise DataError(
+            f"{g.path} has the {kind} {', '.join(names) or 'none'}; expected one, or {what}="
+        )
+    return names[0]
+
+
+def _own(g: ReadGraph, metadata: Mapping[str, str]) -> TrainedModel | None:
+    """The model that the metadata describe, if the graph is what it would be written as."""
+    constants = {each.name: g.array(each) for each in g.proto.initializer}
+    try:
+        described: Any = json.loads(metadata["handgrad"])["model"]
+        model = rebuild(described, {name: array.shape for name, array in constants.items()})
+        arrays = _arrays(model, constants)
+        trained = read_trained(g.path, arrays, metadata)
+        written = graph_of(trained.model, g.inputs)
+    except (HandgradError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    same_nodes = [each.SerializeToString(deterministic=True) for each in written.nodes] == [
+        each.SerializeToString(deterministic=True) for each in g.proto.node
+    ]
+    same_constants = written.constants == {each.name: each for each in g.proto.initializer}
+    return trained if same_nodes and same_constants else None
+
+
+def _arrays(model: Layer, constants: Mapping[str, Array]) -> dict[str, Array]:
+    """The parameters and buffers of a model, from the constants that it was written as."""
+    wanted = {**model.parameters, **model.buffers}
+    found = {name: constants[name] for name in wanted if name in constants}
+    for name, layer in walk(model):
+        kind = kind_of(layer) if isinstance(layer, Recurrent) else None
+        if kind is None or not isinstance(layer, Recurrent):
+            continue
+        prefix = f"{name}." if name else ""
+        for number in range(layer.num_layers):
+            w, r, b = (constants[f"{prefix}{each}_l{number}"] for each in "WRB")
+            own = unpacked(kind, number, w, r, b)
+            found |= {prefix + key: array for key, array in own.items() if prefix + key in wanted}
+    return found

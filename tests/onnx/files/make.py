@@ -1,0 +1,134 @@
+"""Files that PyTorch writes: `python -m tests.onnx.files.make`, with torch, onnx and onnxscript.
+
+Each model is written by both of PyTorch's exporters, the one that traces (`-traced`) and the one on
+torch.export. Weights are small random numbers, so that the files are small too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import onnx
+import torch
+from torch import nn
+
+FOLDER = Path(__file__).parent
+
+
+class Last(nn.Module):
+    """A recurrent layer, its last step, and a linear one."""
+
+    def __init__(self, kind: type[nn.RNNBase], **settings: object) -> None:
+        super().__init__()
+        self.recurrent = kind(3, 4, batch_first=True, **settings)
+        self.head = nn.Linear(4 * (1 + self.recurrent.bidirectional), 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, _ = self.recurrent(x)
+        return self.head(y[:, -1])
+
+
+class Steps(Last):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, _ = self.recurrent(x)
+        return self.head(y)
+
+
+def models() -> dict[str, tuple[nn.Module, torch.Tensor]]:
+    image, row, sequence = torch.randn(2, 2, 8, 9), torch.randn(2, 5), torch.randn(2, 7, 3)
+    return {
+        "mlp": (
+            nn.Sequential(
+                nn.Linear(5, 6), nn.GELU(), nn.Linear(6, 4, bias=False), nn.SiLU(), nn.Linear(4, 3)
+            ),
+            row,
+        ),
+        "cnn": (
+            nn.Sequential(
+                nn.Conv2d(2, 3, 3, padding=1),
+                nn.BatchNorm2d(3),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+                nn.Conv2d(3, 4, (3, 2), stride=2, padding=(1, 0)),
+                nn.LeakyReLU(0.2),
+                nn.Dropout(0.5),
+                nn.Flatten(),
+                nn.Linear(16, 3),
+                nn.Softmax(dim=1),
+            ),
+            image,
+        ),
+        "pooled": (
+            nn.Sequential(
+                nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1),
+                nn.Tanh(),
+                nn.AvgPool2d(2),
+                nn.Conv2d(3, 4, 3, groups=1, dilation=2),
+                nn.AdaptiveAvgPool2d(1),
+                nn.Flatten(),
+                nn.Linear(4, 2),
+                nn.Sigmoid(),
+            ),
+            image,
+        ),
+        "lstm": (Last(nn.LSTM), sequence),
+        "lstm-steps": (Steps(nn.LSTM, bidirectional=True, num_layers=2), sequence),
+        "gru": (Steps(nn.GRU, bidirectional=True), sequence),
+        "rnn": (Last(nn.RNN, nonlinearity="relu", bias=False), sequence),
+        "rows": (nn.Sequential(nn.LayerNorm(5), nn.Linear(5, 2)), row),
+        "tokens": (
+            nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 2)),
+            torch.randint(0, 7, (2, 5)),
+        ),
+    }
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    for name, (model, x) in models().items():
+        model.eval()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                model,
+                (x,),
+                FOLDER / f"{name}-traced.onnx",
+                dynamo=False,
+                input_names=["x"],
+                dynamic_axes={"x": {0: "batch"}},
+            )
+            torch.onnx.export(
+                model,
+                (x,),
+                FOLDER / f"{name}.onnx",
+                dynamo=True,
+                external_data=False,
+                input_names=["x"],
+                dynamic_shapes=({0: torch.export.Dim("batch")},),
+                verbose=False,
+            )
+    for path in FOLDER.glob("*.onnx"):
+        strip(path)
+    # The exporter on torch.export takes an RNN apart, into products of every step.
+    (FOLDER / "rnn.onnx").unlink()
+
+
+def strip(path: Path) -> None:
+    """Leave out what says where the program was that wrote the file."""
+    proto = onnx.load(path)
+    for each in (
+        *proto.graph.node,
+        *proto.graph.value_info,
+        *proto.graph.input,
+        *proto.graph.output,
+    ):
+        each.ClearField("metadata_props")
+        each.ClearField("doc_string")
+    for each in (proto, proto.graph):
+        each.ClearField("metadata_props")
+    onnx.save(proto, path)
+
+
+if __name__ == "__main__":
+    main()
