@@ -17,6 +17,7 @@ INSTALL: Final = {
     "torch-compile": _TORCH,
     "torch-bf16": _TORCH,
     "jax": "pip install jax",
+    "onnxruntime": "pip install onnxruntime onnx",
     "sklearn": "pip install scikit-learn",
 }
 TITLES: Final = {
@@ -27,6 +28,7 @@ TITLES: Final = {
     "torch-compile": "PyTorch compiled",
     "torch-bf16": "PyTorch bf16",
     "jax": "JAX",
+    "onnxruntime": "onnxruntime",
     "sklearn": "scikit-learn",
 }
 #: The distributions of a library whose files are spread, or have another name.

@@ -57,6 +57,7 @@ def tables(result: Result) -> list[Table]:
         "headlines": (_headlines,),
         "sklearn": (_sklearn,),
         "torch_modules": (_torch_modules,),
+        "onnx": (_onnx,),
     }
     found = (
         make(sections[name]) for name, some in makers.items() if sections.get(name) for make in some
@@ -418,6 +419,20 @@ def _torch_modules(measured: dict[str, Any]) -> Table:
         "is to bf16"
     )
     return Table(title, ("workload", *titles, "aim"), rows, _failures(measured))
+
+
+def _onnx(measured: dict[str, Any]) -> Table:
+    rows = []
+    for model, one in measured.items():
+        ours, theirs = (one["contenders"][name] for name in ("handgrad", "onnxruntime"))
+        ratio = _spread(one["ratio"]).replace(" (", "× (")
+        rows.append((model, _spread(ours, 1e6), _spread(theirs, 1e6), ratio))
+    header = ("model", "Session, µs", "onnxruntime, µs", "times as fast")
+    title = (
+        "One example through a model, by hg.inference.Session and by onnxruntime, "
+        f"{threads(measured)}: median and quartiles"
+    )
+    return Table(title, header, rows)
 
 
 def _score(scores: list[float], unit: float) -> str:

@@ -53,9 +53,9 @@ def test_models_are_replayed(name: str) -> None:
     session = Session(model)
     batches = [RNG.standard_normal((n, *example), np.float32) for n in (1, 1, 3, 1, 3)]
     check(model, session, *batches)
-    assert session.reason == ""
-    if name != "last":  # of several sequences the last steps are copied by NumPy
-        assert session.captures == 2
+    # Of several sequences the last steps are copied by NumPy.
+    assert session.captures == (1 if name == "last" else 2)
+    assert session.reason == ("an array was copied for a kernel" if name == "last" else "")
 
 
 @needs_kernels
@@ -78,14 +78,18 @@ def test_an_answer_stays_as_it_is() -> None:
     np.testing.assert_array_equal(first, kept)
 
 
-@needs_kernels
-def test_new_values_of_weights_count() -> None:
-    model = hg.MLP([5, 4, 3], rng=RNG)
-    session, x = Session(model), RNG.standard_normal((1, 5), np.float32)
-    check(model, session, x, x)
-    model.parameters["linear1.weight"] = RNG.standard_normal((4, 5))
-    check(model, session, x)
-    assert session.captures == 1
+@pytest.mark.parametrize(
+    "make", [lambda: hg.MLP([5, 4, 3], rng=RNG), lambda: hg.LSTM(5, 4, rng=RNG)]
+)
+def test_the_session_keeps_the_weights_that_it_was_made_with(make) -> None:
+    model = make()
+    shape = (1, 5) if isinstance(model, hg.MLP) else (1, 3, 5)
+    session, x = Session(model), RNG.standard_normal(shape, np.float32)
+    expected = model.forward_y(x)[0].copy()
+    for array in model.parameters.values():
+        array[...] = 0
+    for _ in range(3):
+        np.testing.assert_array_equal(session(x), expected)
 
 
 def test_lengths_and_other_types_go_through_forward() -> None:
@@ -117,9 +121,8 @@ def test_threads_take_turns() -> None:
     wrong: list[int] = []
 
     def ask(i: int) -> None:
-        for _ in range(200):
-            if not np.array_equal(session(inputs[i]), expected[i]):
-                wrong.append(i)
+        same = [np.array_equal(session(inputs[i]), expected[i]) for _ in range(200)]
+        wrong.extend([i] * same.count(False))
 
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(4)]
     for thread in threads:

@@ -95,15 +95,50 @@ def test_a_residual_that_a_kernel_does_not_add_invalidates_a_capture() -> None:
     np.testing.assert_array_equal(dx, x + x * (x > 0))
 
 
-@pytest.mark.parametrize("size", [3, 30000])
-def test_sums_and_concatenations_are_replayed_or_invalidate_a_capture(size: int) -> None:
-    x = np.linspace(-1, 1, 2 * size, dtype=np.float32).reshape(2, 1, size)
+@each([case for case in SMALL_CASES if case.op in NAMES and spec(case.op).forward_capturable])
+def test_forward_that_is_capturable_is_replayed_or_invalidates_its_capture(case: Case) -> None:
+    arrays = {name: np.array(array, order="C") for name, array in case.arrays(np.float32).items()}
+    inputs = tuple(each for each in arrays.values() if each.dtype.kind == "f")
+    (found, _), capture = captured(lambda: case.forward(arrays), inputs)
+    if capture.reason:
+        words = ("lengths", "mask", "random numbers", "copied", "more than native calls")
+        assert any(word in capture.reason for word in words)
+        return
+    assert capture.replay(tuple(np.array(np.flip(each) / 2) for each in inputs))
+    replayed = [np.array(each) for each in leaves(found)]
+    for again, new in zip(replayed, leaves(case.forward(arrays)[0]), strict=True):
+        np.testing.assert_array_equal(again, new)
+
+
+@pytest.mark.parametrize("size", [0, 3, 30000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_sums_and_concatenations_are_replayed_or_invalidate_a_capture(
+    size: int, dtype: Any
+) -> None:
+    x = np.linspace(-1, 1, 2 * size, dtype=dtype).reshape(2, 1, size)
     for call in (lambda: add(x, x), lambda: concatenate((x, x))):
         found, capture = captured(call, (x,))
-        assert bool(capture.reason) == (size < 20000)
+        assert bool(capture.reason) == (dtype == np.float16)
         if not capture.reason:
             assert capture.replay((x + 1,))
             np.testing.assert_array_equal(found, call())
+
+
+def test_a_frozen_capture_keeps_what_it_packed_of_the_weights() -> None:
+    from handgrad.ops import conv2d
+
+    rng = np.random.default_rng(0)
+    x, weight = (rng.standard_normal(shape, np.float32) for shape in ((1, 3, 5, 5), (4, 3, 3, 3)))
+    for frozen in (False, True):
+        capture = kernels.native.Capture((x,), 1 << 30, frozen=frozen)
+        capture.begin()
+        y, _ = conv2d.forward(x, weight)
+        capture.end()
+        expected = y.copy()
+        assert capture.replay((x.copy(),))
+        weight *= 2
+        assert capture.replay((x.copy(),))
+        np.testing.assert_array_equal(y, expected if frozen else 2 * expected)
 
 
 def test_a_capture_inside_of_another_one_invalidates_that() -> None:

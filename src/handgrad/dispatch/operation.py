@@ -240,6 +240,8 @@ def _dispatched_backward(
         if type(cache) is not KernelCache:
             return reference_backward(dy, cache, out, residual)
         kernel, kept, like, sealed = cache
+        if not kernel.capturable:
+            kernels.invalidate_capture(_NOT_CAPTURABLE)
         if kernel.op != op or seal_of(kept) != sealed:
             check_kernel_cache(op, cache)
         if not _is_like(dy, like, kernel.accepts_strided):

@@ -7,6 +7,7 @@ as a `TrainingStep` does with forward and backward.
 
 from __future__ import annotations
 
+import copy
 from threading import Lock
 from typing import Any, Final
 
@@ -27,11 +28,11 @@ MOST_BYTES: Final = 256 << 20
 class Session:
     """`y = session(x)` is `model(x)`, of a recurrent layer y alone, with little around the kernels.
 
-    What is replayed are the inputs of a shape that came before, as arrays in C order in the type of
-    the parameters, or tokens; all else goes through the model's forward. The weights are those of
-    the arrays that the model had when a shape came first: values written into them later count,
-    arrays put in their place do not. So do settings, the engine and the precision. Calls from
-    several threads take turns.
+    The session works on a copy of the model as it is when the session is made, because kernels
+    bring weights into another order once and for all: what is trained later takes a new session.
+    Replayed are inputs of a shape that came before, as arrays in C order in the type of the
+    parameters, or tokens, at the precision that was in force then; all else goes through forward.
+    Calls from several threads take turns.
 
     Raises ArgumentError for a model that is no layer, and what the model's forward raises.
     """
@@ -39,9 +40,10 @@ class Session:
     def __init__(self, model: Layer) -> None:
         if not isinstance(model, Layer):
             raise ArgumentError(f"Session: model is {shown(model)}; allowed: a layer")
-        self.model = model
-        #: The reason for which calls go through forward, "" while they are replayed.
+        self.model = copy.deepcopy(model)
+        #: The reason for which the last call went through forward; "" while calls are replayed.
         self.reason = _reason(model)
+        self._replays = not self.reason
         self._captured: list[tuple[Any, Array]] = []  # the last one replayed is the first
         self._lock = Lock()
 
@@ -61,16 +63,17 @@ class Session:
     def _first(self, inputs: tuple[Array, ...]) -> Array:
         """y of inputs that come for the first time in their shape, or are not replayed at all."""
         plain = all(type(each) is np.ndarray and each.dtype.kind in "biuf" for each in inputs)
-        if self.reason or not plain or dispatch.get_engine() == "reference":
+        if not self._replays or not plain or dispatch.get_engine() == "reference":
             return self._forward(inputs)
         batch = tuple(np.array(each, order="C") for each in inputs)
-        calls = kernels.native.Capture(batch, MOST_BYTES)  # type: ignore[union-attr]
+        calls = kernels.native.Capture(batch, MOST_BYTES, frozen=True)  # type: ignore[union-attr]
         calls.begin()
         try:
             y = self._forward(batch)
         finally:
             calls.end()
-        if not calls.reason:
+        self.reason = calls.reason
+        if not self.reason:
             self._captured.insert(0, (calls, y))
             del self._captured[MOST_CAPTURES:]
         return y.copy()

@@ -33,6 +33,15 @@ struct ConvolutionEpilogue {
     }
 };
 
+// An image for each thread where there are enough, else rows of positions: each is padded anew.
+long parts_of_image(const Convolution& conv) {
+    constexpr long kWork = 1 << 20;  // multiply-adds that are worth handing to another thread
+    const long images = conv.batch * conv.groups;
+    if (images == 0 || images >= get_threads()) return 1;
+    const long worth = conv.output_values() * conv.patch_size() / kWork;
+    return std::clamp(std::min(worth, conv.out_h), 1L, get_threads() / images);
+}
+
 template <class T>
 void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     std::optional<Out<T>> saved, const ConvolutionSizes& sizes, int activation,
@@ -41,8 +50,11 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
     const KernelScope scope;
     at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const Forward<V> forward(conv, weight.data());
-        parallel_for(conv.batch * conv.groups, 1, [&](long begin, long end) {
-            for (long item = begin; item < end; item++) {
+        const long parts = parts_of_image(conv);
+        parallel_for(conv.batch * conv.groups * parts, 1, [&](long begin, long end) {
+            for (long i = begin; i < end; i++) {
+                const long item = i / parts, part = i % parts;
+                const Range rows{part * conv.out_h / parts, (part + 1) * conv.out_h / parts};
                 const long group = item % conv.groups, out = item * conv.output_values();
                 const ConvolutionEpilogue<T> epilogue{
                     activation,
@@ -52,7 +64,7 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     bias ? bias->data() + group * conv.group_filters() : nullptr,
                     conv.out_w,
                     conv.positions()};
-                forward.run(x.data() + item * conv.image_values(), group, epilogue);
+                forward.run(x.data() + item * conv.image_values(), group, rows, epilogue);
             }
         });
     });

@@ -46,7 +46,7 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
             const T* image = dy.data() + item * conv.image_values();
             if (dx) {
                 const StoreLanes<T> write{dx->data() + in, conv.out_h, conv.out_w, nullptr};
-                forward.run(image, group,
+                forward.run(image, group, {0, conv.out_h},
                             [&](long j, long lane, const auto& row) { write(j, 0, 1, lane, row); });
             }
             if (dweight) kernel_gradient.add(image, x.data() + in, part + group * group_values);

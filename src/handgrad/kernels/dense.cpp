@@ -5,6 +5,7 @@
 #include "core/gil.h"
 #include "core/memory.h"
 #include "core/rows.h"
+#include "core/vector_product.h"
 
 namespace handgrad {
 namespace {
@@ -24,12 +25,25 @@ void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::option
     const long inputs = static_cast<long>(weight.shape(1));
     const long rows = rows_of(x);
     const KernelScope scope;
-    multiply_at_precision<T>(
-        rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
-        StridedPack<T>{weight.data(), inputs, 1},
-        ActivationEpilogue<T>{activation, slope, y.data(), data_or_null(saved), outputs,
-                              data_or_null(bias), data_or_null(residual),
-                              outgrows_caches<T>(rows * outputs)});
+    const ActivationEpilogue<T> epilogue{activation,
+                                         slope,
+                                         y.data(),
+                                         data_or_null(saved),
+                                         outputs,
+                                         data_or_null(bias),
+                                         data_or_null(residual),
+                                         outgrows_caches<T>(rows * outputs)};
+    // In bf16 operands are rounded as they are packed.
+    if (rows == 1 && !(std::is_same_v<T, float> && precision_bf16())) {
+        const long width = (outputs + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+        const Workspace<T> sums(width);
+        multiply_vector(VectorProduct<T>{x.data(), weight.data(), inputs, 1, inputs}, sums.data(),
+                        outputs);
+        epilogue(0, 1, 0, static_cast<int>(outputs), sums.data(), static_cast<int>(width));
+        return;
+    }
+    multiply_at_precision<T>(rows, outputs, inputs, StridedPack<T>{x.data(), inputs, 1},
+                             StridedPack<T>{weight.data(), inputs, 1}, epilogue);
 }
 
 // da = dh · f′ and db = Σ da over the rows, in one sweep. A large one goes row by row, as rows lie

@@ -70,4 +70,4 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
     return gradients
 
 
-SPEC: Final = KernelSpec("gru", forward, backward, capturable=True)
+SPEC: Final = KernelSpec("gru", forward, backward, forward_capturable=True)

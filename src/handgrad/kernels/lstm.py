@@ -118,4 +118,4 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
     return gradients
 
 
-SPEC: Final = KernelSpec("lstm", forward, backward, capturable=True)
+SPEC: Final = KernelSpec("lstm", forward, backward, forward_capturable=True)

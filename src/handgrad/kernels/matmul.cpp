@@ -30,11 +30,9 @@ bool is_vector_product(long rows, long k, const Matrix<T>& a, const Matrix<T>& b
 template <class T>
 void multiply_vectors(const Matrix<T>& a, const Matrix<T>& b, T* c, long batch, long columns,
                       long k) {
-    // Values of B that are worth handing to another thread: it has to fetch them first.
-    constexpr long kValues = 4 * kChunk;
-    const long block = std::max(kValues / (k + 1) / kLanes<T>, 1L) * kLanes<T>;
+    const long block = lanes_per_thread<T>(k);
     const long blocks = (columns + block - 1) / block;
-    const long chunk = std::max(kValues / (std::min(block, columns) * k + 1), 1L);
+    const long chunk = std::max(4 * kChunk / (std::min(block, columns) * k + 1), 1L);
     parallel_for(batch * blocks, chunk, [&](long begin, long end) {
         for (long i = begin; i < end; i++) {
             const long n = i / blocks, lane = i % blocks * block;

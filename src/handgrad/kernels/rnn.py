@@ -69,4 +69,4 @@ def backward(doutputs: Any, cache: Cache, out: Any = None) -> tuple[Array | None
     return gradients
 
 
-SPEC: Final = KernelSpec("rnn", forward, backward, capturable=True)
+SPEC: Final = KernelSpec("rnn", forward, backward, forward_capturable=True)

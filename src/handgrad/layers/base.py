@@ -62,9 +62,9 @@ class Layer:
     Forward does not change the layer, with two exceptions that say so: BatchNorm's running
     statistics and Dropout's generator, both only in training.
 
-    A class can declare five properties that make training and use faster. Each is a promise about the code
-    of that very class, so it is not inherited: a derived class that does not repeat it has the
-    default again, because what it overrides may break the promise.
+    A class can declare five properties that make training and use faster. Each is a promise about
+    the code of that very class, so it is not inherited: a derived class that does not repeat it has
+    the default again, because what it overrides may break the promise.
 
     - capturable (False): forward and backward compute by ops, losses and layers of handgrad alone:
       nothing by NumPy or another library, no random numbers, no branch on values, no attribute

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/binding.h"
+#include "core/packs.h"
 #include "core/settings.h"
 
 namespace handgrad {
@@ -28,7 +29,9 @@ HANDGRAD_THREAD_LOCAL Capture* active = nullptr;
 
 class Capture {
   public:
-    Capture(nb::tuple batch, long most_bytes) : batch_(std::move(batch)), most_bytes_(most_bytes) {}
+    // The weights of a frozen one never change: what is packed of them is kept.
+    Capture(nb::tuple batch, long most_bytes, bool frozen)
+        : batch_(std::move(batch)), most_bytes_(most_bytes), frozen_(frozen) {}
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
     ~Capture() { end(); }
@@ -68,7 +71,7 @@ class Capture {
     // Makes every call once more, in order, on another batch, at the precision of the capture.
     // Returns false, and does nothing, if its arrays have other shapes or types or are not
     // C-contiguous.
-    bool replay(nb::tuple batch) const {
+    bool replay(nb::tuple batch) {
         const Py_ssize_t count = PyTuple_GET_SIZE(batch_.ptr());
         if (PyTuple_GET_SIZE(batch.ptr()) != count) return false;
         for (Py_ssize_t i = 0; i < count; i++)
@@ -79,14 +82,24 @@ class Capture {
                 PyArray_DATA(reinterpret_cast<PyArrayObject*>(PyTuple_GET_ITEM(batch.ptr(), i))),
                 static_cast<std::size_t>(PyArray_NBYTES(input(i))));
         struct Replaying {
-            Replaying() { replaying = true; }
-            ~Replaying() { replaying = false; }
-        } replay_scope;
+            Packs& packs;
+            bool done = false;
+            Replaying(Packs& packs, bool frozen) : packs(packs) {
+                replaying = true;
+                active_packs = frozen ? &packs : nullptr;
+            }
+            ~Replaying() {
+                replaying = false;
+                active_packs = nullptr;
+                if (!done) packs.clear();
+            }
+        } replay_scope(packs_, frozen_);
         const CallScope scope({current_settings().threads, settings_.bf16});
         for (const Call& call : calls_) {
             call.make();
             breathe();
         }
+        replay_scope.done = true;
         return true;
     }
 
@@ -133,6 +146,8 @@ class Capture {
     std::unordered_set<void*> counted_;
     long bytes_ = 0;
     long most_bytes_;
+    bool frozen_;
+    Packs packs_;
     CallSettings settings_;
     std::string reason_;
 };
@@ -199,7 +214,7 @@ nb::object kernel(nb::handle function) {
 const Registrar registrar([](nb::module_& m) {
     if (_import_array() < 0) throw nb::python_error();
     nb::class_<Capture>(m, "Capture")
-        .def(nb::init<nb::tuple, long>(), "batch"_a, "most_bytes"_a)
+        .def(nb::init<nb::tuple, long, bool>(), "batch"_a, "most_bytes"_a, "frozen"_a = false)
         .def("begin", &Capture::begin)
         .def("end", &Capture::end)
         .def("invalidate", &Capture::invalidate, "reason"_a)

@@ -57,10 +57,10 @@ class Forward {
                kernel_offsets_of(conv)) {}
 
     // epilogue(row, first filter, sums) with the sums of one image and group from this row of
-    // output positions on.
+    // output positions on, one of `rows`.
     template <class Epilogue>
-    void run(const T* image, long group, const Epilogue& epilogue) const {
-        sum_.run(Operand<V>::for_offsets(padded_, image), group, conv_.out_h, conv_.out_w,
+    void run(const T* image, long group, Range rows, const Epilogue& epilogue) const {
+        sum_.run(Operand<V>::for_offsets(padded_, image), group, rows, conv_.out_w,
                  conv_.stride_h, true, epilogue);
     }
 
@@ -111,7 +111,7 @@ class InputGradient {
             const long rows = (conv_.height - part.y + conv_.stride_h - 1) / conv_.stride_h;
             const long columns = (conv_.width - part.x + conv_.stride_w - 1) / conv_.stride_w;
             const bool joined = conv_.stride_h == 1 && conv_.stride_w == 1;
-            part.sum.run(values, group, rows, columns, 1, joined,
+            part.sum.run(values, group, {0, rows}, columns, 1, joined,
                          [&](long j, long lane, const auto& row) {
                              write(part.y + j * conv_.stride_h, part.x, conv_.stride_w, lane, row);
                          });

@@ -62,7 +62,7 @@ class KernelOffsetSum<AmxBf16x2> {
 
     // Tiles are taken two at a time, if need be from two rows of positions.
     template <class Epilogue>
-    void run(const Bf16x2* image, long group, long rows, long columns, long step, bool,
+    void run(const Bf16x2* image, long group, Range rows, long columns, long step, bool,
              const Epilogue& epilogue) const {
         const long pieces = (columns + 15) / 16, together = 1 + pieces % 2;
         const long lane_step = together * pieces * 16;
@@ -71,9 +71,9 @@ class KernelOffsetSum<AmxBf16x2> {
             const int lanes = static_cast<int>(std::min<long>(kAmxSide, lanes_ - q * kAmxSide));
             const Bf16x2* kernel = packed_.data() + (group * panels_ + q) * panel_size();
             const AmxTiles registers(TileRows(lanes).rows, channel_pairs_.rows);
-            for (long j = 0; j < rows; j += together) {
+            for (long j = rows.begin; j < rows.end; j += together) {
                 breathe();
-                const long some = std::min(together, rows - j), tiles = some * pieces;
+                const long some = std::min(together, rows.end - j), tiles = some * pieces;
                 const auto position = [&](long t) {
                     return image + (j + t / pieces) * step * row_pitch_ + t % pieces * 16;
                 };

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "core/convolution_sizes.h"
-#include "core/memory.h"
+#include "core/packs.h"
 
 namespace handgrad {
 
@@ -70,7 +70,8 @@ class KernelOffsetSum {
         : padded_(padded),
           planes_(Operand<V>::planes(kernels.channels)),
           panels_{kernels.lanes, planes_ * static_cast<long>(kernel_offsets.size())},
-          packed_(kernels.groups * panels_.size()) {
+          packed_(kernels.groups * panels_.size(),
+                  [&] { return key_of(kernels, kernel_offsets, planes_); }) {
         for (const KernelOffset& kernel_offset : kernel_offsets)
             if (rows_.empty() || kernel_offset.row != rows_.back())
                 rows_.push_back(kernel_offset.row);
@@ -82,17 +83,18 @@ class KernelOffsetSum {
                 for (long n = 0; n < across; n++)
                     offsets_.push_back(row * padded.row_step(planes_) + c * padded.channel_step() +
                                        padded.at(kernel_offsets[n].column));
+        if (!packed_.is_new()) return;
         parallel_for(kernels.groups * panels_.count(), 1, [&](long begin, long end) {
             for (long i = begin; i < end; i++)
                 pack(kernels, kernel_offsets, i / panels_.count(), i % panels_.count());
         });
     }
 
-    // At rows × columns positions, `step` rows of the padded input apart: epilogue(row, first lane,
-    // sums) with the sums of each row of positions, or of a few rows if they can be `joined` into
+    // At these rows × columns positions, `step` rows of the padded input apart: epilogue(row, first
+    // lane, sums) with the sums of each row of positions, or of a few rows if they can be `joined` into
     // one: whole vectors of positions are transposed and stored faster.
     template <class Epilogue>
-    void run(const V* image, long group, long rows, long columns, long step, bool joined,
+    void run(const V* image, long group, Range rows, long columns, long step, bool joined,
              const Epilogue& epilogue) const {
         const V* kernel = packed_.data() + group * panels_.size();
         const long pieces = std::max((columns + kMR - 1) / kMR, 1L);
@@ -100,9 +102,9 @@ class KernelOffsetSum {
         T* values = thread_workspace<T>(WorkspaceSlot::kSums, together * columns * kNR<T>);
         for (long q = 0; q < panels_.count(); q++) {
             const int width = panels_.width_of(q);
-            for (long first = 0; first < rows; first += together) {
+            for (long first = rows.begin; first < rows.end; first += together) {
                 breathe();
-                const long some = std::min(together, rows - first);
+                const long some = std::min(together, rows.end - first);
                 for (long j = first; j < first + some; j++) {
                     const Range inside = rows_inside(j * step);
                     const long skipped = inside.begin * row_terms_;
@@ -124,6 +126,23 @@ class KernelOffsetSum {
 
   private:
     static constexpr long kJoinedRows = 4, kJoinedColumns = 64;
+
+    static Packs::Key key_of(const Kernels<T>& kernels,
+                             const std::vector<KernelOffset>& kernel_offsets, long planes) {
+        Packs::Key key{reinterpret_cast<long>(kernels.data),
+                       kernels.groups,
+                       kernels.lanes,
+                       kernels.channels,
+                       kernels.size,
+                       kernels.group_stride,
+                       kernels.lane_stride,
+                       kernels.channel_stride,
+                       planes,
+                       long(sizeof(V))};
+        for (const KernelOffset& each : kernel_offsets)
+            key.insert(key.end(), {each.index, each.row, each.column});
+        return key;
+    }
 
     // The rows of kernel offsets that reach the image from this row of the padded input.
     Range rows_inside(long row) const {
@@ -171,7 +190,7 @@ class KernelOffsetSum {
     PaddedInput padded_;
     long planes_;  // of the image
     MicroPanels<V> panels_;
-    Workspace<V> packed_;
+    PackedOperand<V> packed_;
     std::vector<long> rows_;     // of kernel offsets, in the padded input
     long row_terms_;             // of each of them
     std::vector<long> offsets_;  // of each term, in the padded input

@@ -65,4 +65,20 @@ struct VectorProduct {
     }
 };
 
+// Lanes of a product with a matrix of `k` rows that are worth handing to another thread: it has to
+// fetch their values first.
+template <class T>
+long lanes_per_thread(long k) {
+    return std::max(4 * kChunk / (k + 1) / kLanes<T>, 1L) * kLanes<T>;
+}
+
+// y for all lanes.
+template <class T>
+void multiply_vector(const VectorProduct<T>& product, T* y, long lanes) {
+    const long block = lanes_per_thread<T>(product.k);
+    parallel_for((lanes + block - 1) / block, 1, [&](long begin, long end) {
+        product(y, begin * block, std::min(end * block, lanes));
+    });
+}
+
 }  // namespace handgrad

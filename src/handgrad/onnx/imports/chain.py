@@ -22,6 +22,8 @@ from handgrad.onnx.imports.layers import TABLE, Plan, global_average
 from handgrad.ops.activation import ACTIVATIONS
 
 _SWAPPED: Final = [1, 0, 2]
+#: Errors for attributes and constants of a damaged file, of other kinds than the standard has.
+_UNFIT: Final = (TypeError, ValueError, LookupError, AttributeError)
 _FUSED: Final = (layers.BatchNorm, layers.Conv1d, layers.Conv2d, layers.Dense)
 
 
@@ -85,7 +87,14 @@ class _Chain:
                 "output"
             )
         else:
-            self._single(nodes[0])
+            try:
+                self._single(nodes[0])
+            except HandgradError:
+                raise
+            except _UNFIT:
+                raise self.g.refusal(
+                    nodes[0], "inputs and attributes as the standard has"
+                ) from None
         if self.value in self._seen:
             raise DataError(f"{self.g.path}: the nodes run in a circle; expected a chain")
         self._seen.add(self.value)

@@ -163,4 +163,5 @@ def _attributes(node: onnx.NodeProto) -> Iterator[tuple[str, Any]]:
             value = value.decode("utf-8", "replace")
         elif isinstance(value, list) and value and isinstance(value[0], bytes):
             value = [part.decode("utf-8", "replace") for part in value]
-        yield each.name, value
+        if value is not None:
+            yield each.name, value

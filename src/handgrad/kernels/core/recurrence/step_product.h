@@ -10,6 +10,7 @@
 #include "core/amx.h"
 #include "core/elementwise.h"
 #include "core/memory.h"
+#include "core/packs.h"
 
 namespace handgrad::recurrence {
 
@@ -123,7 +124,12 @@ class PackedWeights {
         : columns_(columns),
           slabs_(slabs),
           k_blocks_(k),
-          memory_(panels() * slabs * k_blocks_.count() * panel_size()) {
+          memory_(panels() * slabs * k_blocks_.count() * panel_size(), [&] {
+              return Packs::Key{reinterpret_cast<long>(data), slabs, slab_stride, columns,
+                                column_stride, k, k_stride, long(sizeof(Element)),
+                                k_blocks_.whole_elements(0)};
+          }) {
+        if (!memory_.is_new()) return;
         parallel_for(panels() * slabs, slabs, [&](long begin, long end) {
             for (long i = begin; i < end; i++) {
                 const long panel = i / slabs, slab = i % slabs;
@@ -156,7 +162,7 @@ class PackedWeights {
 
     long columns_, slabs_;
     RowKBlocks<Element> k_blocks_;
-    Workspace<Element> memory_;
+    PackedOperand<Element> memory_;
 };
 
 // A tile (+)= rows of a StepMatrix × a micro-panel of weights.
@@ -170,14 +176,45 @@ void multiply_step(int rows, int width, long elements, const Element* a, const E
     micro_kernel<kRowPitch>(rows, width, elements, a, b, tile, accumulate);
 }
 
+// One row × a micro-panel of each of some slabs. The sums of one alone are so few that each would
+// wait for the one before; with those of all slabs the loads are what takes the time.
+template <int Vectors, std::size_t Slabs, class T>
+void multiply_row(long k, const T* a, std::array<const T*, Slabs> b,
+                  const std::array<T*, Slabs>& sums, const std::array<bool, Slabs>& accumulate) {
+    constexpr int n = kLanes<T>;
+    constexpr long kPrefetchDistance = 16 * Vectors * n;
+    Vec<T> values[Slabs][Vectors];
+    for (std::size_t s = 0; s < Slabs; s++)
+        for (int v = 0; v < Vectors; v++)
+            values[s][v] = accumulate[s] ? load(sums[s] + v * n) : Vec<T>{};
+    for (long p = 0; p < k; p++) {
+        const Vec<T> left = splat(a[p]);
+        for (std::size_t s = 0; s < Slabs; s++) {
+            for (int v = 0; v < Vectors; v++) {
+                values[s][v] += left * load(b[s] + v * n);
+                __builtin_prefetch(b[s] + v * n + kPrefetchDistance);
+            }
+            b[s] += Vectors * n;
+        }
+    }
+    for (std::size_t s = 0; s < Slabs; s++)
+        for (int v = 0; v < Vectors; v++) store(sums[s] + v * n, values[s][v]);
+}
+
 // The rows of a step in tiles of at most MR that differ by one row at most; `Sums` sums for each.
+// Of several slots one is in use at a time, each with tiles of its own.
 template <class Element, int Sums>
 class Tiles {
   public:
     using T = Number<Element>;
 
-    explicit Tiles(long most_rows)
-        : mr_(mr<Element>()), memory_((most_rows + mr_ - 1) / mr_ * Sums * size()) {}
+    explicit Tiles(long most_rows, long slots = 1)
+        : mr_(mr<Element>()),
+          slot_size_((most_rows + mr_ - 1) / mr_ * Sums * size()),
+          memory_(slots * slot_size_) {}
+
+    // Goes on in this slot; `first_value` is where the rows begin in each of its tiles.
+    void select(long slot, long first_value) { begin_ = slot * slot_size_ + first_value; }
 
     void set_rows(long rows) {
         rows_ = rows;
@@ -187,7 +224,7 @@ class Tiles {
     long first(long tile) const { return tile * rows_ / count_; }
     int height(long tile) const { return static_cast<int>(first(tile + 1) - first(tile)); }
     T* sum(long tile, int sum_index) const {
-        return memory_.data() + (tile * Sums + sum_index) * size();
+        return memory_.data() + begin_ + (tile * Sums + sum_index) * size();
     }
 
     // Sum `sum_index` of every tile (+)= its rows of `a` × one micro-panel of weights.
@@ -199,6 +236,23 @@ class Tiles {
                 multiply_step(height(t), weights.width(panel), a.k_blocks().elements(b),
                               a.at(b, first(t)), weights.at(panel, slab, b), sum(t, sum_index),
                               accumulate || b > 0);
+    }
+
+    // The sums of a step: sum k (+)= the rows of `a` × slab slabs[k] of the weights, for every slab
+    // that is not −1; accumulate[k] says whether the sum has a part already.
+    void multiply_step_sums(const StepMatrix<Element>& a, const PackedWeights<Element>& weights,
+                            long panel, const std::array<int, Sums>& slabs,
+                            const std::array<bool, Sums>& accumulate) const {
+        if constexpr (std::is_same_v<Element, T>) {
+            if (rows_ == 1 && std::ranges::none_of(slabs, [](int slab) { return slab < 0; })) {
+                multiply_one_row(a, weights, panel, slabs, accumulate);
+                return;
+            }
+        }
+        for (int k = 0; k < Sums; k++)
+            if (slabs[static_cast<std::size_t>(k)] >= 0)
+                multiply(k, a, weights, panel, slabs[static_cast<std::size_t>(k)],
+                         accumulate[static_cast<std::size_t>(k)]);
     }
 
     // body(row, lanes, vectors of the sums) for every row, a vector at a time.
@@ -220,9 +274,28 @@ class Tiles {
     }
 
   private:
+    void multiply_one_row(const StepMatrix<T>& a, const PackedWeights<T>& weights, long panel,
+                          const std::array<int, Sums>& slabs,
+                          std::array<bool, Sums> accumulate) const {
+        for (long block = 0; block < a.k_blocks().count(); block++) {
+            std::array<const T*, Sums> b;
+            std::array<T*, Sums> sums;
+            for (std::size_t k = 0; k < Sums; k++) {
+                b[k] = weights.at(panel, slabs[k], block);
+                sums[k] = sum(0, static_cast<int>(k));
+            }
+            const long elements = a.k_blocks().elements(block);
+            if (weights.width(panel) == kLanes<T>)
+                multiply_row<1>(elements, a.at(block, 0), b, sums, accumulate);
+            else
+                multiply_row<2>(elements, a.at(block, 0), b, sums, accumulate);
+            accumulate.fill(true);
+        }
+    }
+
     long size() const { return mr_ * kNR<T>; }
 
-    long mr_, rows_ = 0, count_ = 0;
+    long mr_, slot_size_, begin_ = 0, rows_ = 0, count_ = 0;
     Workspace<T> memory_;
 };
 
