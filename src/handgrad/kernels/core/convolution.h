@@ -60,8 +60,8 @@ class Forward {
     // output positions on, one of `rows`.
     template <class Epilogue>
     void run(const T* image, long group, Range rows, const Epilogue& epilogue) const {
-        sum_.run(Operand<V>::for_offsets(padded_, image), group, rows, conv_.out_w,
-                 conv_.stride_h, true, epilogue);
+        sum_.run(Operand<V>::for_offsets(padded_, image), group, rows, conv_.out_w, conv_.stride_h,
+                 true, epilogue);
     }
 
   private:

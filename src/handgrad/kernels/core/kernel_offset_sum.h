@@ -91,8 +91,8 @@ class KernelOffsetSum {
     }
 
     // At these rows × columns positions, `step` rows of the padded input apart: epilogue(row, first
-    // lane, sums) with the sums of each row of positions, or of a few rows if they can be `joined` into
-    // one: whole vectors of positions are transposed and stored faster.
+    // lane, sums) with the sums of each row of positions, or of a few rows if they can be `joined`
+    // into one: whole vectors of positions are transposed and stored faster.
     template <class Epilogue>
     void run(const V* image, long group, Range rows, long columns, long step, bool joined,
              const Epilogue& epilogue) const {

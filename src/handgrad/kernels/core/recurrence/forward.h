@@ -85,14 +85,7 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
             if (active == 0) continue;
             const StepRow* row_of = rows.data() + used;
             tiles.set_rows(active);
-            for (long panel = 0; panel < from_x.panels(); panel++) {
-                breathe();
-                if (ahead > 1)
-                    tiles.select(panel, used * from_x.width(panel));
-                else
-                    multiply_x(panel);
-                if constexpr (kRecurrent)
-                    tiles.multiply_step_sums(*h, *from_h, panel, Cell::kFromH, has_x);
+            const auto finish = [&](long panel) {
                 tiles.epilogue(from_x, panel, [&](long i, auto lanes, auto& sums) {
                     const StepRow& row = row_of[i];
                     for (int k = 0; k < S; k++)
@@ -105,6 +98,21 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
                         lanes.store(in.y + row.position * P, value);
                     }
                 });
+            };
+            for (long panel = 0; panel < from_x.panels(); panel++) {
+                breathe();
+                if (ahead > 1)
+                    tiles.select(panel, used * from_x.width(panel));
+                else
+                    multiply_x(panel);
+                if constexpr (kRecurrent)
+                    tiles.multiply_step_sums(*h, *from_h, panel, Cell::kFromH, has_x);
+                if (ahead == 1) finish(panel);
+            }
+            // Few rows wait for W_hh, whose reading the functions of the cell would hold up.
+            for (long panel = 0; ahead > 1 && panel < from_x.panels(); panel++) {
+                tiles.select(panel, used * from_x.width(panel));
+                finish(panel);
             }
             if (projection) {
                 projected.set_rows(active);

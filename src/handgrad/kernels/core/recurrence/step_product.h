@@ -125,8 +125,14 @@ class PackedWeights {
           slabs_(slabs),
           k_blocks_(k),
           memory_(panels() * slabs * k_blocks_.count() * panel_size(), [&] {
-              return Packs::Key{reinterpret_cast<long>(data), slabs, slab_stride, columns,
-                                column_stride, k, k_stride, long(sizeof(Element)),
+              return Packs::Key{reinterpret_cast<long>(data),
+                                slabs,
+                                slab_stride,
+                                columns,
+                                column_stride,
+                                k,
+                                k_stride,
+                                long(sizeof(Element)),
                                 k_blocks_.whole_elements(0)};
           }) {
         if (!memory_.is_new()) return;
@@ -182,7 +188,6 @@ template <int Vectors, std::size_t Slabs, class T>
 void multiply_row(long k, const T* a, std::array<const T*, Slabs> b,
                   const std::array<T*, Slabs>& sums, const std::array<bool, Slabs>& accumulate) {
     constexpr int n = kLanes<T>;
-    constexpr long kPrefetchDistance = 16 * Vectors * n;
     Vec<T> values[Slabs][Vectors];
     for (std::size_t s = 0; s < Slabs; s++)
         for (int v = 0; v < Vectors; v++)
@@ -190,10 +195,7 @@ void multiply_row(long k, const T* a, std::array<const T*, Slabs> b,
     for (long p = 0; p < k; p++) {
         const Vec<T> left = splat(a[p]);
         for (std::size_t s = 0; s < Slabs; s++) {
-            for (int v = 0; v < Vectors; v++) {
-                values[s][v] += left * load(b[s] + v * n);
-                __builtin_prefetch(b[s] + v * n + kPrefetchDistance);
-            }
+            for (int v = 0; v < Vectors; v++) values[s][v] += left * load(b[s] + v * n);
             b[s] += Vectors * n;
         }
     }
