@@ -3,19 +3,76 @@
     hg.export_onnx(model, "model.onnx")
     hg.import_onnx("model.onnx").model
 
-Needs onnx: `pip install 'handgrad[onnx]'`; docs/onnx.md says more.
+Needs onnx, which is loaded with the first call: `pip install 'handgrad[onnx]'`; docs/onnx.md says
+more.
 """
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from handgrad.errors import ArgumentError
 
-try:
-    from handgrad.onnx.export.file import export_onnx
-    from handgrad.onnx.imports.file import import_onnx
-except ModuleNotFoundError as error:
-    if error.name != "onnx":
-        raise
-    raise ArgumentError(
-        "handgrad.onnx: onnx is not installed; allowed: after pip install 'handgrad[onnx]'"
-    ) from None
+if TYPE_CHECKING:
+    from handgrad.inference.trained import TrainedModel
+    from handgrad.layers.base import Layer
 
 __all__ = ["export_onnx", "import_onnx"]
+
+
+def export_onnx(
+    model: Layer | TrainedModel,
+    path: str | os.PathLike[str],
+    *,
+    input_shape: Sequence[int | None] | None = None,
+    lengths: bool = False,
+) -> None:
+    """Write a model as ONNX, operators of version 17, computing what `model(x)` does.
+
+    The batch and the steps of a sequence may have any length. `input_shape` is that of one example,
+    in which None may be any length; it is needed where the first layer takes various shapes. With
+    `lengths` the graph also takes how many steps of each sequence count, integers (N,): `lengths`,
+    or `source_lengths` and `target_lengths`, as forward does. Inputs have the names of forward's
+    arguments, tokens and lengths are int64, and the output is `y`.
+
+    The metadata have the classes and the preprocessing of a trained model as JSON, and under
+    "handgrad" what `hg.import_onnx` makes the same model of. What stands before the model, such as
+    standardization, is not part of the graph.
+
+    Raises ArgumentError for a layer that ONNX has no operators for, and RunError where the file
+    cannot be written.
+    """
+    _check_installed("export_onnx")
+    from handgrad.onnx.export.file import write
+
+    write(model, path, input_shape, lengths)
+
+
+def import_onnx(
+    path: str | os.PathLike[str], *, start: str | None = None, end: str | None = None
+) -> TrainedModel:
+    """The model in an ONNX file, as handgrad's layers; its `model` computes what the graph does.
+
+    A file of `hg.export_onnx` gives back the model that was written, with its classes and
+    preprocessing, as long as nobody changed its graph. Of other files those are read whose nodes
+    follow one another as layers do, which gives a `Sequential`: convolutions, poolings, dense and
+    recurrent layers, normalisations, activations. `start` and `end` are names of values, and ask
+    for the part of the graph between the two.
+
+    Nothing in a file runs. Raises DataError, in one sentence, for a file that is missing, damaged
+    or not of ONNX, and for a graph with a node that no layer computes, which it names.
+    """
+    _check_installed("import_onnx")
+    from handgrad.onnx.imports.file import read
+
+    return read(path, start, end)
+
+
+def _check_installed(name: str) -> None:
+    if find_spec("onnx") is None:
+        raise ArgumentError(
+            f"{name}: onnx is not installed; allowed: after pip install 'handgrad[onnx]'"
+        )

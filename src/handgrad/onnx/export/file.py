@@ -27,28 +27,13 @@ from handgrad.training.files import reason, write_atomically
 _LARGEST: Final = 2**31 - 1
 
 
-def export_onnx(
+def write(
     model: Layer | TrainedModel,
     path: str | os.PathLike[str],
-    *,
-    input_shape: Sequence[int | None] | None = None,
-    lengths: bool = False,
+    input_shape: Sequence[int | None] | None,
+    lengths: bool,
 ) -> None:
-    """Write a model as ONNX, operators of version 17, computing what `model(x)` does.
-
-    The batch and the steps of a sequence may have any length. `input_shape` is that of one example,
-    in which None may be any length; it is needed where the first layer takes various shapes. With
-    `lengths` the graph also takes how many steps of each sequence count, integers (N,): `lengths`,
-    or `source_lengths` and `target_lengths`, as forward does. Inputs have the names of forward's
-    arguments, tokens and lengths are int64, and the output is `y`.
-
-    The metadata have the classes and the preprocessing of a trained model as JSON, and under
-    "handgrad" what `hg.import_onnx` makes the same model of. What stands before the model, such as
-    standardization, is not part of the graph.
-
-    Raises ArgumentError for a layer that ONNX has no operators for, and RunError where the file
-    cannot be written.
-    """
+    """The work of `hg.export_onnx`."""
     trained = model if isinstance(model, TrainedModel) else TrainedModel(model)
     if not isinstance(trained.model, Layer):
         raise ArgumentError(

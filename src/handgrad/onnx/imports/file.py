@@ -27,20 +27,8 @@ from handgrad.onnx.imports.recurrent import unpacked
 from handgrad.training.files import reason
 
 
-def import_onnx(
-    path: str | os.PathLike[str], *, start: str | None = None, end: str | None = None
-) -> TrainedModel:
-    """The model in an ONNX file, as handgrad's layers; its `model` computes what the graph does.
-
-    A file of `hg.export_onnx` gives back the model that was written, with its classes and
-    preprocessing, as long as nobody changed its graph. Of other files those are read whose nodes
-    follow one another as layers do, which gives a `Sequential`: convolutions, poolings, dense and
-    recurrent layers, normalisations, activations. `start` and `end` are names of values, and ask
-    for the part of the graph between the two.
-
-    Nothing in a file runs. Raises DataError, in one sentence, for a file that is missing, damaged
-    or not of ONNX, and for a graph with a node that no layer computes, which it names.
-    """
+def read(path: str | os.PathLike[str], start: str | None, end: str | None) -> TrainedModel:
+    """The work of `hg.import_onnx`."""
     location = as_path("import_onnx", path)
     proto = _read(location)
     g = ReadGraph(location, proto.graph)
