@@ -246,7 +246,8 @@ class Tiles {
                             long panel, const std::array<int, Sums>& slabs,
                             const std::array<bool, Sums>& accumulate) const {
         if constexpr (std::is_same_v<Element, T>) {
-            if (rows_ == 1 && std::ranges::none_of(slabs, [](int slab) { return slab < 0; })) {
+            if (rows_ == 1 &&
+                std::none_of(slabs.begin(), slabs.end(), [](int slab) { return slab < 0; })) {
                 multiply_one_row(a, weights, panel, slabs, accumulate);
                 return;
             }
