@@ -114,6 +114,18 @@ MODELS = [
     _gpt(),
     _gpt(positions="rotary", kv_heads=1, tied=False),
     _gpt(positions="sinusoidal", approximate="tanh", bias=False),
+    Case(
+        "llama",
+        lambda rng: hg.Llama(
+            7, context=8, width=8, heads=2, kv_heads=1, hidden=12, blocks=2, rng=rng
+        ),
+    ),
+    Case(
+        "qk-norm",
+        lambda rng: hg.MultiHeadAttention(
+            8, 2, rng=rng, rotary=True, rotary_base=100.0, qk_norm=True, bias=("q_proj",)
+        ),
+    ),
     *(
         case
         for cell, own in CELLS.items()

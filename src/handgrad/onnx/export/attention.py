@@ -22,9 +22,8 @@ from handgrad.layers import (
     TransformerEncoder,
 )
 from handgrad.onnx.graph import Graph, Value
+from handgrad.ops.rotary import angles
 
-#: Features are turned by rotary positions with this base.
-_ROTARY_BASE: Final = 10000.0
 #: The standard's number of float64.
 _DOUBLE: Final = 11
 
@@ -63,8 +62,10 @@ def multi_head(
     q = _heads(g, layer, "q_proj", query, layer.heads)
     k = _heads(g, layer, "k_proj", memory, layer.kv_heads)
     v = _heads(g, layer, "v_proj", memory, layer.kv_heads)
+    if layer.qk_norm:
+        q, k = g.layer(layer.layers["q_norm"], q), g.layer(layer.layers["k_norm"], k)
     if layer.rotary:
-        q, k = rotary(g, q, layer.head_sizes[0]), rotary(g, k, layer.head_sizes[0])
+        q, k = rotary(g, layer, q), rotary(g, layer, k)
     k, v = (_repeated(g, layer, each) for each in (k, v))
     scale = 1.0 / math.sqrt(layer.head_sizes[0]) if layer.scale is None else layer.scale
     pairs = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2]))
@@ -93,9 +94,10 @@ def _repeated(g: Graph, layer: MultiHeadAttention, x: Value) -> Value:
     return g.op("Reshape", each, g.op("Concat", g.ints(0, layer.heads, -1), size, axis=0))
 
 
-def rotary(g: Graph, x: Value, features: int) -> Value:
+def rotary(g: Graph, layer: MultiHeadAttention, x: Value) -> Value:
     """The first half turned against the second, by angles that grow with the step."""
-    frequency = _ROTARY_BASE ** (-2.0 * np.arange(features // 2) / features)
+    size, given = layer.head_sizes[0], layer.rotary_frequencies
+    frequency = angles(2, size, base=layer.rotary_base, frequencies=given)[1]
     angle = g.op("Mul", _times(g, x, 2), g.constant(frequency))
     sin, cos = (g.op("Cast", each, to=g.kind) for each in _sin_cos(g, angle))
     first, second = g.ops("Split", 2, x, axis=-1)

@@ -33,7 +33,6 @@ from handgrad.layers.base import Layer, reads_tokens
 from handgrad.layers.recurrent import Recurrent
 from handgrad.models import (
     CNN,
-    GPT,
     ClsEncoder,
     Seq2Seq,
     SequenceClassifier,
@@ -41,6 +40,7 @@ from handgrad.models import (
     Transformer,
     TwoLayerNet,
 )
+from handgrad.models.decoder_only import DecoderOnly
 
 #: Lengths of one example's axes; a name for one that may have any length.
 Axes = tuple[int | str, ...]
@@ -63,9 +63,9 @@ _AXES: Final[Mapping[type, Callable[[Any], Axes]]] = {
     Conv2d: lambda layer: (layer.in_channels, "height", "width"),
     ConvTranspose1d: lambda layer: (layer.in_channels, "time"),
     ConvTranspose2d: lambda layer: (layer.in_channels, "height", "width"),
+    DecoderOnly: lambda layer: ("time",),
     Dense: lambda layer: (layer.in_features,),
     Embedding: lambda layer: ("time",),
-    GPT: lambda layer: ("time",),
     LearnedPositions: lambda layer: ("time", layer.features),
     MultiHeadAttention: lambda layer: ("time", layer.sizes["query"]),
     Recurrent: lambda layer: ("time", layer.input_size),

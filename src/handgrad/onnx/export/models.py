@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.models import GPT, ClsEncoder, SequenceClassifier, SequenceTagger, TwoLayerNet
+from handgrad.models import ClsEncoder, SequenceClassifier, SequenceTagger, TwoLayerNet
+from handgrad.models.decoder_only import DecoderOnly
 from handgrad.onnx.export import attention, recurrent
 from handgrad.onnx.export.elementwise import standardized
 from handgrad.onnx.graph import Graph, Value
@@ -87,7 +88,7 @@ def _pooled(g: Graph, pooling: str, y: Value, lengths: Value | None) -> Value:
     return g.masked(largest, g.op("Greater", ends, g.index(0)))
 
 
-def gpt(g: Graph, model: GPT, tokens: Value) -> Value:
+def decoder_only(g: Graph, model: DecoderOnly, tokens: Value) -> Value:
     x = g.layer(model.tokens, tokens)
     if model.positions is not None:
         x = g.layer(model.positions, x)
@@ -98,8 +99,8 @@ def gpt(g: Graph, model: GPT, tokens: Value) -> Value:
 
 
 RULES: Final[Mapping[type, Callable[..., Value]]] = {
-    GPT: gpt,
     ClsEncoder: cls_encoder,
+    DecoderOnly: decoder_only,
     SequenceClassifier: classifier,
     SequenceTagger: tagger,
     TwoLayerNet: two_layer_net,
