@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from handgrad.layers import LayerNorm as LayerNorm
     from handgrad.layers import LeakyRNN as LeakyRNN
     from handgrad.layers import LearnedPositions as LearnedPositions
+    from handgrad.layers import LoRADense as LoRADense
     from handgrad.layers import MaxPool1d as MaxPool1d
     from handgrad.layers import MaxPool2d as MaxPool2d
     from handgrad.layers import MultiHeadAttention as MultiHeadAttention
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from . import initializers as initializers
     from . import layers as layers
     from . import limits as limits
+    from . import lora as lora
     from . import losses as losses
     from . import models as models
     from . import ops as ops

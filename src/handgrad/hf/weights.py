@@ -81,6 +81,11 @@ def stored(folder: Path) -> dict[str, Stored]:
     return found
 
 
+def arrays_of(path: Path) -> dict[str, Array]:
+    """The arrays of one file by name. Raises DataError where it is missing or damaged."""
+    return {each.name: each.read() for each in _arrays(path)}
+
+
 def write(folder: Path, arrays: Mapping[str, Array]) -> None:
     """Put float32 arrays into the one file of a folder. Raises OSError where that fails."""
     from safetensors.numpy import save

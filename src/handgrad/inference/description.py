@@ -19,6 +19,7 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, DataError, HandgradError
 from handgrad.layers.base import Layer, walk
+from handgrad.lora.adapting import adapt, settings_of
 
 #: Levels of layers in layers.
 _DEEPEST: Final = 64
@@ -51,6 +52,9 @@ def describe(model: Layer) -> dict[str, Any]:
     attributes that were changed since it was made.
     """
     described = _layer(model, 0, set())
+    adaptation = settings_of(model)
+    if adaptation is not None:
+        described["lora"] = adaptation
     arrays = {**model.parameters, **model.buffers}
     rebuilt = rebuild(described, {name: a.shape for name, a in arrays.items()})
     difference = next(_differences(model, rebuilt), None)
@@ -62,9 +66,10 @@ def describe(model: Layer) -> dict[str, Any]:
 def _differences(model: Layer, rebuilt: Layer) -> Iterator[str]:
     from handgrad.training.identity import compare, describe_model
 
-    generators = {name.rpartition(".")[2] for name in model.generators}
+    # A model that was read is trained whole, so that it does not matter what was frozen.
+    left_out = {*(name.rpartition(".")[2] for name in model.generators), "frozen"}
     for path, _, _ in compare(describe_model(model), describe_model(rebuilt)):
-        if path.rpartition(".")[2] not in generators:
+        if path.partition("[")[0].rpartition(".")[2] not in left_out:
             yield path
 
 
@@ -146,8 +151,13 @@ def rebuild(described: Any, shapes: Mapping[str, tuple[int, ...]]) -> Layer:
     Raises DataError for a description of another form, and where the model has more parameters
     than there are arrays; HandgradError as the constructors do.
     """
-    room = _Room(shapes)
+    room, adaptation = _Room(shapes), None
+    if isinstance(described, dict) and "lora" in described:
+        adaptation = _adaptation(described["lora"])
+        described = {name: each for name, each in described.items() if name != "lora"}
     model = room.layer(described, "model", 0)
+    if adaptation is not None:
+        adapt(model, **adaptation)
     generators: dict[int, np.random.Generator] = {}
     for _, layer in walk(model):
         for name in layer.generator_names:
@@ -157,6 +167,20 @@ def rebuild(described: Any, shapes: Mapping[str, tuple[int, ...]]) -> Layer:
                 )
                 setattr(layer, name, own)
     return model
+
+
+def _adaptation(described: Any) -> dict[str, Any]:
+    """The settings of `handgrad.lora.adapt` in a description."""
+    match described:
+        case {
+            "rank": int(),
+            "alpha": int() | float(),
+            "targets": list(targets),
+            "dropout": int() | float(),
+            "bias": str(),
+        } if len(described) == 5 and all(isinstance(each, str) for each in targets):
+            return dict(described)
+    raise DataError(f"model.lora is {_cut(described)}; expected the settings of an adapter")
 
 
 def blank(

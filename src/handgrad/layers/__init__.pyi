@@ -22,6 +22,7 @@ from handgrad.layers.gated import GEGLU as GEGLU
 from handgrad.layers.gated import SwiGLU as SwiGLU
 from handgrad.layers.gru import GRU as GRU
 from handgrad.layers.last_step import LastStep as LastStep
+from handgrad.layers.lora import LoRADense as LoRADense
 from handgrad.layers.lstm import LSTM as LSTM
 from handgrad.layers.normalization import BatchNorm as BatchNorm
 from handgrad.layers.normalization import GroupNorm as GroupNorm

@@ -14,6 +14,7 @@ from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.dense import Dense
+from handgrad.layers.lora import LoRADense
 from handgrad.layers.normalization import RMSNorm
 from handgrad.ops import attention, dropout, rotary
 
@@ -393,7 +394,7 @@ class MultiHeadAttention(Layer):
         return {
             name: layer.flops((steps.get(name, queries), layer.in_features))
             for name, layer in self.layers.items()
-            if isinstance(layer, Dense)
+            if isinstance(layer, Dense | LoRADense)
         }
 
 
