@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from handgrad.layers import MaxPool2d as MaxPool2d
     from handgrad.layers import MultiHeadAttention as MultiHeadAttention
     from handgrad.layers import PositionalEncoding as PositionalEncoding
+    from handgrad.layers import Recompute as Recompute
     from handgrad.layers import Residual as Residual
     from handgrad.layers import RMSNorm as RMSNorm
     from handgrad.layers import Sequential as Sequential

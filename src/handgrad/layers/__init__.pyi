@@ -35,6 +35,7 @@ from handgrad.layers.pooling import MaxPool1d as MaxPool1d
 from handgrad.layers.pooling import MaxPool2d as MaxPool2d
 from handgrad.layers.positions import LearnedPositions as LearnedPositions
 from handgrad.layers.positions import PositionalEncoding as PositionalEncoding
+from handgrad.layers.recompute import Recompute as Recompute
 from handgrad.layers.residual import Residual as Residual
 from handgrad.layers.rnn import RNN as RNN
 from handgrad.layers.rnn import LeakyRNN as LeakyRNN

@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.kernels.sums import add
+from handgrad.layers import recompute as recomputing
 from handgrad.layers.add_norm import normalization_layer
 from handgrad.layers.attention import KeysValues
 from handgrad.layers.base import Layer, Row, Shape, first_trained, merge, part
@@ -47,6 +48,7 @@ class _Stack(Layer):
         normalization: str = "layer_norm",
         eps: float = 1e-5,
         bias: bool = True,
+        recompute: bool = False,
         dtype: Any = np.float32,
         **settings: Any,
     ) -> None:
@@ -67,6 +69,7 @@ class _Stack(Layer):
             )
             for _ in range(blocks)
         )
+        self.recompute = recompute
         self.norm = None
         self.layers: dict[str, Layer] = {str(i): block for i, block in enumerate(self.blocks)}
         if norm == "pre" if final_norm is None else final_norm:
@@ -77,12 +80,20 @@ class _Stack(Layer):
     def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
         caches = []
         for block in self.blocks:
-            x, cache = block.forward(x, *memory, **settings)
+            if self.recompute:
+                x, cache = recomputing.forward(block, x, *memory, **settings)
+            else:
+                x, cache = block.forward(x, *memory, **settings)
             caches.append(cache)
         norm = None
         if self.norm is not None:
             x, norm = self.norm.forward(x)
         return x, Cache(tuple(caches), norm)
+
+    def _cache_of(self, i: int, cache: Cache) -> Any:
+        """The cache of a block, made again where it was not kept."""
+        kept = cache.blocks[i]
+        return recomputing.cache_of(self.blocks[i], kept) if self.recompute else kept
 
     def backward(
         self,
@@ -102,7 +113,7 @@ class _Stack(Layer):
         for i in range(len(self.blocks) - 1, last_needed - 1, -1):
             dx, found[str(i)] = self.blocks[i].backward(
                 dx,
-                cache.blocks[i],
+                self._cache_of(i, cache),
                 gradients=part(gradients, str(i)),
                 input_gradient=input_gradient or i > last_needed,
             )
@@ -119,8 +130,8 @@ class _Stack(Layer):
         """The weights (N, H, T, S) of every attention, named as in `0.cross_attention`."""
         return [
             (f"{i}.{name}", weights)
-            for i, (block, kept) in enumerate(zip(self.blocks, cache.blocks, strict=True))
-            for name, weights in block.attention_maps(kept)
+            for i, block in enumerate(self.blocks)
+            for name, weights in block.attention_maps(self._cache_of(i, cache))
         ]
 
     def decode(
@@ -171,6 +182,7 @@ class TransformerEncoder(_Stack):
     """Blocks of self-attention and feed-forward network, one after another.
 
     Settings are those of TransformerBlock; with `causal` the stack is that of a decoder-only model.
+    With `recompute` a block keeps its inputs alone, as `Recompute` does.
     Behind the last block stands a normalisation (`final_norm`) where norm="pre", because what comes
     out of such a block is a sum that was never normalised.
     Source: Vaswani et al., Attention is all you need (2017), section 3.1; Yamanishi, DNN, CNN, RNN,

@@ -30,6 +30,7 @@ class GPT(DecoderOnly):
       `head.weight`. There is no bias in the head.
     - `approximate="tanh"` takes GPT-2's form of GELU. With bias=False no linear map and no norm
       has a bias. `dropout` also acts on E[tokens] + P; all else is as in TransformerBlock.
+    - `recompute`: backward makes the caches of the blocks again, which saves their memory.
 
     Weights start as GPT-2's: N(0, 0.02²), those that end in a skip connection (`o_proj`, `linear2`)
     1/√(2 · blocks) of that, biases 0.
@@ -54,6 +55,7 @@ class GPT(DecoderOnly):
         positions: str = "learned",
         tied: bool = True,
         kv_heads: int | None = None,
+        recompute: bool = False,
         dtype: Any = np.float32,
     ) -> None:
         self._check_sizes(vocabulary=vocabulary, context=context, width=width)
@@ -73,6 +75,7 @@ class GPT(DecoderOnly):
             eps=eps,
             kv_heads=kv_heads,
             rotary=positions == "rotary",
+            recompute=recompute,
             dtype=dtype,
         )
         head = None if tied else Dense(width, vocabulary, rng=rng, bias=False, dtype=dtype)

@@ -33,6 +33,7 @@ class Llama(DecoderOnly):
     - `attention_bias` is True, False or the names of the projections with a bias, which are
       ("q_proj", "k_proj", "v_proj") in Qwen2; `bias` is that of the feed-forward networks.
       `qk_norm` normalises queries and keys by head, as Qwen3 does.
+    - `recompute`: backward makes the caches of the blocks again, which saves their memory.
 
     `feed_forward.inner.linear1` has the rows of gate and up projection, in this order. Weights
     start as N(0, 0.02²), those that end in a skip connection (`o_proj`, `linear2`) 1/√(2 · blocks)
@@ -62,6 +63,7 @@ class Llama(DecoderOnly):
         eps: float = 1e-6,
         dropout: float = 0.0,
         tied: bool = False,
+        recompute: bool = False,
         dtype: Any = np.float32,
     ) -> None:
         self._check_sizes(vocabulary=vocabulary, context=context, width=width, heads=heads)
@@ -95,6 +97,7 @@ class Llama(DecoderOnly):
             qk_norm=qk_norm,
             bias=bias,
             attention_bias=attention_bias,
+            recompute=recompute,
             dtype=dtype,
         )
         head = None if tied else Dense(width, vocabulary, rng=rng, bias=False, dtype=dtype)
