@@ -295,8 +295,9 @@ TOLD = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", [name for name in recipes.names() if name != "finetune-text"])
 def test_every_recipe_is_written_whole(name):
+    """All but the one whose model is in a folder of the user's."""
     recipe = recipes.read(name)
     if name in TOLD:
         recipe = recipe.changed("data", **TOLD[name])

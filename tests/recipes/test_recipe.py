@@ -23,6 +23,7 @@ def test_the_names():
         "dates",
         "digits",
         "fashion-cnn",
+        "finetune-text",
         "mnist-cnn",
         "mnist-mlp",
         "mnist-mlp-adam",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import shortened
+from handgrad.data.files import StrPath, as_path, read_utf8, shortened
 from handgrad.data.tokens import MARKS
 from handgrad.errors import ArgumentError, DataError
 
@@ -107,6 +108,47 @@ class Subwords:
 
     def to_json(self) -> str:
         return str(self._tokenizer.to_str(pretty=False))
+
+    def save(self, path: Path) -> None:
+        path.write_text(self.to_json(), encoding="utf-8")
+
+
+class PretrainedTokenizer:
+    """The tokenizer.json of a model in the layout of Hugging Face, for texts without an end.
+
+    It adds no marks of beginnings and ends, and cuts nothing.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    @classmethod
+    def of_folder(cls, folder: StrPath) -> PretrainedTokenizer:
+        """That of a folder. Raises DataError where it is missing or damaged."""
+        path = as_path("model.folder", folder) / "tokenizer.json"
+        return cls.parse(path, read_utf8(path, "the tokenizer of a model"))
+
+    @classmethod
+    def parse(cls, path: Path, text: str) -> PretrainedTokenizer:
+        """The tokenizer in the `text` of a tokenizer.json. Raises DataError where it is none."""
+        return cls(parsed(path, text))
+
+    @property
+    def size(self) -> int:
+        return int(self._tokenizer.get_vocab_size())
+
+    def encode(self, text: str) -> Int[Array, "T"]:
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        return np.array(encoded.ids, dtype=np.int64)
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        return str(self._tokenizer.decode([int(token) for token in tokens]))
+
+    def to_json(self) -> str:
+        inner = json.loads(self._tokenizer.to_str(pretty=False))
+        return json.dumps({"tokens": "pretrained", "tokenizer": inner}, ensure_ascii=False)
 
     def save(self, path: Path) -> None:
         path.write_text(self.to_json(), encoding="utf-8")

@@ -87,11 +87,17 @@ class Blocks:
         return (x,), y
 
 
-def load(path: StrPath | None = None, *, unit: str = "characters", validation: float = 0.1) -> Text:
+def load(
+    path: StrPath | None = None,
+    *,
+    unit: str = "characters",
+    validation: float = 0.1,
+    tokenizer: Tokenizer | None = None,
+) -> Text:
     """The text of a UTF-8 file, or without one the text that Python carries about itself.
 
-    unit: "characters", of which every one in the text is a token, or "bytes" of UTF-8. validation:
-    the share at the end of the text that is kept from training.
+    unit: "characters", of which every one in the text is a token, or "bytes" of UTF-8, unless there
+    is a tokenizer. validation: the share at the end of the text that is kept from training.
     Raises DataError where the file is empty, unreadable or not UTF-8, ArgumentError for a setting
     that is not allowed.
     """
@@ -111,7 +117,10 @@ def load(path: StrPath | None = None, *, unit: str = "characters", validation: f
         raise DataError(
             f"{path or name} has {characters} characters; expected a text to learn from"
         )
-    tokenizer: Tokenizer
+    if tokenizer is not None:
+        whole = "".join(decoded(content))
+        parts = [tokenizer.encode(part) for part in (whole[:cut], whole[cut:])]
+        return Text(name, tokenizer, *parts, characters - cut)
     if unit == "bytes":
         tokenizer, tokens = Bytes(), np.frombuffer(content, np.uint8)
         first = _byte_of(content, cut)

@@ -150,6 +150,10 @@ def _tokenizer(path: Path, content: Any, text: str) -> Tokenizer:
             return Symbols(symbols, words=kind == "words")
         case {"tokens": "bytes"}:
             return Bytes()
+        case {"tokens": "pretrained", "tokenizer": {"model": _} as inner}:
+            from handgrad.data.subwords import PretrainedTokenizer
+
+            return PretrainedTokenizer.parse(path, json.dumps(inner))
         case {"model": _}:
             from handgrad.data.subwords import Subwords
 

@@ -78,8 +78,9 @@ class _Stack(Layer):
             )
 
     def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
-        caches = []
+        caches: list[Any] = []
         for block in self.blocks:
+            cache: Any
             if self.recompute:
                 x, cache = recomputing.forward(block, x, *memory, **settings)
             else:

@@ -14,12 +14,14 @@ from handgrad import losses, optimizers, training
 from handgrad.data.tokens import PAD
 from handgrad.errors import RecipeError
 from handgrad.layers import Layer
+from handgrad.lora import is_adapted
 from handgrad.optimizers import Optimizer, Schedule
 from handgrad.recipes import models, sequential, tasks
 from handgrad.recipes.changes import to_toml
 from handgrad.recipes.keys import task_of
 from handgrad.recipes.recipe import LAYERS, Recipe
 from handgrad.recipes.tasks import Task
+from handgrad.training.callbacks import SaveAdapter
 
 _AUGMENTATIONS: Final[dict[str, Callable[..., training.Augmentation]]] = {
     "affine": training.Affine,
@@ -53,8 +55,13 @@ class Built:
         changes: what is otherwise on purpose when a run is resumed, see `training.train`;
         replicas: the processes that train together, see `Trainer`.
         """
+        callbacks = [*self.config.callbacks]
+        if is_adapted(self.model):
+            callbacks.append(SaveAdapter(out))
         return training.train(
-            replace(self.config, progress=progress, replicas=replicas),
+            replace(
+                self.config, progress=progress, replicas=replicas, callbacks=callbacks
+            ),
             self.model,
             self.loss,
             self.optimizer,
@@ -75,9 +82,13 @@ def build(recipe: Recipe, task: Task) -> Built:
     complete = completed(recipe, task)
     optimizer = build_optimizer(recipe)
     steps = math.ceil(task.examples / (values.get("batch_size", 64) * values.get("accumulate", 1)))
+    # The scores of a large vocabulary are the largest arrays, so judging takes no more examples.
+    is_large = recipe.model.type == "pretrained"
+    judging = {"evaluation_batch": values.get("batch_size", 64)} if is_large else {}
     config = training.RunConfig(
         text=to_toml(complete.changed("training", seed=recipe.seed).tables),
         augment=build_augmentation(recipe),
+        **judging,
         **values,
     )
     return Built(

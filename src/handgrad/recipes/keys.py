@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from handgrad.data.pairs import UNITS as PAIR_UNITS
 from handgrad.data.text import UNITS as TEXT_UNITS
+from handgrad.lora.adapting import BIASES
 from handgrad.models.decoder_cells import CELLS as DECODER_CELLS
 from handgrad.models.decoder_scores import SCORES
 from handgrad.models.seq2seq import ENCODERS
@@ -107,7 +108,15 @@ def data_keys(model: str, data: Any) -> Keys:
 
 def task_of(model: str) -> str:
     """The task of a type of model: "classification", "text" or "pairs"."""
-    return {"gpt": "text", "seq2seq": "pairs", "transformer": "pairs"}.get(model, "classification")
+    return _TASKS.get(model, "classification")
+
+
+_TASKS: Final = {
+    "gpt": "text",
+    "pretrained": "text",
+    "seq2seq": "pairs",
+    "transformer": "pairs",
+}
 
 
 #: The seconds of a training on two cores, the figure that it reaches, a share of 1, and the Python
@@ -134,6 +143,14 @@ TRAINING: Final = {
 LAYERS: Final[dict[str, Keys]] = {
     **KEYS,
     "residual": {"layers": Key(Tables(), required=True), "projection": Key(Tables())},
+}
+#: The settings of `handgrad.lora.adapt` for a model that is trained by LoRA.
+ADAPTER: Final[Keys] = {
+    "rank": Key(_COUNT),
+    "alpha": Key(_POSITIVE),
+    "targets": Key(Several(Text())),
+    "lora_dropout": Key(_RATE),
+    "bias": Key(Text(BIASES)),
 }
 MODELS: Final[dict[str, Keys]] = {
     "sequence_classifier": {
@@ -200,6 +217,13 @@ MODELS: Final[dict[str, Keys]] = {
         "positions": Key(Text(("learned", "rotary", "sinusoidal"))),
         "tied": Key(Flag()),
         "kv_heads": Key(_COUNT),
+        "recompute": Key(Flag()),
+    },
+    "pretrained": {
+        "folder": Key(Text(), required=True),
+        "method": Key(Text(("lora", "full"))),
+        **ADAPTER,
+        "recompute": Key(Flag()),
     },
 }
 LOSSES: Final[dict[str, Keys]] = {

@@ -7,17 +7,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad import initializers
+from handgrad import initializers, lora
+from handgrad.data.files import as_path
 from handgrad.errors import HandgradError, RecipeError
+from handgrad.hf.config import Config
+from handgrad.hf.families import FAMILIES
 from handgrad.layers import Layer
 from handgrad.models import (
     GPT,
     ClsEncoder,
+    Llama,
     Seq2Seq,
     SequenceClassifier,
     Transformer,
     TwoLayerNet,
 )
+from handgrad.models.decoder_only import DecoderOnly
 from handgrad.recipes.recipe import Recipe
 
 Settings = dict[str, Any]
@@ -94,6 +99,44 @@ def _gpt(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
     return GPT(data["vocabulary"], context=data["block"], rng=rng, **settings)
 
 
+def _pretrained(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
+    folder, method = settings.pop("folder"), settings.pop("method", "lora")
+    recompute = settings.pop("recompute", False)
+    if not folder:
+        raise RecipeError(
+            "model.folder is empty; allowed: the folder of a GPT-2 or Llama in the layout of "
+            "Hugging Face, as by --set model.folder=SmolLM-135M"
+        )
+    if method == "full" and settings:
+        name, value = next(iter(settings.items()))
+        raise RecipeError(f'model.{name} is {value} with method = "full"; allowed: with "lora"')
+    model = decoder_of(folder).from_pretrained(folder, recompute=recompute)
+    for name, found, most in (
+        ("vocabulary", data["vocabulary"], model.vocabulary),
+        ("block", data["block"], model.context),
+    ):
+        if found > most:
+            raise RecipeError(
+                f"data.{name} is {found}; allowed: at most {most}, as the model in {folder} has"
+            )
+    if method == "lora":
+        if "lora_dropout" in settings:
+            settings["dropout"] = settings.pop("lora_dropout")
+        lora.adapt(model, seed=int(rng.integers(2**31)), **settings)
+    return model
+
+
+def decoder_of(folder: str) -> type[DecoderOnly]:
+    """The class of the decoder-only model in a folder in the layout of Hugging Face.
+
+    Raises DataError where its config.json is missing, damaged or of another model.
+    """
+    kinds: dict[str, type[DecoderOnly]] = {
+        name: kind for kind in (GPT, Llama) for name in FAMILIES[kind.__name__].model_types
+    }
+    return kinds[Config(as_path("model.folder", folder)).choice("model_type", tuple(kinds))]
+
+
 _MAKERS: Final[dict[str, Callable[[Settings, Settings, np.random.Generator], Layer]]] = {
     "sequence_classifier": _sequence_classifier,
     "cls_encoder": _cls_encoder,
@@ -101,4 +144,5 @@ _MAKERS: Final[dict[str, Callable[[Settings, Settings, np.random.Generator], Lay
     "seq2seq": _seq2seq,
     "transformer": _transformer,
     "gpt": _gpt,
+    "pretrained": _pretrained,
 }

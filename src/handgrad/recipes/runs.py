@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from handgrad.errors import HandgradError, RecipeError, RunError
+from handgrad.inference.files import read_trained
 from handgrad.layers import Layer
 from handgrad.recipes.building import build_model
 from handgrad.recipes.keys import task_of
@@ -57,7 +58,9 @@ def load_model(folder: Path, recipe: Recipe) -> Layer:
     model's.
     """
     run = Run(folder)
-    arrays, _ = run.load_model()
+    arrays, metadata = run.load_model()
+    if recipe.model.type == "pretrained":  # all weights are in the run, also without their folder
+        return read_trained(run.model, arrays, metadata).model
     model = build_model(recipe)
     try:
         load_model_arrays(model, arrays)

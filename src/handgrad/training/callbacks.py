@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -125,3 +126,15 @@ class EarlyStopping(Callback):
                     f"checkpoint: EarlyStopping has {dict(state)}; expected best and waited"
                 )
         self._weights = dict(arrays)
+
+
+class SaveAdapter(Callback):
+    """At the end writes the model's adapter into `folder`, in the files of `handgrad.lora`."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = folder
+
+    def on_end(self, trainer: Trainer) -> None:
+        from handgrad.lora import save
+
+        save(trainer.model, self._folder)

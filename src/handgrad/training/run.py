@@ -50,6 +50,7 @@ class RunConfig:
     augment: Augmentation | None = None
     early_stopping: int | None = None
     callbacks: Sequence[Callback] = ()
+    evaluation_batch: int = 256
     checkpoint_every: float = 30.0
     checkpoint_steps: int | None = None
     progress: str = "auto"
@@ -84,6 +85,7 @@ def trainer_of(
         callbacks=callbacks,
         augment=config.augment,
         precision=config.precision,
+        evaluation_batch=config.evaluation_batch,
         checkpoint_every=config.checkpoint_every,
         checkpoint_steps=config.checkpoint_steps,
         progress=config.progress,

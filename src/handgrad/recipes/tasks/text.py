@@ -9,6 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data import Blocks, load_text
+from handgrad.data.subwords import PretrainedTokenizer
 from handgrad.recipes.tasks.task import Task
 from handgrad.training import Parts
 from handgrad.training.reviews import TextReview
@@ -22,6 +23,12 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
     values = recipe.data
     given = path if path is not None else values.get("path")
     settings = {key: values[key] for key in ("unit", "validation") if key in values}
+    # The scores of a large vocabulary are the largest arrays, so judging takes no more examples.
+    judged: dict[str, int] = {}
+    if recipe.model.type == "pretrained":
+        judged["batch"] = recipe.training.get("batch_size", 64)
+        if "unit" not in values:
+            settings["tokenizer"] = PretrainedTokenizer.of_folder(recipe.model.settings["folder"])
     text = load_text(given, **settings)
     train = Blocks(text.train, values["block"], values.get("blocks"))
     validation = Blocks(text.validation, values["block"])
@@ -35,7 +42,7 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
         len(train),
         summary,
         {"vocabulary": text.tokenizer.size},
-        TextReview(text, validation, recipe.seed),
+        TextReview(text, validation, recipe.seed, **judged),
         {"tokens": text.tokenizer},
         {"task": "text"},
     )

@@ -25,14 +25,16 @@ _PASSAGE, _PASSAGES = 32, 8
 
 @dataclass(frozen=True)
 class TextReview:
-    """Bits per character of the validation part, judged in `blocks`; `seed` draws the samples."""
+    """Bits per character of the validation part, judged in `blocks`, so many at a time as `batch`;
+    `seed` draws the samples."""
 
     text: Text
     blocks: Blocks
     seed: int = 0
+    batch: int = 256
 
     def figures(self, model: Layer) -> dict[str, float]:
-        judged: Any = evaluate(model, CrossEntropy(class_axis=-1), self.blocks)
+        judged: Any = evaluate(model, CrossEntropy(class_axis=-1), self.blocks, self.batch)
         return {"bits_per_character": judged.loss / math.log(2) * self.text.tokens_per_character}
 
     def sections(self, model: Any) -> list[Section]:
