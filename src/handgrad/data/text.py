@@ -119,8 +119,8 @@ def load(
         )
     if tokenizer is not None:
         whole = "".join(decoded(content))
-        parts = [tokenizer.encode(part) for part in (whole[:cut], whole[cut:])]
-        return Text(name, tokenizer, *parts, characters - cut)
+        train, judged = (tokenizer.encode(part) for part in (whole[:cut], whole[cut:]))
+        return Text(name, tokenizer, train, judged, characters - cut)
     if unit == "bytes":
         tokenizer, tokens = Bytes(), np.frombuffer(content, np.uint8)
         first = _byte_of(content, cut)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
     """The task of a recipe that learns to continue a text: any file, or Python's own topics."""
     values = recipe.data
     given = path if path is not None else values.get("path")
-    settings = {key: values[key] for key in ("unit", "validation") if key in values}
+    settings: dict[str, Any] = {key: values[key] for key in ("unit", "validation") if key in values}
     # The scores of a large vocabulary are the largest arrays, so judging takes no more examples.
     judged: dict[str, int] = {}
     if recipe.model.type == "pretrained":
