@@ -21,6 +21,10 @@ from tests.layers.cases import CASES, Case
 Make = Callable[[np.random.Generator], Layer]
 
 MODELS: dict[str, Make] = {
+    "lora-dense": lambda rng: hg.LoRADense(
+        hg.Dense(4, 5, rng=rng, activation="silu"), rank=2, dropout=0.1, rng=rng
+    ),
+    "recompute": lambda rng: hg.Recompute(hg.Dense(4, 5, rng=rng)),
     "mlp": lambda rng: hg.MLP((4, 5, 3), rng=rng, dropout=0.2),
     "cnn": lambda rng: hg.CNN((1, 6, 6), (2, 3), 4, rng=rng, batch_norm=True, dropout=0.1),
     "cls-encoder": lambda rng: hg.ClsEncoder(3, 4, 5, 2, rng=rng, standardize=None),

@@ -12,7 +12,7 @@ import pytest
 import handgrad as hg
 from handgrad import recipes
 from handgrad.errors import HandgradError
-from handgrad.recipes.runs import load_model, load_tokenizers, read_recipe
+from handgrad.recipes.runs import load_model, read_recipe
 
 TEXT = "row, row, row your boat, gently down the stream\n" * 30
 QUICK = ("data.unit=bytes", "data.block=16", "training.batch_size=16", "training.seed=3")
@@ -69,7 +69,7 @@ def test_whole_models_are_trained_too(base: Path, tmp_path: Path) -> None:
 def test_a_run_goes_on_without_the_folder_that_it_began_with(base: Path, tmp_path: Path) -> None:
     model = train(base, tmp_path).model
     loaded: Any = load_model(tmp_path, read_recipe(tmp_path))
-    (tokenizer,) = load_tokenizers(tmp_path, "tokens")
+    tokenizer = hg.load(tmp_path).tokenizers["tokens"]
     tokens = tokenizer.encode("row, row")[None]
     assert np.array_equal(loaded(tokens), model(tokens))
     settings: dict[str, Any] = {"length": 9, "rng": np.random.default_rng(1)}

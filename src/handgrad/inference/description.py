@@ -19,7 +19,6 @@ from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, DataError, HandgradError
 from handgrad.layers.base import Layer, walk
-from handgrad.lora.adapting import adapt, settings_of
 
 #: Levels of layers in layers.
 _DEEPEST: Final = 64
@@ -51,6 +50,8 @@ def describe(model: Layer) -> dict[str, Any]:
     with classes or functions that are not handgrad's, with a layer that stands in it twice, or with
     attributes that were changed since it was made.
     """
+    from handgrad.lora.adapting import settings_of
+
     described = _layer(model, 0, set())
     adaptation = settings_of(model)
     if adaptation is not None:
@@ -157,6 +158,8 @@ def rebuild(described: Any, shapes: Mapping[str, tuple[int, ...]]) -> Layer:
         described = {name: each for name, each in described.items() if name != "lora"}
     model = room.layer(described, "model", 0)
     if adaptation is not None:
+        from handgrad.lora.adapting import adapt
+
         adapt(model, **adaptation)
     generators: dict[int, np.random.Generator] = {}
     for _, layer in walk(model):

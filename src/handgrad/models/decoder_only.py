@@ -44,14 +44,13 @@ class State(NamedTuple):
 class DecoderOnly(Pretrained):
     """logits = blocks(dropout(E[tokens] + P)) Wᵀ, where a constructor says of which layers.
 
-    A derived class calls `_assemble`. W is E, one array `tokens.weight` whose gradient is the sum
-    of both uses, or `head.weight`.
+    A derived class calls `_assemble`, and declares `backward_reads_output = False`. W is E, one
+    array `tokens.weight` whose gradient is the sum of both uses, or `head.weight`.
     """
 
     generator_names = ("rng",)
     takes_tokens = True
     head_op: ModuleType = dense
-    backward_reads_output = False
 
     def _assemble(
         self,

@@ -38,6 +38,8 @@ class GPT(DecoderOnly):
     Gulino, Neural Network Simplified Mathematics (2025), transformer block.
     """
 
+    backward_reads_output = False
+
     def __init__(
         self,
         vocabulary: int,

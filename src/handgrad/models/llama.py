@@ -43,6 +43,8 @@ class Llama(DecoderOnly):
     checkpoints (2023), for grouped heads.
     """
 
+    backward_reads_output = False
+
     def __init__(
         self,
         vocabulary: int,

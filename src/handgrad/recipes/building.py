@@ -59,9 +59,7 @@ class Built:
         if is_adapted(self.model):
             callbacks.append(SaveAdapter(out))
         return training.train(
-            replace(
-                self.config, progress=progress, replicas=replicas, callbacks=callbacks
-            ),
+            replace(self.config, progress=progress, replicas=replicas, callbacks=callbacks),
             self.model,
             self.loss,
             self.optimizer,

@@ -59,11 +59,11 @@ def load_model(folder: Path, recipe: Recipe) -> Layer:
     """
     run = Run(folder)
     arrays, metadata = run.load_model()
-    if recipe.model.type == "pretrained":  # all weights are in the run, also without their folder
+    if recipe.model.type == "pretrained" and run.finished:  # all weights are there, not in a folder
         return read_trained(run.model, arrays, metadata).model
     model = build_model(recipe)
     try:
-        load_model_arrays(model, arrays)
+        load_model_arrays(model, {**model.frozen_parameters, **arrays})
     except HandgradError as error:
         raise RunError(f"{run.model} does not fit {run.config}: {error}") from None
     return model
