@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests.tolerances import assert_close
 torch = pytest.importorskip("torch")
 hgt = pytest.importorskip("handgrad.torch")
 nn = torch.nn
+checkpoint = torch.utils.checkpoint.checkpoint
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
 
@@ -157,6 +159,28 @@ def test_a_stack_of_encoder_layers() -> None:
         for layer in twins("TransformerEncoderLayer", 8, 2, 12, 0.0, batch_first=True)
     )
     compare(theirs, ours, x(2, 4, 8), src_key_padding_mask=PADDING)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_stack_at_inference_leaves_padding_out_as_pytorch_does() -> None:
+    theirs, ours = (
+        nn.TransformerEncoder(layer, 2).eval()
+        for layer in twins("TransformerEncoderLayer", 8, 2, 12, batch_first=True)
+    )
+    with torch.no_grad():
+        y, z = (each(x(2, 4, 8), src_key_padding_mask=PADDING) for each in (theirs, ours))
+    assert_close(z.numpy(), y.numpy(), "torch float64")
+
+
+def test_a_layer_computed_again_drops_the_same_values() -> None:
+    _, ours = twins("TransformerEncoderLayer", 8, 2, 12, 0.4, batch_first=True)
+    z = x(2, 4, 8)
+    found = []
+    for call in (ours, partial(checkpoint, ours, use_reentrant=False)):
+        torch.manual_seed(3)
+        y = call(z)
+        found.append((y, *torch.autograd.grad(y, z, z.detach())))
+    assert all(torch.equal(each, other) for each, other in zip(*found, strict=True))
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
