@@ -64,14 +64,14 @@ def test_steps_are_the_op(kind: str) -> None:
         assert_close(weighted_sum(alpha, h), expected_c[:, j], "float64", "c")
         dalpha = products(h, dc[:, j])
         dscore = alpha * (dalpha - np.sum(alpha * dalpha, axis=-1, keepdims=True))
-        ds, dquery = score.step_backward(dscore, kept_of_step, keys, dkeys)
+        ds, dquery, dkeys = score.step_backward(dscore, kept_of_step, keys, dkeys)
         assert_close(ds, expected_ds[:, j], "float64", "ds")
         dh += alpha[:, :, None] * dc[:, j][:, None, :]
         kept.append(kept_of_step)
         dscores.append(dscore)
         dqueries.append(dquery)
     dkeys, gradients = score.finish(
-        np.stack(dscores), np.stack(dqueries), dkeys, kept, s.transpose(1, 0, 2)
+        np.stack(dscores), np.stack(dqueries), dkeys, tuple(kept), s.transpose(1, 0, 2)
     )
     dvalues = normal(6, BATCH, KEYS, 3)
     dmemory = np.concatenate((dkeys, dvalues), axis=2)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
@@ -280,7 +281,7 @@ class MultiHeadAttention(Layer):
                     input_gradient=input_gradient,
                 )
             elif input_gradient:
-                dinput = np.sum(dheads, axis=1)
+                dinput = array_namespace(dheads).sum(dheads, axis=1)
                 dinputs[i] = dinput if dinputs[i] is None else add(dinputs[i], dinput)
         if gradients is None:
             gradients = merge({name: found[name] for name in self.layers})
@@ -362,7 +363,8 @@ class MultiHeadAttention(Layer):
         if name not in self.layers:
             invalidate_capture("an input was repeated for every head")
             whole = (x.shape[0], heads, *x.shape[1:])
-            return np.broadcast_to(np.expand_dims(x, 1), whole), None
+            xp = array_namespace(x)
+            return xp.broadcast_to(xp.expand_dims(x, axis=1), whole), None
         projected, cache = self.layers[name].forward(x)
         return split_heads(projected, heads), cache
 

@@ -63,17 +63,19 @@ class Embedding(Layer):
         self.op.backward(dy, cache, out=(gradients["weight"],))
         return None, gradients
 
-    def add_gradient(self, dy: Array, cache: Any, dweight: Array) -> None:
-        """Add the gradient to `dweight`, for a table that the model uses elsewhere too.
+    def add_gradient(self, dy: Array, cache: Any, dweight: Array) -> Array:
+        """`dweight` with the gradient added, for a table that the model uses elsewhere too.
 
-        Only the rows of tokens that occur are touched, so a large table costs no more than a small
-        one.
+        An array of NumPy is written to: only the rows of tokens that occur are touched, so a large
+        table costs no more than a small one.
         """
+        if not isinstance(dweight, np.ndarray):
+            return dweight + self.op.backward(dy, cache)
         if type(cache) is KernelCache and dy.flags.carray and dweight.flags.carray:
             from handgrad.kernels.embedding import add_gradient  # there is one: it made the cache
 
             add_gradient(dy, cache.kept, dweight)
-            return
+            return dweight
         tokens = cache.tokens.reshape(-1)
         order = np.argsort(tokens, kind="stable")
         used, starts = np.unique(tokens[order], return_index=True)
@@ -81,6 +83,7 @@ class Embedding(Layer):
         if self.padding_idx is not None:
             sums[used == self.padding_idx % len(self.weight)] = 0.0
         dweight[used] += sums
+        return dweight
 
     def output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, self.features)

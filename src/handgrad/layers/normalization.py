@@ -119,9 +119,16 @@ class BatchNorm(OpLayer):
             activation=self.activation,
         )
         if training:
-            self.running_mean[...] = cache.running_mean
-            self.running_var[...] = cache.running_var
+            self._keep_running(cache.running_mean, cache.running_var)
         return y, cache
+
+    def _keep_running(self, mean: Array, var: Array) -> None:
+        """Write the running statistics; arrays that cannot be written to are replaced."""
+        if isinstance(self.running_mean, np.ndarray):
+            self.running_mean[...] = mean
+            self.running_var[...] = var
+        else:
+            self.running_mean, self.running_var = mean, var
 
     def output_shape(self, input_shape: Shape) -> Shape:
         if not input_shape or input_shape[0] != self.channels:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -75,7 +76,9 @@ class LearnedPositions(Layer):
                 f"LearnedPositions: x has shape {tuple(x.shape)}; allowed: (N, T, {self.features})"
             )
         self._check_positions(offset, x.shape[1])
-        p, cache = embedding.forward(np.arange(offset, offset + x.shape[1]), self.weight)
+        xp = array_namespace(self.weight)
+        positions = xp.arange(offset, offset + x.shape[1], device=device(self.weight))
+        p, cache = embedding.forward(positions, self.weight)
         return x + p, cache
 
     def backward(
@@ -86,12 +89,13 @@ class LearnedPositions(Layer):
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
+        xp = array_namespace(dy)
         if "weight" in self.frozen:
             gradients = {} if gradients is None else gradients
         elif gradients is None:
-            gradients = {"weight": self.op.backward(np.sum(dy, axis=0), cache)}
+            gradients = {"weight": self.op.backward(xp.sum(dy, axis=0), cache)}
         else:
-            self.op.backward(np.sum(dy, axis=0), cache, out=(gradients["weight"],))
+            self.op.backward(xp.sum(dy, axis=0), cache, out=(gradients["weight"],))
         return dy if input_gradient else None, gradients
 
     def _check_positions(self, offset: int, steps: int) -> None:

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP, loop_backward, loop_forward
-from handgrad.dispatch.gradients import as_gradient
+from handgrad.dispatch.gradients import as_gradient, readable
 from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, INTEGERS, NONE, settled
-from handgrad.dispatch.values import shown
+from handgrad.dispatch.values import library, shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED
@@ -157,12 +158,13 @@ class AttentionDecoder(Layer):
             raise ArgumentError(
                 f"{_OP}: the cache is {shown(cache)}; allowed: one that forward returned"
             )
-        dy = np.require(as_gradient(_OP, dy, cache.like, "numpy"), requirements=("C", "A"))
+        dy = readable(as_gradient(_OP, dy, cache.like, library(cache.h)), strided=False)
         da, dmemory, ds0, found = loop_backward(decoder_loop, dy, cache.steps)
         de, dweight_e = self._inputs_backward(da, cache.inputs)
         dh, dweight_c, of_keys = self.score.memory_backward(dmemory, cache.memory)
         found |= {f"score.{name}": gradient for name, gradient in of_keys.items()}
-        found["cell.weight_ih"] = np.concatenate((dweight_c, dweight_e), axis=1)
+        xp = array_namespace(dy)
+        found["cell.weight_ih"] = xp.concat((dweight_c, dweight_e), axis=1)
         if gradients is None:
             gradients = {name: found[name] for name in self.parameters}
         else:
@@ -180,7 +182,7 @@ class AttentionDecoder(Layer):
         if lengths is not None:
             check_lengths(_OP, lengths, h.shape[0])
             check_length_values(_OP, lengths, h.shape[1])
-            lengths = np.array(lengths)
+            lengths = array_namespace(lengths).asarray(lengths, copy=True)
         keys, values, kept = self.score.memory(h, self._weight_c)
         return Memory(keys, values, lengths), kept
 
@@ -204,7 +206,8 @@ class AttentionDecoder(Layer):
         """W_e e + b_ih, and its cache. Without inputs that is b_ih for all steps, as a view."""
         bias = self.cell.bias_ih
         if self.sizes["e"] == 0:
-            return np.broadcast_to(bias, (*e.shape[:2], len(bias))), None
+            xp = array_namespace(bias)
+            return xp.broadcast_to(bias, (*e.shape[:2], bias.shape[0])), None
         return linear.forward(e, self._weight_e, bias)
 
     def _inputs_backward(
@@ -212,7 +215,10 @@ class AttentionDecoder(Layer):
     ) -> tuple[Float[Array, "N T E"], Float[Array, "G E"]]:
         """de and dW_e; the steps have the gradient of b_ih."""
         if cache is None:
-            return np.empty((*da.shape[:2], 0), da.dtype), np.empty((da.shape[2], 0), da.dtype)
+            xp = array_namespace(da)
+            nothing = (*da.shape[:2], 0), (da.shape[2], 0)
+            de, dweight_e = (xp.empty(shape, dtype=da.dtype) for shape in nothing)
+            return de, dweight_e
         de, dweight_e, _ = linear.backward(  # type: ignore[call-arg]
             da, cache, out=(None, None, SKIP)
         )
@@ -225,10 +231,9 @@ class AttentionDecoder(Layer):
         """
         array = settled(_OP, name, given, FLOATS)
         dtype = self.cell.bias_ih.dtype
-        if not isinstance(array, np.ndarray) or array.dtype != dtype:
+        if array.dtype != dtype:
             raise ArgumentError(
-                f"{_OP}: {name} is {shown(array)}; allowed: an array of NumPy of {dtype}, as the "
-                "parameters"
+                f"{_OP}: {name} is {shown(array)}; allowed: an array of {dtype}, as the parameters"
             )
         allowed = (*before, self.sizes[name])
         fits = len(array.shape) == len(allowed) and all(
@@ -239,7 +244,7 @@ class AttentionDecoder(Layer):
             raise ShapeError(
                 f"{_OP}: {name} has shape {array.shape}; allowed: ({', '.join(map(str, allowed))})"
             )
-        return np.require(array, requirements=("C", "A"))
+        return readable(array, strided=False)
 
     def output_shape(self, input_shape: Any) -> Shape:
         """(T, H) for e and h of one example, ((T, E), (S, C))."""

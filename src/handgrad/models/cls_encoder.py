@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -153,6 +154,7 @@ class ClsEncoder(Layer):
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
         self.output_shape(tuple(x.shape[1:]))
+        xp = array_namespace(x)
         samples, steps = x.shape[:2]
         products: dict[str, Any] = {}
 
@@ -171,9 +173,8 @@ class ClsEncoder(Layer):
         u, products["weight_k"] = self.op.forward(self.weight_k, q[0] * self._scale)
         key, products["key"] = self.op.forward(self.weight1, u)  # what x̂ is compared with
         qk_steps, comparing = self.op.forward(_rows(x_hat), key)
-        qk = np.empty((samples, 1, steps + 1), dtype=x_hat.dtype)
-        qk[..., :-1] = qk_steps.reshape(samples, 1, steps)
-        qk[..., -1] = np.dot(self.cls_token, u)
+        qk_cls = xp.broadcast_to(self.cls_token @ u, (samples, 1, 1))
+        qk = xp.concat((qk_steps.reshape(samples, 1, steps), qk_cls), axis=-1)
         s, softmaxed = softmax.forward(qk)  # (5)
         x_weighed, weighing = self.op.forward(s[..., :-1], x_hat)
         context = times(x_weighed, "weight1") + s[..., -1:] * cls  # (2), (3)
@@ -206,21 +207,20 @@ class ClsEncoder(Layer):
             )
             return dx.reshape(*dh.shape[:-1], dx.shape[-1])
 
+        xp = array_namespace(dy)
         s_cls = cache.s[:, 0, -1]
         cls = cache.cls_token
         dh2 = through(dy[:, None], "weight2")
-        dt = np.sum(dh2, axis=0)
+        dt = xp.sum(dh2, axis=0)
         dcontext = through(dh2, "weight_v")
         dx_weighed = through(dcontext, "weight1")
         ds_steps, dx_of_context = self.op.backward(dx_weighed, cache.weighing, out=(None, of_x))
-        ds = np.empty_like(cache.s)
-        ds[..., :-1] = ds_steps
-        ds[..., -1] = dcontext @ cls
+        ds = xp.concat((ds_steps, (dcontext @ cls)[..., None]), axis=-1)
         dqk = softmax.backward(ds, cache.softmax)
         dx_of_qk, dkey = self.op.backward(
             dqk[..., :-1].reshape(-1), cache.comparing, out=(of_x, None)
         )
-        dqk_cls = np.sum(dqk[..., -1])
+        dqk_cls = xp.sum(dqk[..., -1])
         dweight1_of_key, du = self.op.backward(dkey, cache.products["key"])
         du += dqk_cls * cls
         found["weight1"] += dweight1_of_key

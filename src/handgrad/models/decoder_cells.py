@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -89,7 +90,7 @@ class TanhCell(Cell):
     kind = "tanh"
 
     def step(self, a_input: Array, s: Array) -> tuple[Array, Array]:
-        s_new = np.tanh(a_input + s @ self.weight_hh.T + self.bias_hh)
+        s_new = array_namespace(s).tanh(a_input + s @ self.weight_hh.T + self.bias_hh)
         return s_new, s_new
 
     def step_backward(self, ds_new: Array, s: Array, kept: Array) -> tuple[Array, Array, Array]:
@@ -111,7 +112,7 @@ class GRUCell(Cell):
         h_r, h_z, u = blocks(s @ self.weight_hh.T + self.bias_hh, 3)
         r = logistic(a_r + h_r)
         z = logistic(a_z + h_z)
-        n = np.tanh(a_n + r * u)
+        n = array_namespace(s).tanh(a_n + r * u)
         s_new = (1.0 - z) * n + z * s
         return s_new, (r, z, n, u)
 
@@ -125,8 +126,9 @@ class GRUCell(Cell):
         da_n = ds_new * (1.0 - z) * (1.0 - n * n)
         da_z = ds_new * (s - n) * z * (1.0 - z)
         da_r = da_n * u * r * (1.0 - r)
-        da_input = np.concatenate((da_r, da_z, da_n), axis=-1)
-        da_state = np.concatenate((da_r, da_z, da_n * r), axis=-1)
+        xp = array_namespace(s)
+        da_input = xp.concat((da_r, da_z, da_n), axis=-1)
+        da_state = xp.concat((da_r, da_z, da_n * r), axis=-1)
         ds = ds_new * z + da_state @ self.weight_hh
         return da_input, da_state, ds
 

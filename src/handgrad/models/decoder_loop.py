@@ -6,9 +6,10 @@ Arrays come and go as (N, T, ...). Within the loop a step has (N, ...), and all 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.models.decoder_cells import Cell
@@ -31,8 +32,8 @@ class Cache(NamedTuple):
     values: Array
     s: Array
     alpha: Array
-    compared: list[Any]
-    gates: list[Any]
+    compared: tuple[Any, ...]
+    gates: tuple[Any, ...]
 
 
 def forward(
@@ -48,23 +49,27 @@ def forward(
 
     a is the inputs' part of all steps; values are the m_i. The first `lengths` keys count.
     """
-    steps = a.shape[1]
-    s = np.empty((steps + 1, *s0.shape), dtype=s0.dtype)
-    alpha = np.empty((steps, *keys.shape[:2]), dtype=s0.dtype)
-    padding = None
-    if lengths is not None:
-        padding = np.where(within(lengths, keys.shape[1], axes=2), 0.0, -np.inf).astype(s0.dtype)
-    compared: list[Any] = []
-    gates: list[Any] = []
-    s[0] = s0
-    for j in range(steps):
-        score_j, compared_j = score.step(s[j], keys)
-        alpha[j] = weights(score_j if padding is None else score_j + padding)
-        s[j + 1], gates_j = cell.step(a[:, j] + weighted_sum(alpha[j], values), s[j])
-        compared.append(compared_j)
-        gates.append(gates_j)
-    y = np.ascontiguousarray(s[1:].transpose(1, 0, 2))
-    return y, Cache(score, cell, keys, values, s, alpha, compared, gates)
+    xp = array_namespace(s0)
+    counts = None if lengths is None else within(lengths, keys.shape[1], axes=2)
+    s_j = s0
+    s: tuple[Array, ...] = (s0,)
+    alpha: tuple[Array, ...] = ()
+    compared: tuple[Any, ...] = ()
+    gates: tuple[Any, ...] = ()
+    for j in range(a.shape[1]):
+        score_j, compared_j = score.step(s_j, keys)
+        if counts is not None:
+            score_j = xp.where(counts, score_j, xp.full_like(score_j, -math.inf))
+        alpha_j = weights(score_j)
+        s_j, gates_j = cell.step(a[:, j, :] + weighted_sum(alpha_j, values), s_j)
+        s = (*s, s_j)
+        alpha = (*alpha, alpha_j)
+        compared = (*compared, compared_j)
+        gates = (*gates, gates_j)
+    s_run = xp.stack(s, axis=0)
+    alpha_run = _over_time(alpha, keys[:, :, 0])
+    y = xp.permute_dims(s_run[1:, ...], (1, 0, 2))
+    return y, Cache(score, cell, keys, values, s_run, alpha_run, compared, gates)
 
 
 def backward(
@@ -81,27 +86,42 @@ def backward(
     ds_{j−1} = dy_{j−1} + what comes through the cell of step j and through its scores.
     """
     score, cell, keys, values, s, alpha, compared, gates = cache
-    dy_of_step = dy.transpose(1, 0, 2)
-    das_input = np.empty((*alpha.shape[:2], values.shape[2]), dtype=s.dtype)
-    das_state = np.empty_like(das_input)
-    dscores = np.empty_like(alpha)
-    dqueries = np.empty((*alpha.shape[:2], keys.shape[2]), dtype=s.dtype)
-    dkeys = np.zeros_like(keys)
-    ds = np.zeros_like(s[0])
-    for j in reversed(range(len(alpha))):
-        das_input[j], das_state[j], ds = cell.step_backward(dy_of_step[j] + ds, s[j], gates[j])
-        dalpha = products(values, das_input[j])
-        dscores[j] = alpha[j] * (dalpha - np.sum(alpha[j] * dalpha, axis=-1, keepdims=True))
-        ds_score, dqueries[j] = score.step_backward(dscores[j], compared[j], keys, dkeys)
-        ds += ds_score
+    xp = array_namespace(dy)
+    dkeys = xp.zeros_like(keys)
+    ds = xp.zeros_like(s[0, ...])
+    das_input: tuple[Array, ...] = ()
+    das_state: tuple[Array, ...] = ()
+    dscores: tuple[Array, ...] = ()
+    dqueries: tuple[Array, ...] = ()
+    for j in reversed(range(alpha.shape[0])):
+        da_input, da_state, ds_cell = cell.step_backward(dy[:, j, :] + ds, s[j, ...], gates[j])
+        alpha_j = alpha[j, ...]
+        dalpha = products(values, da_input)
+        dscore = alpha_j * (dalpha - xp.sum(alpha_j * dalpha, axis=-1, keepdims=True))
+        ds_score, dquery, dkeys = score.step_backward(dscore, compared[j], keys, dkeys)
+        ds = ds_cell + ds_score
+        das_input = (da_input, *das_input)
+        das_state = (da_state, *das_state)
+        dscores = (dscore, *dscores)
+        dqueries = (dquery, *dqueries)
     ds0 = ds
 
-    before = s[:-1]
-    dkeys, of_score = score.finish(dscores, dqueries, dkeys, compared, before)
+    before = s[:-1, ...]
+    das_input_run = _over_time(das_input, values[:, 0, :])
+    das_state_run = _over_time(das_state, values[:, 0, :])
+    dscores_run = _over_time(dscores, keys[:, :, 0])
+    dqueries_run = _over_time(dqueries, keys[:, 0, :])
+    dkeys, of_score = score.finish(dscores_run, dqueries_run, dkeys, compared, before)
     found = {f"score.{name}": gradient for name, gradient in of_score.items()}
-    found["cell.weight_hh"] = rows(das_state).T @ rows(before)
-    found["cell.bias_hh"] = np.sum(rows(das_state), axis=0)
-    found["cell.bias_ih"] = np.sum(rows(das_input), axis=0)
-    dvalues = sum_over_time(alpha, das_input)
-    da = np.ascontiguousarray(das_input.transpose(1, 0, 2))
-    return da, np.concatenate((dkeys, dvalues), axis=2), ds0, found
+    found["cell.weight_hh"] = rows(das_state_run).T @ rows(before)
+    found["cell.bias_hh"] = xp.sum(rows(das_state_run), axis=0)
+    found["cell.bias_ih"] = xp.sum(rows(das_input_run), axis=0)
+    dvalues = sum_over_time(alpha, das_input_run)
+    da = xp.permute_dims(das_input_run, (1, 0, 2))
+    return da, xp.concat((dkeys, dvalues), axis=2), ds0, found
+
+
+def _over_time(steps: tuple[Array, ...], like: Array) -> Array:
+    """The arrays of all steps in one, time first; there may be no step, and each is like `like`."""
+    xp = array_namespace(like)
+    return xp.stack(steps, axis=0) if steps else xp.zeros((0, *like.shape), dtype=like.dtype)

@@ -151,7 +151,8 @@ class DecoderOnly(Pretrained):
                 dx, cache.tokens, gradients=part(gradients, "tokens")
             )
         elif self.tokens.is_trained:
-            self.tokens.add_gradient(dx, cache.tokens, found["tokens"]["weight"])
+            dweight = self.tokens.add_gradient(dx, cache.tokens, found["tokens"]["weight"])
+            found["tokens"] = {"weight": dweight}
 
     def attention_maps(self, cache: Cache) -> list[tuple[str, Array]]:
         """Each block's attention weights (N, heads, T, T) by name, such as `blocks.0.attention`."""

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -35,9 +36,9 @@ class Score(Layer):
     it is given. `memory_backward` takes both gradients side by side and gives dh, dW and the
     gradients of the parameters used.
     `step` gives the scores of a step and what its backward needs, kept. `step_backward` gives ds
-    and dquery, the gradient of what is compared with the keys. `finish` makes of all steps dkeys
-    and the gradients of the other parameters; its `dkeys` begins at 0 and is for what a score can
-    only sum up while the steps run.
+    and dquery, the gradient of what is compared with the keys, and dkeys, which begins at 0, with
+    what a score can only sum up while the steps run. `finish` makes of all steps dkeys and the
+    gradients of the other parameters.
     """
 
     kind: str
@@ -57,7 +58,7 @@ class Score(Layer):
 
     def step_backward(
         self, dscore: Float[Array, "N S"], kept: Any, keys: Array, dkeys: Array
-    ) -> tuple[Float[Array, "N H"], Float[Array, "N A"]]:
+    ) -> tuple[Float[Array, "N H"], Float[Array, "N A"], Float[Array, "N S A"]]:
         raise NotImplementedError
 
     def finish(
@@ -65,7 +66,7 @@ class Score(Layer):
         dscores: Float[Array, "T N S"],
         dqueries: Float[Array, "T N A"],
         dkeys: Float[Array, "N S A"],
-        kept: list[Any],
+        kept: tuple[Any, ...],
         s: Float[Array, "T N H"],
     ) -> tuple[Float[Array, "N S A"], dict[str, Array]]:
         raise NotImplementedError
@@ -90,47 +91,44 @@ class AdditiveScore(Score):
 
     def memory(self, h: Array, weight: Array) -> tuple[Array, Array, Any]:
         """Keys and values are one product, with one weight below the other."""
-        both, kept = linear.forward(h, np.concatenate((self.weight_h, weight), axis=0))
-        size = len(self.weight_h)
+        xp = array_namespace(h)
+        both, kept = linear.forward(h, xp.concat((self.weight_h, weight), axis=0))
+        size = self.weight_h.shape[0]
         return both[:, :, :size], both[:, :, size:], kept
 
     def memory_backward(self, dmemory: Array, kept: Any) -> tuple[Array, Array, dict[str, Array]]:
         """dh = W_hᵀ dkeys + Wᵀ dvalues,  dW_h = Σ dkey hᵀ,  dW = Σ dvalue hᵀ."""
         dh, dweight, _ = linear.backward(dmemory, kept)
-        size = len(self.weight_h)
+        size = self.weight_h.shape[0]
         return dh, dweight[size:], {"weight_h": dweight[:size]}
 
     def step(self, s: Array, keys: Array) -> tuple[Array, Array]:
-        u = keys + (s @ self.weight_s.T)[:, None, :]
-        np.tanh(u, out=u)
+        u = array_namespace(s).tanh(keys + (s @ self.weight_s.T)[:, None, :])
         score = u @ self.v
         return score, u
 
     def step_backward(
         self, dscore: Array, kept: Array, keys: Array, dkeys: Array
-    ) -> tuple[Array, Array]:
-        """da_i = dscore_i v (1 − u_i²),  dkeys += da,  dquery = Σ_i da_i,  ds = W_sᵀ dquery.
+    ) -> tuple[Array, Array, Array]:
+        """da_i = dscore_i v (1 − u_i²),  dkeys + da,  dquery = Σ_i da_i,  ds = W_sᵀ dquery.
 
         da and dkeys are without their factor v here: it is the same for all pairs and comes last.
         """
         u = kept
-        da = u * u
-        np.subtract(1.0, da, out=da)
-        da *= dscore[:, :, None]
-        dkeys += da
-        dquery = self.v * np.sum(da, axis=1)
+        da = (1.0 - u * u) * dscore[:, :, None]
+        dquery = self.v * array_namespace(da).sum(da, axis=1)
         ds = dquery @ self.weight_s
-        return ds, dquery
+        return ds, dquery, dkeys + da
 
     def finish(
-        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Array], s: Array
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: tuple[Array, ...], s: Array
     ) -> tuple[Array, dict[str, Array]]:
         """dW_s = Σ dquery sᵀ,  dv = Σ dscore u."""
         dkeys = self.v * dkeys
         dweight_s = rows(dqueries).T @ rows(s)
-        dv = np.zeros_like(self.v)
-        for dscore, u in zip(dscores, kept, strict=True):
-            dv += dscore.reshape(-1) @ rows(u)
+        xp = array_namespace(dscores)
+        pairs = (dscores[j, ...].reshape(-1) @ rows(u) for j, u in enumerate(kept))
+        dv = sum(pairs, start=xp.zeros_like(self.v))
         return dkeys, {"weight_s": dweight_s, "v": dv}
 
     def flops(self, input_shape: Shape) -> int:
@@ -158,7 +156,7 @@ class CosineScore(Score):
         """dh = (dĥ − ĥ Σ dĥ ĥ)/|h| + Wᵀ dvalues."""
         h_hat, inv_h, of_values = kept
         dh_hat = dmemory[:, :, : self.size]
-        along = np.sum(dh_hat * h_hat, axis=-1, keepdims=True)
+        along = array_namespace(h_hat).sum(dh_hat * h_hat, axis=-1, keepdims=True)
         dh, dweight, _ = linear.backward(dmemory[:, :, self.size :], of_values)
         return dh + (dh_hat - h_hat * along) * inv_h, dweight, {}
 
@@ -170,15 +168,16 @@ class CosineScore(Score):
 
     def step_backward(
         self, dscore: Array, kept: tuple[Array, Array], keys: Array, dkeys: Array
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """dŝ = Σ_i dscore_i ĥ_i,  ds = (dŝ − ŝ Σ dŝ ŝ)/|s|."""
         s_hat, inv_s = kept
         ds_hat = weighted_sum(dscore, keys)
-        ds = (ds_hat - s_hat * np.sum(ds_hat * s_hat, axis=-1, keepdims=True)) * inv_s
-        return ds, ds_hat
+        along = array_namespace(s_hat).sum(ds_hat * s_hat, axis=-1, keepdims=True)
+        ds = (ds_hat - s_hat * along) * inv_s
+        return ds, ds_hat, dkeys
 
     def finish(
-        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[Any], s: Array
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: tuple[Any, ...], s: Array
     ) -> tuple[Array, dict[str, Array]]:
         """dĥ_i = Σ_t dscore_ti ŝ_t."""
         return sum_over_time(dscores, s * _inverse_length(s)), {}
@@ -212,13 +211,13 @@ class DotScore(Score):
 
     def step_backward(
         self, dscore: Array, kept: None, keys: Array, dkeys: Array
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """ds = Σ_i dscore_i h_i/√d."""
         ds = weighted_sum(dscore, keys)
-        return ds, ds
+        return ds, ds, dkeys
 
     def finish(
-        self, dscores: Array, dqueries: Array, dkeys: Array, kept: list[None], s: Array
+        self, dscores: Array, dqueries: Array, dkeys: Array, kept: tuple[None, ...], s: Array
     ) -> tuple[Array, dict[str, Array]]:
         """dkey_i = Σ_t dscore_ti s_t."""
         return sum_over_time(dscores, s), {}
@@ -268,4 +267,5 @@ def rows(x: Float[Array, "N T D"]) -> Float[Array, "rows D"]:
 
 
 def _inverse_length(x: Float[Array, "*batch D"]) -> Float[Array, "*batch 1"]:
-    return 1.0 / np.sqrt(np.sum(x * x, axis=-1, keepdims=True) + _EPS)
+    xp = array_namespace(x)
+    return 1.0 / xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) + _EPS)

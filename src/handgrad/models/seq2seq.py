@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
@@ -203,8 +204,9 @@ class Seq2Seq(Layer):
         x, source, source_dropout = self._embed(self.source, sources, training=training)
         (h, state), encoder = self.encoder.forward(x, lengths=source_lengths, training=training)
         s0, first = self.first.forward(self._last_backward(state))
+        xp = array_namespace(h)
         if self.target is None:
-            e = np.empty((*inputs.shape, 0), dtype=h.dtype)
+            e = xp.empty((*inputs.shape, 0), dtype=h.dtype)
             target = target_dropout = None
         else:
             e, target, target_dropout = self._embed(self.target, inputs, training=training)
@@ -214,7 +216,7 @@ class Seq2Seq(Layer):
         within_target = None
         if target_lengths is not None:
             within_target = within(target_lengths, inputs.shape[1], axes=2)[:, :, None]
-            logits = np.where(within_target, logits, np.zeros_like(logits))
+            logits = xp.where(within_target, logits, xp.zeros_like(logits))
         cache = Cache(
             source,
             source_dropout,
@@ -243,7 +245,8 @@ class Seq2Seq(Layer):
         """
         found: dict[str, Mapping[str, Array]] = {}
         if cache.within_target is not None:
-            dlogits = np.where(cache.within_target, dlogits, np.zeros_like(dlogits))
+            xp = array_namespace(dlogits)
+            dlogits = xp.where(cache.within_target, dlogits, xp.zeros_like(dlogits))
         ds, found["head"] = self.head.backward(
             dlogits, cache.head, gradients=part(gradients, "head")
         )
@@ -296,9 +299,9 @@ class Seq2Seq(Layer):
 
     def _dstate(self, dlast: Float[Array, "N H"]) -> Any:
         """The gradient of the encoder's final states where only h_b,1 has one."""
-        shape = (2 * self.encoder.num_layers, *dlast.shape)
-        dstate = np.zeros(shape, dtype=dlast.dtype)
-        dstate[-1] = dlast
+        xp = array_namespace(dlast)
+        below = xp.zeros((2 * self.encoder.num_layers - 1, *dlast.shape), dtype=dlast.dtype)
+        dstate = xp.concat((below, dlast[None]), axis=0)
         return (dstate, None) if isinstance(self.encoder, LSTM) else dstate
 
     def attention_maps(self, cache: Cache) -> list[tuple[str, Array]]:

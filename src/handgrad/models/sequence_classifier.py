@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.layers import Dense, Dropout
@@ -13,6 +14,7 @@ from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.models.sequence_tagger import recurrent_layer
 from handgrad.ops.arguments import check_choice
+from handgrad.ops.recurrence import blocks
 
 POOLINGS: Final = ("state", "mean", "max", "last")
 
@@ -99,13 +101,14 @@ class SequenceClassifier(Layer):
         if isinstance(lengths, list | tuple):
             lengths = np.asarray(lengths)
         (y, final), recurrent = self.recurrent.forward(x, lengths=lengths, training=training)
+        xp = array_namespace(y)
         h = final[0] if isinstance(final, tuple) else final
         if self.pooling == "state":
             weights = None
-            r = np.concatenate(list(h[-self.recurrent.directions :]), axis=-1)
+            r = xp.concat(list(h[-self.recurrent.directions :]), axis=-1)
         else:
             weights = step_weights(y, lengths, self.pooling)
-            r = np.sum(weights * y, axis=1)
+            r = xp.sum(weights * y, axis=1)
         dropout = None
         if self.dropout is not None:
             r, dropout = self.dropout.forward(r, training=training)
@@ -138,11 +141,12 @@ class SequenceClassifier(Layer):
         """The gradients of the recurrent layer's y and final state."""
         if cache.weights is not None:
             return cache.weights * dr[:, None], None
-        directions = self.recurrent.directions
-        dh = np.zeros(cache.h_shape, dtype=dr.dtype)
-        dh[-directions:] = np.stack(np.split(dr, directions, axis=-1))
+        xp = array_namespace(dr)
+        dlast = xp.stack(blocks(dr, self.recurrent.directions), axis=0)
+        below = (cache.h_shape[0] - self.recurrent.directions, *cache.h_shape[1:])
+        dh = xp.concat((xp.zeros(below, dtype=dr.dtype), dlast), axis=0)
         dstate = (dh, None) if len(self.recurrent.states) > 1 else dh
-        return np.zeros(cache.y_shape, dtype=dr.dtype), dstate
+        return xp.zeros(cache.y_shape, dtype=dr.dtype), dstate
 
     def output_shape(self, input_shape: Shape) -> Shape:
         self.recurrent.output_shape(input_shape)
@@ -166,13 +170,14 @@ def step_weights(y: Array, lengths: Array | None, pooling: str) -> Array:
     0 for steps that do not count. As a max is constant while its position is, w counts as one in
     backward.
     """
+    xp = array_namespace(y)
     batch, steps, _ = y.shape
-    ends = np.full((batch, 1, 1), steps) if lengths is None else lengths[:, None, None]
-    time = np.arange(steps)[:, None]
+    ends = xp.full((batch, 1, 1), steps) if lengths is None else lengths[:, None, None]
+    time = xp.arange(steps)[:, None]
     real = time < ends
     if pooling == "mean":
-        return real.astype(y.dtype) / np.maximum(ends, 1).astype(y.dtype)
+        return real.astype(y.dtype) / xp.maximum(ends, 1).astype(y.dtype)
     if pooling == "last":
         return (time == ends - 1).astype(y.dtype)
-    positions = np.argmax(np.where(real, y, -np.inf), axis=1, keepdims=True)
+    positions = xp.argmax(xp.where(real, y, -xp.inf), axis=1, keepdims=True)
     return (real & (time == positions)).astype(y.dtype)

@@ -264,7 +264,8 @@ class Transformer(Layer):
                 dx, cache.tokens, gradients=part(gradients, table)
             )
         elif self.tables[side].is_trained:
-            self.tables[side].add_gradient(dx, cache.tokens, found[table]["weight"])
+            dweight = self.tables[side].add_gradient(dx, cache.tokens, found[table]["weight"])
+            found[table] = {"weight": dweight}
 
     def _scores(self, z: Array) -> tuple[Array, Any]:
         if self.head is None:

@@ -81,7 +81,7 @@ def backward(dy: Float[Array, "*batch D"], cache: Cache) -> Float[Array, "V D"]:
     xp = array_namespace(dy)
     count = math.prod(tokens.shape)
     token_column = xp.reshape(tokens, (count, 1))
-    row_numbers = xp.arange(rows, dtype=tokens.dtype, device=device(tokens))
+    row_numbers = xp.arange(rows, dtype=tokens.dtype, device=device(dy))
     chosen = token_column == row_numbers
     if padding_idx is not None:
         chosen = chosen & (row_numbers != padding_idx)
