@@ -49,6 +49,7 @@ from handgrad.dispatch.gradients import (
 )
 from handgrad.dispatch.settings import get_engine
 from handgrad.dispatch.signature import Signature
+from handgrad.dispatch.translation import translated
 from handgrad.errors import ArgumentError, EngineError, HandgradError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -196,7 +197,7 @@ def _dispatched_forward(
         check("validate_values")(*args, **kwargs)
         args = tuple(_own_indices(value) for value in args)
         kwargs = {name: _own_indices(value) for name, value in kwargs.items()}
-        y, kept = reference(*args, **kwargs)
+        y, kept = translated(reference)(*args, **kwargs)
         cache = reference_cache(op, kept, y)
         return added(residual, y), cache
 
@@ -226,7 +227,7 @@ def _dispatched_backward(
             overwrites = kernel is not None and kernel.overwrites_cache
             check_apart(op, out, tuple(cache), (dy, residual), overwrites)
         try:
-            gradients = reference(dy, cache)
+            gradients = translated(reference)(dy, cache)
         except Exception as error:
             if like is not None or isinstance(error, HandgradError | MemoryError):
                 raise
@@ -277,6 +278,6 @@ def part_of_backward(reference: Function) -> Function:
             cache = cache.kept.as_reference()
         kernels.invalidate_capture(_REFERENCE)
         check_reference_cache(op, own, cache)
-        return reference(doutputs, cache, *rest)
+        return translated(reference)(doutputs, cache, *rest)
 
     return backward_part  # type: ignore[return-value]

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -77,7 +77,7 @@ class LearnedPositions(Layer):
             )
         self._check_positions(offset, x.shape[1])
         xp = array_namespace(self.weight)
-        positions = xp.arange(offset, offset + x.shape[1], device=device(self.weight))
+        positions = xp.arange(offset, offset + x.shape[1])
         p, cache = embedding.forward(positions, self.weight)
         return x + p, cache
 

@@ -50,7 +50,10 @@ def forward(
     a is the inputs' part of all steps; values are the m_i. The first `lengths` keys count.
     """
     xp = array_namespace(s0)
-    counts = None if lengths is None else within(lengths, keys.shape[1], axes=2)
+    padding = None
+    if lengths is not None:
+        is_key = within(lengths, keys.shape[1], axes=2)
+        padding = xp.where(is_key, 0.0, -math.inf).astype(s0.dtype)
     s_j = s0
     s: tuple[Array, ...] = (s0,)
     alpha: tuple[Array, ...] = ()
@@ -58,9 +61,7 @@ def forward(
     gates: tuple[Any, ...] = ()
     for j in range(a.shape[1]):
         score_j, compared_j = score.step(s_j, keys)
-        if counts is not None:
-            score_j = xp.where(counts, score_j, xp.full_like(score_j, -math.inf))
-        alpha_j = weights(score_j)
+        alpha_j = weights(score_j if padding is None else score_j + padding)
         s_j, gates_j = cell.step(a[:, j, :] + weighted_sum(alpha_j, values), s_j)
         s = (*s, s_j)
         alpha = (*alpha, alpha_j)

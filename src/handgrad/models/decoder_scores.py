@@ -126,9 +126,9 @@ class AdditiveScore(Score):
         """dW_s = Σ dquery sᵀ,  dv = Σ dscore u."""
         dkeys = self.v * dkeys
         dweight_s = rows(dqueries).T @ rows(s)
-        xp = array_namespace(dscores)
-        pairs = (dscores[j, ...].reshape(-1) @ rows(u) for j, u in enumerate(kept))
-        dv = sum(pairs, start=xp.zeros_like(self.v))
+        dv = array_namespace(self.v).zeros_like(self.v)
+        for dscore, u in zip(dscores, kept, strict=True):
+            dv = dv + dscore.reshape(-1) @ rows(u)
         return dkeys, {"weight_s": dweight_s, "v": dv}
 
     def flops(self, input_shape: Shape) -> int:
