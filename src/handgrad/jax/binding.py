@@ -1,0 +1,57 @@
+"""A model over other arrays: the twin that a function of JAX is traced with."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.dispatch import engine
+from handgrad.dispatch.translation import translating
+from handgrad.jax.loops import scanned
+from handgrad.layers.base import Layer
+
+
+class KeyGenerator(np.random.Generator):
+    """Uniform numbers of a JAX key, for layers that draw from a generator in training.
+
+    `key` is the data of the one that the next numbers come from.
+    """
+
+    def __init__(self, key: Array) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.key = key
+
+    def random(  # type: ignore[override]
+        self, size: Any = None, dtype: Any = np.float64, out: None = None
+    ) -> Any:
+        """Numbers from 0 to 1, and another key."""
+        following, own = jax.random.split(jax.random.wrap_key_data(self.key))
+        self.key = jax.random.key_data(following)
+        return jax.random.uniform(own, size or (), dtype)
+
+
+def bound(model: Layer, arrays: Mapping[str, Array], keys: Mapping[str, Array]) -> Layer:
+    """A model like this one with these parameters and buffers, and generators of these keys.
+
+    The model itself and its arrays stay as they are; so what forward writes into attributes stands
+    in the twin.
+    """
+    twins: dict[int, Any] = {}
+    for name, array in (*model.parameters.items(), *model.buffers.items()):
+        twins[id(array)] = arrays[name]
+    for name, generator in model.generators.items():
+        twins[id(generator)] = KeyGenerator(keys[name])
+    return copy.deepcopy(model, twins)
+
+
+@contextmanager
+def references() -> Iterator[None]:
+    """Ops run as their references, with loops over time as XLA compiles them."""
+    with engine("reference"), translating(scanned):
+        yield
