@@ -22,7 +22,16 @@ handgrad train my.csv --target price
 handgrad train photographs/
 handgrad train my.toml --set optimizer.lr=0.01
 handgrad train --resume runs/digits
+handgrad train digits --backend jax
 """
+
+#: Settings of a run's training that may be others when it is resumed.
+_CHANGEABLE: Final = (
+    "training.epochs",
+    "training.clip_norm",
+    "training.backend",
+    "training.devices",
+)
 
 
 def command(
@@ -82,6 +91,22 @@ def command(
         Path | None,
         typer.Option("--resume", help="Continue the run in this folder.", show_default=False),
     ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            "--backend",
+            help="The steps are computed by numpy, which is handgrad's own engine, or by jax.",
+            show_default=False,
+        ),
+    ] = None,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            "--devices",
+            help="With --backend jax: the devices that share each batch.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train a model; keep weights, metrics and a report in a folder."""
@@ -93,12 +118,20 @@ def command(
         _refuse_beside_resume(
             recipe=recipe, target=target, drop=drop, out=out, epochs=epochs, seed=seed
         )
-        made, folder = read_recipe(resume, _changeable(changes or ())), resume
+        chosen = {"backend": backend, "devices": devices}
+        changes = [
+            *(changes or ()),
+            *(f"training.{key}={value}" for key, value in chosen.items() if value is not None),
+        ]
+        made, folder = read_recipe(resume, _changeable(changes)), resume
     elif recipe is None:
         raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
     else:
         found = described("train", recipe, data, target, drop, changes or ())
-        data, made = found.data, _changed(found.recipe, epochs, seed)
+        data, made = (
+            found.data,
+            _changed(found.recipe, epochs=epochs, seed=seed, backend=backend, devices=devices),
+        )
         folder = out or _new_folder(found.name)
 
     built = recipes.build(made, recipes.load_task(made, data))
@@ -135,9 +168,8 @@ def _result(summary: dict[str, Any]) -> str:
     )
 
 
-def _changed(recipe: Recipe, epochs: int | None, seed: int | None) -> Recipe:
+def _changed(recipe: Recipe, **values: Any) -> Recipe:
     """The recipe with the command line's own settings, which its folder then keeps."""
-    values = {"epochs": epochs, "seed": seed}
     given = {key: value for key, value in values.items() if value is not None}
     return recipe.changed("training", **given) if given else recipe
 
@@ -156,12 +188,12 @@ def _changeable(changes: Sequence[str]) -> Sequence[str]:
     for change in changes:
         path = change.partition("=")[0].strip()
         section, _, name = path.partition(".")
-        allowed = path in ("training.epochs", "training.clip_norm") or section == "schedule"
+        allowed = path in _CHANGEABLE or section == "schedule"
         if not allowed and (section != "optimizer" or name in ("", "type")):
             raise RecipeError(
                 f"train: --resume with --set {change}; allowed: numbers of the optimizer, such as "
-                "optimizer.lr, the schedule, training.epochs and training.clip_norm, because the "
-                "rest belongs to the run as it was begun"
+                f"optimizer.lr, the schedule, {', '.join(_CHANGEABLE)}, because the rest "
+                "belongs to the run as it was begun"
             )
     return changes
 
@@ -172,5 +204,5 @@ def _refuse_beside_resume(**given: Any) -> None:
             found = value if name == "recipe" else f"--{name}"
             raise RecipeError(
                 f"train: --resume together with {found}; allowed: --resume DIR alone or with "
-                "--data and --set, because the run continues as it was begun"
+                "--data, --set, --backend and --devices, because the run continues as it was begun"
             )

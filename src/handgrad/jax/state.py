@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -61,16 +62,18 @@ def init(model: Layer, optimizer: Optimizer) -> State:
         parameters,
         {name: jax.numpy.array(array) for name, array in model.buffers.items()},
         slots,
-        {name: key_of(generator) for name, generator in model.generators.items()},
+        drawn_keys(copy.deepcopy(model.generators)),
         jax.numpy.asarray(optimizer.steps, dtype=np.int32),
         jax.numpy.asarray(optimizer.lr, dtype=dtypes[0]),
     )
 
 
-def key_of(generator: np.random.Generator) -> Array:
-    """The data of a key from what the generator would draw next, which is left as it is."""
-    seed = int(copy.deepcopy(generator).integers(2**31))
-    return jax.random.key_data(jax.random.key(seed))
+def drawn_keys(named: Mapping[str, np.random.Generator]) -> dict[str, Array]:
+    """The data of a key for each generator, made of a number that is drawn from it."""
+    seeds = {id(each): int(each.integers(2**31)) for each in dict.fromkeys(named.values())}
+    return {
+        name: jax.random.key_data(jax.random.key(seeds[id(each)])) for name, each in named.items()
+    }
 
 
 def load(model: Layer, state: State, optimizer: Optimizer | None = None) -> None:

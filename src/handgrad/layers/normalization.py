@@ -103,7 +103,7 @@ class BatchNorm(OpLayer):
         self.activation = activation
         self.gamma = np.ones(channels, dtype=dtype)
         self.beta = np.zeros(channels, dtype=dtype)
-        self.running_mean = np.zeros(channels, dtype=dtype)
+        self.running_mean: Array = np.zeros(channels, dtype=dtype)
         self.running_var = np.ones(channels, dtype=dtype)
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:

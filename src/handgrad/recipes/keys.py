@@ -25,6 +25,7 @@ from handgrad.recipes.schema import (
     Tables,
     Text,
 )
+from handgrad.training.choices import BACKENDS
 from handgrad.training.review import FIGURES
 
 _COUNT: Final = Integer(1)
@@ -137,6 +138,8 @@ TRAINING: Final = {
     "sync_batch_norm": Key(Flag()),
     "clip_norm": Key(_POSITIVE),
     "precision": Key(Text(("float32", "bf16"))),
+    "backend": Key(Text(BACKENDS)),
+    "devices": Key(_COUNT),
     "early_stopping": Key(_COUNT),
 }
 

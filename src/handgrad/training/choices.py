@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import numpy as np
+
+from handgrad import kernels
 from handgrad.data.ragged import Sequences
+from handgrad.dispatch import get_engine
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
 from handgrad.inference.preprocessing import STEPS, Step
 from handgrad.losses import BY_NAME as LOSSES
 from handgrad.losses import CrossEntropy, SquaredError
+from handgrad.ops.arguments import check_choice
 from handgrad.optimizers import BY_NAME as OPTIMIZERS
 from handgrad.optimizers import Optimizer
 from handgrad.training.metrics import Judge
+from handgrad.training.update import NumpyUpdate, Update
+
+if TYPE_CHECKING:
+    from handgrad.training.trainer import Trainer
+
+BACKENDS: Final = ("numpy", "jax")
 
 
 def chosen_loss(loss: Any) -> Any:
@@ -80,6 +91,60 @@ def chosen_augmentation(augment: Any) -> Any:
             "augment=hg.training.Shift(1)"
         )
     return augment
+
+
+def check_backend(trainer: Trainer) -> None:
+    """Raise ArgumentError unless the trainer's backend is there and can do what is asked of it."""
+    check_choice("Trainer", "backend", trainer.backend, BACKENDS)
+    if trainer.backend == "jax":
+        try:
+            from handgrad.jax.training import check_devices
+        except ModuleNotFoundError as error:
+            if error.name != "jax":
+                raise
+            raise ArgumentError(
+                "Trainer: backend is 'jax' and JAX is missing; allowed once it is installed: "
+                "pip install 'handgrad[jax]'"
+            ) from None
+        check_devices(trainer.devices)
+        for name in ("accumulate", "parts"):
+            if getattr(trainer, name) > 1:
+                raise ArgumentError(
+                    f"Trainer: {name} is {getattr(trainer, name)}; allowed with backend 'jax': 1, "
+                    "because a large batch is divided among devices"
+                )
+        if trainer.sync_batch_norm:
+            raise ArgumentError(
+                "Trainer: sync_batch_norm is True; allowed with backend 'jax': False, because its "
+                "statistics are always those of the whole batch"
+            )
+    elif trainer.devices > 1:
+        raise ArgumentError(
+            f"Trainer: devices is {trainer.devices}; allowed with backend 'numpy': 1"
+        )
+
+
+def chosen_update(
+    trainer: Trainer, optimizer: Optimizer, augmenting: np.random.Generator
+) -> Update:
+    """The update of the trainer's backend; `optimizer` is that of all its replicas."""
+    if trainer.backend == "jax":
+        from handgrad.jax.training import JaxUpdate
+
+        return JaxUpdate(trainer, augmenting)
+    return NumpyUpdate(trainer, optimizer, augmenting)
+
+
+def engine_of(trainer: Trainer) -> str:
+    """The engine that does the work: "kernels (x86-64-v4)", "reference" or "jax (cpu)"."""
+    if trainer.backend == "jax":
+        from handgrad.jax.training import platform
+
+        count = f", {trainer.devices} devices" if trainer.devices > 1 else ""
+        return f"jax ({platform()}{count})"
+    if get_engine() == "reference" or kernels.native is None:
+        return "reference"
+    return f"kernels ({kernels.instruction_set})"
 
 
 def default_loss(targets: Any) -> Any:

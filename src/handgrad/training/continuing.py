@@ -10,6 +10,7 @@ import numpy as np
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import RunError
+from handgrad.training.choices import engine_of
 from handgrad.training.config import PROGRAM_CONFIG
 from handgrad.training.folder import Run
 from handgrad.training.identity import (
@@ -50,8 +51,6 @@ def config_of(trainer: Trainer, epochs: int) -> str:
 
 def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> dict[str, Any]:
     """Everything that decides the numbers, as `identity` describes it."""
-    from handgrad.training.results import engine_name
-
     unit = kernels.native.bf16_unit if kernels.native is not None else "none"
     optimizer = describe_settings(trainer.optimizer)
     optimizer.pop("steps", None)
@@ -66,7 +65,7 @@ def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> 
         **cut,
         "clip_norm": trainer.clip_norm,
         "evaluation_batch": trainer.evaluation_batch,
-        "engine": engine_name(),
+        "engine": engine_of(trainer),
         "precision": f"bf16 by {unit}" if trainer.precision == "bf16" else trainer.precision,
         "model": describe_model(trainer.model),
         **({"frozen": frozen} if frozen else {}),
@@ -92,7 +91,8 @@ def changed_settings(
     """
     found: dict[str, list[Any]] = {}
     for path, was, now in compare(state.identity, identity):
-        changeable = path.startswith(_CHANGEABLE)
+        # Kernels and references differ as little as backends, but only the latter are chosen.
+        changeable = path.startswith(_CHANGEABLE) or (path == "engine" and "jax (" in f"{was}{now}")
         if changeable and may_change:
             found[path] = [was, now]
             continue

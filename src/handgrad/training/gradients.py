@@ -10,7 +10,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.sources import Source
-from handgrad.errors import DataError
+from handgrad.errors import DataError, HandgradError
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Accumulation
 from handgrad.training.divergence import find_cause, is_finite
@@ -42,10 +42,7 @@ class BatchGradient:
     ) -> float:
         """Forward, loss and backward of the examples at `index`; returns what they weigh."""
         trainer = self._trainer
-        gathered, targets = source.gather(index)
-        inputs = inputs_in(trainer.parameters.buffer.dtype, gathered)
-        if trainer.augment is not None:
-            inputs = (trainer.augment(inputs[0], self._augmenting), *inputs[1:])
+        inputs, targets = batch_at(trainer, source, index, self._augmenting)
         weight = 0.0
 
         def judge(outputs: Array, loss: Array) -> float | None:
@@ -55,13 +52,7 @@ class BatchGradient:
 
         value = float(self._step_on(inputs, targets, judge))
         if not math.isfinite(value):
-            finding = f"the loss is {value} at step {trainer.step + 1} (epoch {trainer.epoch + 1})"
-            if not all(map(is_finite, (*inputs, targets))):
-                raise DataError(
-                    f"training: {finding}, because the data of this batch are not finite; allowed: "
-                    "data without NaN and infinity"
-                )
-            raise trainer.diverged(f"{finding}: {find_cause(trainer.model, inputs)}")
+            raise loss_diverged(trainer, value, inputs, targets)
         return weight
 
 
@@ -91,3 +82,27 @@ class StepGradients:
         if gradient_of.is_sum:
             gradients.buffer *= len(parts)
         return gradients
+
+
+def batch_at(
+    trainer: Trainer, source: Source, index: Array, augmenting: np.random.Generator
+) -> tuple[tuple[Array, ...], Array]:
+    """Inputs, in the model's type and augmented, and targets of the examples at `index`."""
+    gathered, targets = source.gather(index)
+    inputs = inputs_in(trainer.parameters.buffer.dtype, gathered)
+    if trainer.augment is not None:
+        inputs = (trainer.augment(inputs[0], augmenting), *inputs[1:])
+    return inputs, targets
+
+
+def loss_diverged(
+    trainer: Trainer, value: float, inputs: tuple[Array, ...], targets: Array
+) -> HandgradError:
+    """The error for a loss of this batch that is not finite, with its cause."""
+    finding = f"the loss is {value} at step {trainer.step + 1} (epoch {trainer.epoch + 1})"
+    if not all(map(is_finite, (*inputs, targets))):
+        return DataError(
+            f"training: {finding}, because the data of this batch are not finite; allowed: "
+            "data without NaN and infinity"
+        )
+    return trainer.diverged(f"{finding}: {find_cause(trainer.model, inputs)}")

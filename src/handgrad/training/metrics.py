@@ -65,10 +65,23 @@ class Judge:
 
     def count(self, sums: Sums, value: float, outputs: Array, targets: Array) -> float:
         """Add one batch with this loss to `sums`; returns what its mean is taken over."""
+        return self.count_predicted(sums, value, self.predicted(outputs, targets), targets)
+
+    def predicted(self, outputs: Array, targets: Array) -> Array | None:
+        """The classes that the outputs predict; None where targets are no classes."""
         if targets.dtype.kind not in "iu" or outputs.ndim != targets.ndim + 1:
+            return None
+        found: Array = outputs.argmax(axis=self._class_axis)
+        return found
+
+    def count_predicted(
+        self, sums: Sums, value: float, predicted: Array | None, targets: Array
+    ) -> float:
+        """`count` for a batch of which the predictions are known."""
+        if predicted is None:
             weight = float(len(targets))
         else:
-            hits = outputs.argmax(axis=self._class_axis) == targets
+            hits = predicted == targets
             judged = targets.size
             if self._ignored is not None:
                 counted = targets != self._ignored

@@ -9,23 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import handgrad
-from handgrad import kernels
 from handgrad.data.sources import as_source
-from handgrad.dispatch import get_engine
 from handgrad.training.checkpoint import finite
+from handgrad.training.choices import engine_of
 from handgrad.training.folder import Run
 from handgrad.training.metrics import evaluate
 from handgrad.training.review import Review
 
 if TYPE_CHECKING:
     from handgrad.training.trainer import Trainer
-
-
-def engine_name() -> str:
-    """The engine that does the work: "kernels (x86-64-v4)" or "reference"."""
-    if get_engine() == "reference" or kernels.native is None:
-        return "reference"
-    return f"kernels ({kernels.instruction_set})"
 
 
 def write_results(
@@ -63,7 +55,7 @@ def write_results(
         "steps": trainer.step,
         "seconds": round(trainer.seconds, 3),
         "parameters": trainer.parameters.buffer.size,
-        "engine": engine_name(),
+        "engine": engine_of(trainer),
         "precision": trainer.precision,
         "seed": trainer.seed,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),

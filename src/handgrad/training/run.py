@@ -47,6 +47,8 @@ class RunConfig:
     sync_batch_norm: bool = False
     clip_norm: float | None = None
     precision: str | None = None
+    backend: str = "numpy"
+    devices: int = 1
     augment: Augmentation | None = None
     early_stopping: int | None = None
     callbacks: Sequence[Callback] = ()
@@ -86,6 +88,8 @@ def trainer_of(
         augment=config.augment,
         precision=config.precision,
         evaluation_batch=config.evaluation_batch,
+        backend=config.backend,
+        devices=config.devices,
         checkpoint_every=config.checkpoint_every,
         checkpoint_steps=config.checkpoint_steps,
         progress=config.progress,

@@ -23,7 +23,7 @@ from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
-from handgrad.optimizers import Optimizer, clipping_factor, global_norm
+from handgrad.optimizers import Optimizer
 from handgrad.suggestions import NoAttributeError, raise_own_error
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
@@ -34,11 +34,13 @@ from handgrad.training.checkpoint import (
     under,
 )
 from handgrad.training.choices import (
+    check_backend,
     chosen_augmentation,
     chosen_callbacks,
     chosen_loss,
     chosen_optimizer,
     chosen_steps,
+    chosen_update,
 )
 from handgrad.training.continuing import (
     changed_settings,
@@ -49,14 +51,13 @@ from handgrad.training.continuing import (
 from handgrad.training.divergence import layer_of
 from handgrad.training.fitting import ready
 from handgrad.training.folder import PROGRAM, Run, resume_run, start_run
-from handgrad.training.gradients import StepGradients
 from handgrad.training.history import History
 from handgrad.training.identity import (
     shown,
 )
 from handgrad.training.interrupts import Interrupt
-from handgrad.training.metrics import Sums, evaluate, layer_norms
-from handgrad.training.parts import PartGradients, check_parts
+from handgrad.training.metrics import Sums, evaluate
+from handgrad.training.parts import check_parts
 from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.replicas import ALONE, Replicas
 from handgrad.training.review import Review
@@ -97,12 +98,14 @@ class Trainer:
       `checkpoint_steps` steps.
     - `precision`: of float32 matrix products, "float32" or "bf16", in training and in judging; by
       default `hg.get_precision()`. Parameters, optimizer and everything kept stay float32.
+    - `backend`: "numpy", or "jax" for steps compiled by XLA, each batch divided among the first
+      `devices` of JAX (`pip install 'handgrad[jax]'`); checkpoints and results are the same.
     - `progress`: "auto", "bar", "lines" or "off".
     - `norms_every`: steps between two records of the gradient norms; by default about 200 a run.
 
     The model's parameters become views of `trainer.parameters`, one flat buffer; the gradients of
-    the last step stand in `trainer.gradients`. Both are there once the model is built, at the
-    latest in `fit`.
+    the last step of backend "numpy" stand in `trainer.gradients`. Both are there once the model is
+    built, at the latest in `fit`.
     Raises ArgumentError where a value is impossible.
     """
 
@@ -132,6 +135,8 @@ class Trainer:
         out: str | Path | Run | None = None,
         augment: Augmentation | None = None,
         precision: str | None = None,
+        backend: str = "numpy",
+        devices: int = 1,
         checkpoint_every: float = 30.0,
         checkpoint_steps: int | None = None,
         evaluation_batch: int = 256,
@@ -141,6 +146,7 @@ class Trainer:
         counts = {
             "accumulate": accumulate,
             "batch_size": batch_size,
+            "devices": devices,
             "checkpoint_steps": checkpoint_steps,
             "evaluation_batch": evaluation_batch,
             "norms_every": norms_every,
@@ -171,6 +177,9 @@ class Trainer:
         self.out = out
         self.augment = chosen_augmentation(augment)
         self.precision = precision or dispatch.get_precision()
+        self.backend = backend
+        self.devices = devices
+        check_backend(self)
         self.checkpoint_every = checkpoint_every
         self.checkpoint_steps = checkpoint_steps
         self.evaluation_batch = evaluation_batch
@@ -310,9 +319,8 @@ class Trainer:
         self.parameters = self.model.bind()
         if self.sync_batch_norm:
             synchronize(self.model, self.replicas)
-        kind = StepGradients if self.parts == 1 else PartGradients
-        self._gradients_of = kind(self, self._augmenting)
         self._updater = self.replicas.updater(self.optimizer, self.parameters)
+        self._update = chosen_update(self, self._updater, self._augmenting)
         self.history = History()
         self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
         self._examples = len(source)
@@ -373,22 +381,15 @@ class Trainer:
 
         while self._position < len(order):
             index = order[self._position : self._position + group]
-            self.gradients = self._gradients_of(source, index, self._sums)
-            if run is not None and self.step % norms_every == 0:
-                norms = layer_norms(self.gradients)
-                if not all(map(math.isfinite, norms.values())):
-                    self._check_gradients()
-                run.log({"kind": "gradients", "step": self.step, "norms": norms})
-            scale = 1.0
-            if self.clip_norm is not None:
-                norm = global_norm(self.gradients)
-                if not math.isfinite(norm):
-                    self._check_gradients()
-                scale = clipping_factor(norm, self.clip_norm)
             rate = self._learning_rate(self.step)
-            self._updater.step(self.parameters, self.gradients, rate, scale=scale)
+            wants_norms = run is not None and self.step % norms_every == 0
+            norms = self._update(source, index, self._sums, rate, wants_norms=wants_norms)
+            if run is not None and norms:
+                run.log({"kind": "gradients", "step": self.step, "norms": norms})
             self.step += 1
             self._position += len(index)
+            if watchers:
+                self._update.publish()
             for callback in watchers:
                 callback.on_step(self)
 
@@ -474,17 +475,16 @@ class Trainer:
             f"training: {what}; a smaller learning rate or clip_norm usually prevents this{advice}"
         )
 
-    def _check_gradients(self) -> None:
-        """Raise RunError where a gradient is not finite; its layer is the one where that began."""
-        layer = layer_of(self.gradients)
-        if layer is not None:
-            raise self.diverged(
-                f"the gradient of the layer {layer} is not finite at step {self.step + 1} "
-                f"(epoch {self.epoch + 1})"
-            )
+    def gradients_diverged(self, layer: str) -> RunError:
+        """The error for a gradient of this layer that is not finite, the first on its way."""
+        return self.diverged(
+            f"the gradient of the layer {layer} is not finite at step {self.step + 1} "
+            f"(epoch {self.epoch + 1})"
+        )
 
     def _check_weights(self) -> None:
-        """Raise RunError where the weights are not finite."""
+        """Bring the weights up to date; raise RunError where they are not finite."""
+        self._update.publish()
         if not np.isfinite(self.parameters.buffer).all():
             raise self.diverged(
                 f"the weights of the layer {layer_of(self.parameters)} are not finite after step "

@@ -1,0 +1,73 @@
+"""One step of a trainer: the gradients of its examples, clipped, and the optimizer's update."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from handgrad.arrays import Array
+from handgrad.data.sources import Source
+from handgrad.optimizers import Optimizer, clipping_factor, global_norm
+from handgrad.training.divergence import layer_of
+from handgrad.training.gradients import StepGradients
+from handgrad.training.metrics import Sums, layer_norms
+from handgrad.training.parts import PartGradients
+
+if TYPE_CHECKING:
+    from handgrad.training.trainer import Trainer
+
+
+class Update(Protocol):
+    """What a backend does for a trainer; the loop around it is the same for all."""
+
+    def __call__(
+        self, source: Source, index: Array, sums: Sums, rate: float, *, wants_norms: bool
+    ) -> dict[str, float]:
+        """Learn from the examples at `index` at this rate, counting them in `sums`.
+
+        Returns each layer's norm of its gradients, where these are wanted. Raises RunError where
+        loss or gradients are not finite.
+        """
+
+    def publish(self) -> None:
+        """Bring the trainer's model and optimizer to where the last step has come."""
+
+
+class NumpyUpdate:
+    """The update in place, by kernels or references on NumPy arrays, as `hg.engine` says."""
+
+    def __init__(
+        self, trainer: Trainer, optimizer: Optimizer, augmenting: np.random.Generator
+    ) -> None:
+        self._trainer = trainer
+        self._optimizer = optimizer
+        kind = StepGradients if trainer.parts == 1 else PartGradients
+        self._gradients_of = kind(trainer, augmenting)
+
+    def __call__(
+        self, source: Source, index: Array, sums: Sums, rate: float, *, wants_norms: bool
+    ) -> dict[str, float]:
+        trainer = self._trainer
+        trainer.gradients = self._gradients_of(source, index, sums)
+        norms = layer_norms(trainer.gradients) if wants_norms else {}
+        if not all(map(math.isfinite, norms.values())):
+            self._check_gradients()
+        scale = 1.0
+        if trainer.clip_norm is not None:
+            norm = global_norm(trainer.gradients)
+            if not math.isfinite(norm):
+                self._check_gradients()
+            scale = clipping_factor(norm, trainer.clip_norm)
+        self._optimizer.step(trainer.parameters, trainer.gradients, rate, scale=scale)
+        return norms
+
+    def publish(self) -> None:
+        """Nothing is left to do: the update has been in place."""
+
+    def _check_gradients(self) -> None:
+        """Raise RunError where a gradient is not finite; its layer is the one where that began."""
+        layer = layer_of(self._trainer.gradients)
+        if layer is not None:
+            raise self._trainer.gradients_diverged(layer)
