@@ -86,9 +86,11 @@ class JaxUpdate:
             raise loss_diverged(trainer, value, inputs, targets)
         if not wants_norms and trainer.clip_norm is None:
             return {}
-        norms = {layer: float(norm) for layer, norm in metrics.gradient_norms.items()}
-        for layer, norm in reversed(norms.items()):
-            if not math.isfinite(norm):
+        # JAX sorts dictionaries; the loss is at the end of the model's own order.
+        layers = dict.fromkeys(name.rpartition(".")[0] for name in trainer.model.parameters)
+        norms = {layer: float(metrics.gradient_norms[layer]) for layer in layers}
+        for layer in reversed(norms):
+            if not math.isfinite(norms[layer]):
                 raise trainer.gradients_diverged(layer or "model")
         return norms if wants_norms else {}
 
