@@ -54,6 +54,9 @@ TOLERANCES: Final = {
     "V-transforms, large variances": Tolerance(
         1e-8, "at a variance of 100 the series of the slope of tanh leaves out 3e-7 of E[f′²], 0.05"
     ),
+    "backends": Tolerance(
+        1e-3, "float32 training of some tens of steps, continued by JAX, which sums in other orders"
+    ),
     "other arrays": Tolerance(1e-12, "the same lines run by another array library, float64"),
 }
 

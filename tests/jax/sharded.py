@@ -1,6 +1,6 @@
 """Training on 8 devices as on one: a program, because JAX counts its devices once.
 
-    XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m tests.jax.sharded
+XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m tests.jax.sharded
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _updated(
     steps = state.steps + 1
     settings = {"lr": state.learning_rate, **optimizer.hyperparameters}
     if optimizer.counts_steps:
-        settings["step"] = steps
+        settings["step"] = steps.astype(state.learning_rate.dtype)
     parameters: dict[str, Array] = {}
     slots: dict[str, dict[str, Array]] = {slot: {} for slot in optimizer.slots}
     for name, parameter in state.parameters.items():
