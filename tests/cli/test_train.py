@@ -245,3 +245,34 @@ def test_a_table_that_is_wrong_is_refused(refused, tmp_path):
         "train", table, "--target", "d"
     )
     assert "together with --data" in refused("train", table, "--data", table)
+
+
+def test_a_backend_that_is_not_there_is_refused(refused, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    sentence = refused("train", "digits", "--out", run, "--backend", "tpu")
+    assert sentence.endswith('training.backend is "tpu"; allowed: numpy, jax\n')
+    sentence = refused("train", "digits", "--out", run, "--devices", 2)
+    assert sentence == "handgrad: Trainer: devices is 2; allowed with backend 'numpy': 1\n"
+    for name in [*sys.modules]:
+        if name.startswith("handgrad.jax"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    sentence = refused("train", "digits", "--out", run, "--backend", "jax")
+    assert "JAX is missing; allowed once it is installed: pip install 'handgrad[jax]'" in sentence
+    assert not run.exists()
+
+
+@pytest.mark.slow
+def test_a_run_of_jax_is_a_run_like_any_other(handgrad, refused, tmp_path):
+    pytest.importorskip("jax")
+    run = tmp_path / "run"
+    result = handgrad("train", "digits", *SMALL, "--epochs", 1, "--backend", "jax", "--out", run)
+    assert result.exit_code == 0, result.output
+    assert "with jax (cpu)" in result.stdout
+    assert tomllib.loads((run / "config.toml").read_text())["training"]["backend"] == "jax"
+    assert handgrad("evaluate", run).exit_code == 0
+    assert "the run is finished" in refused("train", "--resume", run, "--backend", "numpy")
+    sentence = refused(
+        "train", "digits", "--out", tmp_path / "x", "--backend", "jax", "--devices", 9
+    )
+    assert sentence.startswith("handgrad: Trainer: devices is 9; allowed: 1 to ")
