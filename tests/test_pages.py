@@ -39,7 +39,9 @@ SECTIONS = list(
 def skip_without_packages(block: pages.Block) -> None:
     """Skip the test where a package is not installed that the tests do without."""
     for package in re.findall(
-        r"^(?:from|import) .*\b(onnxruntime|sklearn|tokenizers|torch)\b", block.text, re.MULTILINE
+        r"^(?:from|import) .*\b(jax|onnxruntime|sklearn|tokenizers|torch)\b",
+        block.text,
+        re.MULTILINE,
     ):
         pytest.importorskip(package)
 

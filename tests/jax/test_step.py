@@ -165,6 +165,20 @@ def test_dropout_leaves_the_share_it_should() -> None:
     assert_close(y[y != 0], np.full(int((y != 0).sum()), 1 / 0.7), "other arrays")
 
 
+def test_the_precision_of_products_is_asked_for() -> None:
+    model, loss, inputs, targets = mlp()
+    optimizer = hg.optimizers.SGD()
+    state = hgj.init(model, optimizer)
+
+    def code() -> str:
+        pure = hgj.step(model, loss, optimizer)
+        return str(jax.make_jaxpr(pure)(state, (inputs, targets)))
+
+    assert "HIGHEST" in code()
+    with hg.precision("bf16"):
+        assert "HIGHEST" not in code()
+
+
 def test_inference() -> None:
     model, _, inputs, _ = CASES["batch-norm"]()
     state = hgj.init(model, hg.optimizers.SGD())

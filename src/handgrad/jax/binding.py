@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import engine
+from handgrad.dispatch import engine, get_precision
 from handgrad.dispatch.translation import translating
 from handgrad.jax.loops import scanned
 from handgrad.layers.base import Layer
@@ -52,6 +52,10 @@ def bound(model: Layer, arrays: Mapping[str, Array], keys: Mapping[str, Array]) 
 
 @contextmanager
 def references() -> Iterator[None]:
-    """Ops run as their references, with loops over time as XLA compiles them."""
-    with engine("reference"), translating(scanned):
+    """Ops run as their references, with loops over time as XLA compiles them.
+
+    Unless it is told so, XLA rounds the operands of float32 products on GPUs and TPUs.
+    """
+    products = jax.default_matmul_precision("bfloat16" if get_precision() == "bf16" else "highest")
+    with engine("reference"), translating(scanned), products:
         yield
