@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
@@ -56,7 +57,8 @@ class LayerNorm(_RowNorm):
         self.beta = np.zeros(features, dtype=dtype) if bias else None
 
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
-        beta = np.zeros_like(self.gamma) if self.beta is None else self.beta
+        xp = array_namespace(self.gamma)
+        beta = xp.zeros_like(self.gamma) if self.beta is None else self.beta
         return layer_norm.forward(x, self.gamma, beta, eps=self.eps)
 
 
