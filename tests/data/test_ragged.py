@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from handgrad.data import Dataset, Ragged, Sequences, batch_order, with_validation
+from handgrad.data.ragged import padded_to
 from handgrad.errors import ArgumentError, DataError, ShapeError
 
 RNG = np.random.default_rng(0)
@@ -22,6 +23,16 @@ def test_a_batch_is_padded_to_its_longest():
     np.testing.assert_array_equal(batch.x[0, :1], ARRAYS[3])
     np.testing.assert_array_equal(batch.x[1], ARRAYS[0])
     assert (batch.x[0, 1:] == -1).all()
+
+
+def test_batches_can_be_padded_to_a_multiple_but_not_beyond_the_longest_of_all():
+    sequences = Sequences.of([np.ones(length) for length in (3, 9, 4, 5)], padding=-1)
+    with padded_to(4):
+        shapes = [sequences[index].x.shape for index in ([0], [0, 3], [1], [])]
+        assert shapes == [(1, 4), (2, 8), (1, 9), (0, 0)]
+        np.testing.assert_array_equal(sequences[[0]].x, [[1, 1, 1, -1]])
+        assert sequences.take([0, 2]).lengths.tolist() == [3, 4]
+    assert sequences[[0]].x.shape == (1, 3)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,19 @@ def test_the_numbers_are_those_of_this_engine() -> None:
     assert of_each["jax"].optimizer.steps == of_each["numpy"].optimizer.steps
 
 
+def test_sequences_of_many_lengths() -> None:
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 48)
+    x = [rng.normal(size=(3 + i % 30, 2)) + label for i, label in enumerate(y)]
+    losses = []
+    for backend in ("numpy", "jax"):
+        settings = {"rng": np.random.default_rng(0), "cell": "rnn", "dtype": np.float64}
+        model = hg.SequenceClassifier(2, 4, 2, pooling="max", **settings)
+        each = Trainer(model, "cross_entropy", "sgd", backend=backend, batch_size=8, progress="off")
+        losses.append([record["loss"] for record in each.fit(x, y, epochs=2).epochs])
+    assert_close(losses[1], losses[0], "other arrays")
+
+
 class Averaged(Callback):
     """Moves the weights after every step, which the next step has to begin from."""
 

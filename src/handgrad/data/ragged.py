@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,8 +16,24 @@ if TYPE_CHECKING:
     from jaxtyping import Int
 
 
+_multiple: Final[ContextVar[int]] = ContextVar("handgrad.padding_multiple", default=1)
+
+
+@contextmanager
+def padded_to(multiple: int) -> Iterator[None]:
+    """Within the block, batches are as long as a multiple of `multiple`, or as the longest of all.
+
+    Batches then have few shapes, for what is compiled once for each.
+    """
+    token = _multiple.set(multiple)
+    try:
+        yield
+    finally:
+        _multiple.reset(token)
+
+
 class Ragged(NamedTuple):
-    """A batch of sequences, each padded to the longest of the batch.
+    """A batch of sequences, each padded to the longest of the batch, or further by `padded_to`.
 
     x: (N, T, ...); lengths: (N,) int64, how much of each is real. N is `len(batch.lengths)`.
     """
@@ -87,7 +105,9 @@ class Sequences:
     def __getitem__(self, index: Any) -> Ragged:
         chosen = np.atleast_1d(np.arange(len(self))[index])
         lengths = self.lengths[chosen]
-        steps = np.arange(lengths.max(initial=0))
+        multiple = _multiple.get()
+        most = -(-lengths.max(initial=0) // multiple) * multiple
+        steps = np.arange(min(most, self.lengths.max(initial=0)))
         real = steps < lengths[:, None]
         x = np.full((*real.shape, *self.values.shape[1:]), self.padding, self.dtype)
         x[real] = self.values[(self._first[chosen][:, None] + steps)[real]]

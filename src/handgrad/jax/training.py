@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 
 from handgrad.arrays import Array
+from handgrad.data.ragged import padded_to
 from handgrad.data.sources import Source
 from handgrad.errors import ArgumentError
 from handgrad.jax.sharding import shard, share
@@ -21,6 +22,10 @@ from handgrad.training.metrics import Judge, Sums
 
 if TYPE_CHECKING:
     from handgrad.training.trainer import Trainer
+
+
+#: Every shape of a batch is compiled, so sequences are padded to lengths that come again.
+PADDING: Final = 16
 
 
 def platform() -> str:
@@ -70,7 +75,8 @@ class JaxUpdate:
         self, source: Source, index: Array, sums: Sums, rate: float, *, wants_norms: bool
     ) -> dict[str, float]:
         trainer = self._trainer
-        inputs, targets = batch_at(trainer, source, index, self._augmenting)
+        with padded_to(PADDING):
+            inputs, targets = batch_at(trainer, source, index, self._augmenting)
         if self._state is None:
             self._state = shard(init(trainer.model, trainer.optimizer), self._mesh, {})
         state = self._state._replace(
