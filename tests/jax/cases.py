@@ -115,12 +115,20 @@ CASES: Final[dict[str, Callable[[], Case]]] = {
     "lstm": tagger("lstm", num_layers=2, proj_size=3),
     "gru": tagger("gru", learn_h0=True),
     "rnn": tagger("rnn", bidirectional=True),
-    "leaky-rnn": tagger("leaky_rnn", alpha=0.3),
-    "classifier-state": classifier("state"),
-    "classifier-max": classifier("max"),
-    "gpt-tied": gpt(tied=True, positions="sinusoidal"),
-    "gpt-rotary": gpt(positions="rotary", kv_heads=1),
-    "seq2seq-additive": seq2seq(),
-    "seq2seq-cosine": seq2seq(score="cosine", cell="sigmoid", feed=False),
+    "classifier": classifier("max"),
+    "gpt": gpt(tied=True),
+    "seq2seq": seq2seq(),
     "transformer": transformer,
+}
+#: Other settings, whose steps are traced and not compiled, which takes far longer.
+TRACED: Final[dict[str, Callable[[], Case]]] = {
+    "leaky-rnn": tagger("leaky_rnn", alpha=0.3),
+    "rnn-two-layers": tagger("rnn", num_layers=2, bias="input"),
+    "classifier-state": classifier("state"),
+    "classifier-mean": classifier("mean"),
+    "classifier-last": classifier("last"),
+    "gpt-rotary": gpt(positions="rotary", kv_heads=1, bias=False),
+    "gpt-sinusoidal": gpt(positions="sinusoidal"),
+    "seq2seq-cosine": seq2seq(score="cosine", cell="sigmoid", feed=False),
+    "seq2seq-dot": seq2seq(score="dot", cell="tanh", encoder="lstm"),
 }

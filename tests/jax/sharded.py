@@ -16,8 +16,7 @@ from tests.tolerances import assert_close
 MESHES = {
     "mlp": [(8, 1)],
     "batch-norm": [(8, 1)],
-    "gru": [(2, 2)],
-    "gpt-tied": [(4, 2), (1, 4)],
+    "gpt": [(4, 2)],
 }
 
 

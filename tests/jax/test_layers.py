@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
+from tests.jax.cases import TRACED
 from tests.layers.cases import CASES, Case
 
 jax = pytest.importorskip("jax")
@@ -24,6 +25,15 @@ def test_a_step_of_every_layer_is_traced(case: Case) -> None:
     after, _ = jax.eval_shape(step, state, (x, np.zeros(y.shape)))
     shapes = jax.tree.map(lambda array: (array.shape, array.dtype), (state, after))
     assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_a_step_of_models_with_other_settings_is_traced(name: str) -> None:
+    model, loss, inputs, targets = TRACED[name]()
+    optimizer = hg.optimizers.SGD()
+    step = hgj.step(model, loss, optimizer)
+    _, metrics = jax.eval_shape(step, hgj.init(model, optimizer), (inputs, targets))
+    assert metrics.loss.shape == ()
 
 
 LOSSES: dict[str, tuple[Any, tuple[np.ndarray, ...]]] = {

@@ -19,11 +19,10 @@ loops = pytest.importorskip("handgrad.jax.loops")
 OPS = ("rnn", "leaky_rnn", "gru", "lstm", "ctc_loss")
 CASES = [case for case in ORDINARY_CASES if case.op in OPS and not case.row.large]
 ONE_PER_OP = tuple({case.op: case for case in reversed(CASES)}.values())
-SETTINGS = {(case.op, repr(sorted(case.options.items()))): case for case in CASES}
-OTHERS = tuple(case for case in SETTINGS.values() if case not in ONE_PER_OP)
 
 
-def check(case: Case) -> None:
+@each(ONE_PER_OP)
+def test_the_results_are_those_of_the_reference(case: Case) -> None:
     dy, expected_y, expected = expected_results(case)
 
     @jax.jit
@@ -36,17 +35,6 @@ def check(case: Case) -> None:
     assert_outputs_close(y, expected_y)
     for name in case.differentiable:
         assert_close(gradients[name], expected[name], "other arrays", f"d{name}")
-
-
-@each(ONE_PER_OP)
-def test_the_results_are_those_of_the_reference(case: Case) -> None:
-    check(case)
-
-
-@pytest.mark.slow
-@each(OTHERS)
-def test_the_results_are_those_of_the_reference_with_every_setting(case: Case) -> None:
-    check(case)
 
 
 def test_a_function_without_loops_stays_as_it_is() -> None:

@@ -29,9 +29,7 @@ def test_8_devices_give_the_result_of_one() -> None:
     lines = [line.rpartition(" ") for line in done.stdout.splitlines()]
     shares = {name: float(share) for name, _, share in lines}
     assert shares["mlp 8 1"] == shares["batch-norm 8 1"] == 1.0
-    assert shares["gru 2 2"] < 0.7
-    assert shares["gpt-tied 4 2"] < 0.7
-    assert shares["gpt-tied 1 4"] < 0.4
+    assert shares["gpt 4 2"] < 0.7
 
 
 def test_a_rule_that_does_not_fit_is_refused() -> None:

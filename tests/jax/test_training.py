@@ -20,7 +20,7 @@ jax = pytest.importorskip("jax")
 KEPT = ("loss", "accuracy", "validation_loss", "validation_accuracy", "learning_rate", "step")
 
 
-def digits(count: int = 96) -> tuple[np.ndarray, np.ndarray]:
+def digits(count: int = 100) -> tuple[np.ndarray, np.ndarray]:
     data = hg.data.load("digits")
     return data.x_train[:count].reshape(count, -1), data.y_train[:count]
 
@@ -63,7 +63,7 @@ def test_the_numbers_are_those_of_this_engine() -> None:
 def test_sequences_of_many_lengths() -> None:
     rng = np.random.default_rng(4)
     y = rng.integers(0, 2, 48)
-    x = [rng.normal(size=(3 + i % 30, 2)) + label for i, label in enumerate(y)]
+    x = [rng.normal(size=(3 + i % 18, 2)) + label for i, label in enumerate(y)]
     losses = []
     for backend in ("numpy", "jax"):
         settings = {"rng": np.random.default_rng(0), "cell": "rnn", "dtype": np.float64}
