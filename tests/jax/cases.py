@@ -90,6 +90,21 @@ def gpt(**others: Any) -> Callable[[], Case]:
     return make
 
 
+def llama() -> Case:
+    sizes = {"context": 6, "width": 8, "blocks": 2, "heads": 2, "hidden": 12, "kv_heads": 1}
+    model = hg.Llama(11, qk_norm=True, **_settings(**sizes))
+    return model, _every_step(), (_tokens(11, 2, 6),), _tokens(11, 2, 6)
+
+
+def bert(pooling: str) -> Callable[[], Case]:
+    def make() -> Case:
+        sizes = {"context": 6, "width": 8, "blocks": 1, "heads": 2, "pooling": pooling}
+        model = hg.Bert(11, **_settings(**sizes))
+        return model, _each(), (_tokens(11, 4, 6), _tokens(2, 4, 6)), _tokens(8, 4)
+
+    return make
+
+
 def seq2seq(**others: Any) -> Callable[[], Case]:
     def make() -> Case:
         model = hg.Seq2Seq(11, 7, embedding=4, hidden=6, **_settings(**others))
@@ -129,6 +144,9 @@ TRACED: Final[dict[str, Callable[[], Case]]] = {
     "classifier-last": classifier("last"),
     "gpt-rotary": gpt(positions="rotary", kv_heads=1, bias=False),
     "gpt-sinusoidal": gpt(positions="sinusoidal"),
+    "llama": llama,
+    "bert-mean": bert("mean"),
+    "bert-first": bert("first"),
     "seq2seq-cosine": seq2seq(score="cosine", cell="sigmoid", feed=False),
     "seq2seq-dot": seq2seq(score="dot", cell="tanh", encoder="lstm"),
 }
