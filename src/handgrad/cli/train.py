@@ -14,6 +14,10 @@ from handgrad.errors import RecipeError
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
+    from handgrad.training import Replicas
+
+#: Parts of a batch where a recipe names none: for up to as many ranks.
+PARTS: Final = 8
 
 EXAMPLES: Final = """
 handgrad train digits
@@ -23,6 +27,7 @@ handgrad train photographs/
 handgrad train my.toml --set optimizer.lr=0.01
 handgrad train --resume runs/digits
 handgrad train digits --backend jax
+mpirun -n 2 handgrad train digits
 """
 
 #: Settings of a run's training that may be others when it is resumed.
@@ -107,16 +112,75 @@ def command(
             show_default=False,
         ),
     ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="The same bits on any number of ranks: training.exact, with training.parts.",
+        ),
+    ] = False,
+    shard: Annotated[
+        bool,
+        typer.Option("--shard", help="Under mpirun: cut the optimizer's state over the ranks."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model; keep weights, metrics and a report in a folder."""
+    """Train a model; keep weights, metrics and a report in a folder.
+
+    Under mpirun its ranks share every batch.
+    """
+    from handgrad.mpi.launch import launched
+
+    with launched(shard=shard) as replicas:
+        _train(
+            replicas,
+            recipe,
+            data,
+            target,
+            drop,
+            out,
+            epochs,
+            seed,
+            changes,
+            resume,
+            backend,
+            devices,
+            exact,
+            quiet,
+        )
+
+
+def _train(
+    replicas: Replicas,
+    recipe: str | None,
+    data: Path | None,
+    target: str | None,
+    drop: list[str] | None,
+    out: Path | None,
+    epochs: int | None,
+    seed: int | None,
+    changes: list[str] | None,
+    resume: Path | None,
+    backend: str | None,
+    devices: int | None,
+    exact: bool,
+    quiet: bool,
+) -> None:
+    """The command on one of the ranks."""
     from handgrad import recipes
     from handgrad.recipes.runs import read_recipe
     from handgrad.training.folder import Run
 
+    quiet = quiet or replicas.rank > 0
     if resume is not None:
         _refuse_beside_resume(
-            recipe=recipe, target=target, drop=drop, out=out, epochs=epochs, seed=seed
+            recipe=recipe,
+            target=target,
+            drop=drop,
+            out=out,
+            epochs=epochs,
+            seed=seed,
+            exact=exact or None,
         )
         chosen = {"backend": backend, "devices": devices}
         changes = [
@@ -132,7 +196,9 @@ def command(
             found.data,
             _changed(found.recipe, epochs=epochs, seed=seed, backend=backend, devices=devices),
         )
-        folder = out or _new_folder(found.name)
+        if exact or replicas.size > 1:
+            made = _in_parts(made, exact)
+        folder = replicas.share(out or _new_folder(found.name))
 
     built = recipes.build(made, recipes.load_task(made, data))
     if not quiet:
@@ -143,6 +209,7 @@ def command(
         resume=resume is not None,
         changes=changed,
         progress="off" if quiet else "auto",
+        replicas=replicas,
     )
     if not quiet:
         typer.echo(_result(summary))
@@ -172,6 +239,16 @@ def _changed(recipe: Recipe, **values: Any) -> Recipe:
     """The recipe with the command line's own settings, which its folder then keeps."""
     given = {key: value for key, value in values.items() if value is not None}
     return recipe.changed("training", **given) if given else recipe
+
+
+def _in_parts(recipe: Recipe, exact: bool) -> Recipe:
+    """The recipe with a batch in parts, which its folder keeps for any number of ranks."""
+    settings = recipe.training
+    return recipe.changed(
+        "training",
+        parts=settings.get("parts", PARTS),
+        exact=exact or settings.get("exact", False),
+    )
 
 
 def _new_folder(name: str) -> Path:

@@ -1,0 +1,1 @@
+from handgrad.mpi.communicator import Ranks as Ranks
