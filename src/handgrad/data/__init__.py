@@ -6,6 +6,8 @@
     data = hg.data.load("mine", "photos/")          # a folder of images per class
     data = hg.data.load("vowels", "JapaneseVowels/")  # series of different lengths
 
+`hg.data.stream` has sources for data larger than memory.
+
 Every set is a `Dataset` with class indices y, and x from 0 to 1 where it holds images. Text to
 continue comes from `load_text`, pairs to translate from `load_pairs`.
 """
@@ -31,6 +33,7 @@ from handgrad.data import (
     pairs,
     pronounce,
     series,
+    stream,
     table,
     uea,
 )
@@ -76,6 +79,7 @@ __all__ = [
     "read_image",
     "split_dataset",
     "stratified_split",
+    "stream",
     "with_validation",
 ]
 
