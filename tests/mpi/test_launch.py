@@ -24,6 +24,7 @@ from tests.mpi.mpirun import environment
         ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1"}, (2, 1)),
         ({"SLURM_STEP_NUM_TASKS": "2", "PMIX_RANK": "1"}, (2, 1)),
         ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"}, (1, 0)),
+        ({"PMI_SIZE": "4", "PMI_RANK": "3", "HANDGRAD_MPI": "0"}, (1, 0)),
         ({"PMI_RANK": "3"}, (1, 0)),
         ({"PMI_SIZE": "many", "PMI_RANK": "3"}, (1, 0)),
     ],

@@ -32,7 +32,12 @@ _PATIENCE: Final = 1.0
 
 
 def said(environment: Mapping[str, str]) -> tuple[int, int]:
-    """The number of ranks that a launcher started, and this one; 1 and 0 without a launcher."""
+    """The number of ranks that a launcher started, and this one; 1 and 0 without a launcher.
+
+    HANDGRAD_MPI=0 stands for none: for a program on ranks each of which starts a training.
+    """
+    if environment.get("HANDGRAD_MPI") == "0":
+        return 1, 0
     for size, rank in _SAID:
         found = environment.get(size, ""), environment.get(rank, "")
         if all(each.isdecimal() for each in found):
