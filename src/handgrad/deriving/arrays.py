@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.deriving.evaluation import value_of
 from handgrad.deriving.sizes import Sizes
 from handgrad.deriving.terms import Index, Power, Sum, of
 from handgrad.program.nodes import Node
@@ -85,21 +86,20 @@ class Graph:
         return next(f"{name}_{i}" for i in range(2, 1000) if f"{name}_{i}" not in taken)
 
     def length(self, dimension: str, run: int) -> int:
-        lengths = {letter: both[run] for letter, both in self.sizes.lengths.items()}
-        return int(eval(dimension, {}, lengths))
+        return self.sizes.value(dimension, run)
 
     def evaluate(self, array: Array, run: int) -> Any:
         """An array's value in a run, by its sum or its code."""
         if array.definition is not None:
             return self.value(array.definition, array.axes, run)
         lengths = {letter: both[run] for letter, both in self.sizes.lengths.items()}
-        names = {"np": np, **lengths, **self.settings, **self.values[run]}
+        names = {**lengths, **self.settings, **self.values[run]}
         code, arrow, value = array.code.partition(" <- ")
         if not arrow:
-            return np.asarray(eval(code, names))
+            return np.asarray(value_of(code, names))
         zeros, _, index = code.partition(")[")
-        found = eval(zeros + ")", names)
-        np.add.at(found, eval(f"np.s_[{index[:-1]}]", names), eval(value, names))
+        found = value_of(zeros + ")", names)
+        np.add.at(found, value_of(f"np.s_[{index[:-1]}]", names), value_of(value, names))
         return found
 
     def value(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from handgrad.deriving.arrays import Array, Graph
+from handgrad.deriving.evaluation import functions_of
 from handgrad.deriving.examples import Examples
 from handgrad.deriving.forward import Reader
 from handgrad.deriving.terms import Sum
@@ -34,12 +32,7 @@ class Functions:
 
     def compiled(self) -> dict[str, Any]:
         """Both functions, whose source Python's traceback and inspect can show."""
-        source = f"{self.forward}\n\n{self.backward}"
-        filename = f"<derived {abs(hash(source)):x}>"
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        names: dict[str, Any] = {"np": np}
-        exec(compile(source, filename, "exec"), names)
-        return names
+        return functions_of(f"{self.forward}\n\n{self.backward}")
 
 
 @dataclass

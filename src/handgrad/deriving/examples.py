@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.deriving.evaluation import size
 from handgrad.deriving.sizes import Sizes
 from handgrad.errors import ArgumentError
 
@@ -84,7 +85,7 @@ class Given:
                     is_size = isinstance(value, str) and value in here
                     runs[run][name] = here[value] if is_size else value
                     continue
-                shape = tuple(int(eval(axis, {}, here)) for axis in letters[name])
+                shape = tuple(size(axis, here) for axis in letters[name])
                 array = self.arrays.get(name)
                 runs[run][name] = _drawn(rng, shape, array, self.kinds.get(name))
             for fact in facts:

@@ -6,7 +6,6 @@ what is carried from step to step go through the steps in reverse.
 
 from __future__ import annotations
 
-import linecache
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.deriving.arrays import Array
+from handgrad.deriving.evaluation import functions_of
 from handgrad.deriving.sizes import Sizes
 from handgrad.deriving.source import Source
 from handgrad.program.functions import getitem
@@ -401,7 +401,7 @@ class _Taking:
         given = ", ".join([*inputs.values(), *(f"{s}={self.settings[s]!r}" for s in settings)])
         body = "".join(f"    {line}\n" for line in [*sizes, *lines, f"return {results}"])
         active = frozenset(label for node, label in inputs.items() if node in self.active)
-        function = compiled(name, f"def {name}({given}):\n{body}")
+        function = functions_of(f"def {name}({given}):\n{body}")[name]
         return Part(name, axes, active, tuple(returned), settings, function)
 
     def _range(self) -> str:
@@ -493,16 +493,6 @@ def sizes_of(letters: Iterable[str], axes: Mapping[str, tuple[str | None, ...]])
         known.add(letter)
         found.append(f"{letter} = {text}")
     return found
-
-
-def compiled(name: str, text: str) -> Callable[..., Any]:
-    """A function of its source, which can be read again."""
-    filename = f"<derived {abs(hash(text)):x}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    names: dict[str, Any] = {"np": np}
-    exec(compile(text, filename, "exec"), names)
-    function: Callable[..., Any] = names[name]
-    return function
 
 
 def _flat(index: Any) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from handgrad.deriving.evaluation import size
 from handgrad.deriving.terms import Factor, Sum, constant, term
 
 #: Powers of sizes that numbers of real programs have.
@@ -35,7 +36,7 @@ class Sizes:
 
     def value(self, text: str, run: int) -> int:
         """The length that an expression of letters has in a run."""
-        return int(eval(text, {}, {letter: both[run] for letter, both in self.lengths.items()}))
+        return size(text, {letter: both[run] for letter, both in self.lengths.items()})
 
     def text(self, first: int, second: int) -> str:
         """An integer of both runs as an expression; "" where it is none that we know."""

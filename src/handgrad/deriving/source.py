@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.deriving.evaluation import value_of
 from handgrad.deriving.sizes import Sizes
 from handgrad.deriving.terms import Factor, Power, magnitude
 from handgrad.errors import ArgumentError
@@ -196,7 +197,7 @@ class Source:
 
     def _value(self, form: str) -> tuple[float, float]:
         one, two = (
-            float(eval(form, {"np": np}, {x: both[run] for x, both in self.sizes.lengths.items()}))
+            float(value_of(form, {x: both[run] for x, both in self.sizes.lengths.items()}))
             for run in (0, 1)
         )
         return one, two
