@@ -127,6 +127,17 @@ def test_the_report_says_what_was_left_and_why() -> None:
     ]
 
 
+def test_of_a_layer_without_an_operator_the_parts_are_replaced() -> None:
+    settings = {"activation": nn.Tanh(), "batch_first": True}
+    report = hgt.accelerate(nn.TransformerEncoderLayer(256, 4, 256, **settings))
+    assert report.replaced == {
+        "self_attn": "MultiheadAttention",
+        "linear1": "Linear",
+        "linear2": "Linear",
+    }
+    assert report.left[""] == "its activation is none of relu, gelu, silu"
+
+
 def test_an_accelerated_module_becomes_a_layer_too() -> None:
     model = nn.Sequential(nn.Linear(256, 256), nn.RMSNorm(256))
     layer = hg.from_torch(model)

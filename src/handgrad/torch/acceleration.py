@@ -13,7 +13,7 @@ from torch import nn
 from handgrad import kernels
 from handgrad.errors import ArgumentError
 from handgrad.torch.attention import MultiheadAttention
-from handgrad.torch.encoder_layer import TransformerEncoderLayer
+from handgrad.torch.encoder_layer import TransformerEncoderLayer, without_operator
 from handgrad.torch.modules import Conv1d, Conv2d, Linear, RMSNorm
 from handgrad.torch.recurrent import GRU, LSTM, RNN
 
@@ -112,6 +112,8 @@ def _refusal(module: Any) -> str | None:
         if parameter.device.type != "cpu" or parameter.dtype not in _TYPES:
             kind = str(parameter.dtype).removeprefix("torch.")
             return f"its parameters are {kind} on {parameter.device}"
+    if type(module) is nn.TransformerEncoderLayer:
+        return without_operator(module)
     if isinstance(module, nn.Linear | nn.Conv1d | nn.Conv2d):
         if isinstance(module, nn.Linear) and module.weight.numel() < _FEWEST_WEIGHTS:
             return f"a product with fewer than {_FEWEST_WEIGHTS} weights gains nothing"

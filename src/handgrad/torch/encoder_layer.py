@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from handgrad.torch.activations import activation_of
+from handgrad.torch.bridge import hand_over
 from handgrad.torch.encoder_layer_op import encoder_layer
 from handgrad.torch.masks import masks_of
 from handgrad.torch.operands import operands
@@ -32,12 +33,14 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         is_causal: bool = False,
     ) -> Tensor:
         given = (src_mask, src_key_padding_mask, is_causal)
-        named = activation_of(self.activation)
-        rate = self._rate()
-        if named is None or named[0] not in _ACTIVATIONS or rate is None or not self._fits(*given):
+        if not self._fits(src, *given):
             return super().forward(src, *given)
-        if src.is_nested or src.dim() not in (2, 3) or src.shape[-1] != self.linear1.in_features:
+        reason = without_operator(self) or self._refusal(given[:2])
+        if reason is not None:
+            hand_over("TransformerEncoderLayer", reason)
             return super().forward(src, *given)
+        named: Any = activation_of(self.activation)
+        rate = self.dropout.p if self.training else 0.0
         attention = self.self_attn
         found = operands(
             "TransformerEncoderLayer",
@@ -78,17 +81,25 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
             y = y.transpose(0, 1)
         return found.result(y)
 
-    def _rate(self) -> float | None:
-        """The rate of dropout in this mode; None for several."""
-        if not self.training:
-            return 0.0
-        rates = {self.dropout.p, self.dropout1.p, self.dropout2.p, self.self_attn.dropout}
-        return rates.pop() if len(rates) == 1 else None
+    def _fits(self, src: Tensor, src_mask: Any, src_key_padding_mask: Any, is_causal: bool) -> bool:
+        """Return whether PyTorch would take these arguments, and not by a way of its own."""
+        if src.is_nested or src.dim() not in (2, 3) or src.shape[-1] != self.linear1.in_features:
+            return False
+        return src_mask is not None or not is_causal
 
-    def _fits(self, src_mask: Any, src_key_padding_mask: Any, is_causal: bool) -> bool:
-        """Return whether the operator has these masks: a learned one needs a gradient, and PyTorch
-        has words for is_causal alone."""
-        learned = any(
-            each is not None and each.requires_grad for each in (src_mask, src_key_padding_mask)
-        )
-        return not learned and (src_mask is not None or not is_causal)
+    def _refusal(self, masks: tuple[Any, ...]) -> str | None:
+        """Why the operator does not compute this call; None if it does."""
+        if any(mask is not None and mask.requires_grad for mask in masks):
+            return "a mask has a gradient"
+        drops = (self.dropout.p, self.dropout1.p, self.dropout2.p, self.self_attn.dropout)
+        if self.training and len(set(drops)) > 1:
+            return "it has several rates of dropout"
+        return None
+
+
+def without_operator(module: Any) -> str | None:
+    """Why the operator has nothing for an encoder layer of PyTorch; None if it has."""
+    named = activation_of(module.activation)
+    if named is None or named[0] not in _ACTIVATIONS:
+        return f"its activation is none of {', '.join(_ACTIVATIONS)}"
+    return None

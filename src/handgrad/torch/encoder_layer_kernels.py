@@ -280,7 +280,7 @@ def _network_backward(
         _product(kept.hidden, given.linear2_weight, given.linear2_bias),
         out=(None, at["linear2_weight"], at["linear2_bias"]),
     )
-    # Of the activations only relu is derived from its output, whose sign dropout leaves or zeroes.
+    # Only relu is derived from its output, whose sign dropout leaves or zeroes.
     code = code_of(given.activation, given.approximate)
     saved = kept.a if keeps_input(code) else kept.hidden
     dz, found["linear1_weight"], found["linear1_bias"] = dense.backward(
