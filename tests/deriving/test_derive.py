@@ -207,7 +207,7 @@ def test_pages_show_the_steps(tmp_path):
     derived = hg.derive(forwards.softmax, x=ND)
     page = derived.notes(tmp_path / "softmax.md").to_markdown()
     assert (tmp_path / "softmax.md").read_text() == page
-    assert "With the definition of `de; " in page
+    assert "With the definition of `de, then " in page
     assert derived.backward_source.strip() in page
     assert derived.notes().to_html().count("<math") > 10
     assert r"\begin{verbatim}" in derived.notes().to_latex()

@@ -30,7 +30,7 @@ def value_of(expression: str, names: Mapping[str, Any]) -> Any:
 
 
 def functions_of(source: str) -> dict[str, Any]:
-    """The functions of a source that the derivation wrote, which tracebacks and inspect can show."""
+    """The functions of a source that the derivation wrote; tracebacks and inspect can show it."""
     filename = f"<derived {abs(hash(source)):x}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     names: dict[str, Any] = {"np": np}

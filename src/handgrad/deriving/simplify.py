@@ -222,7 +222,7 @@ class Simplifier:
             for new, factor in _folded(one, array, present):
                 price = cost_of_term(new)
                 if price < now - 1e-9:
-                    yield price, new, factor, "fold", f"{array.name} is known"
+                    yield price, new, factor, "fold", array.name
         for fact in self.facts:
             for new in self._without(one, fact):
                 yield cost_of_term(new), new, fact.value, "fact", fact.why
@@ -288,7 +288,8 @@ class Simplifier:
                     folded = self._fold(new, reasons)
                     if self.cost(folded) < now - 1e-9:
                         why = ", ".join(dict.fromkeys(way))
-                        why += "".join(f"; {reason}" for reason in dict.fromkeys(reasons))
+                        if reasons:
+                            why += f", then {', '.join(dict.fromkeys(reasons))}"
                         if self._take(sum_, folded, "definition", why):
                             return folded
                     following.append((new, way))

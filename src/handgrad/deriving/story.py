@@ -28,6 +28,7 @@ from handgrad.derivation.formulas.formula import (
     Row,
     Script,
     Sign,
+    Space,
     Symbol,
     Text,
     row,
@@ -125,7 +126,7 @@ class _Story:
             steps.setdefault(step.array, []).append((step.before, step.after, said))
         for name, sum_ in self.derivation.chain:
             array = self.graph[name]
-            left = row(Symbol("d"), self._symbol(array, array.indices))
+            left = _adjoint(self._symbol(array, array.indices))
             yield Equation(row(left, Sign("="), self._sum(sum_)))
             for _, after, said in steps.pop(f"d{name}", []):
                 yield Paragraph(said)
@@ -138,7 +139,7 @@ class _Story:
             yield Equation(row(left, Sign("="), self._sum(array.definition)))
         for name, sum_ in self.derivation.gradients.items():
             array = self.graph[name]
-            left = row(Symbol("d"), self._symbol(array, array.indices))
+            left = _adjoint(self._symbol(array, array.indices))
             yield Equation(row(left, Sign("="), self._sum(sum_)))
 
     def _kept(self) -> Iterator[Block]:
@@ -169,10 +170,11 @@ class _Story:
         base = self._letter(name[1:] if is_adjoint else name)
         if indices:
             base = subscript(base, row(*(names.formula(index) for index in indices)))
-        return row(Symbol("d"), base) if is_adjoint else base
+        return _adjoint(base) if is_adjoint else base
 
     def _letter(self, name: str) -> Formula:
-        found = Glossary(known=frozenset(self.graph.arrays)).symbol(name)
+        known = frozenset(self.graph.arrays)
+        found = Glossary(known=known, inputs=known).symbol(name)
         return Text(name.replace("_", " ")) if isinstance(found, Fraction | Row) else found
 
     def _sum(self, sum_: Sum) -> Formula:
@@ -230,7 +232,7 @@ class _Story:
             above.append(Number("1"))
         if not above:
             return row()
-        return Fraction(row(*above), row(*below)) if below else row(*above)
+        return Fraction(_apart(above), _apart(below)) if below else _apart(above)
 
     def _factor(self, factor: Factor, names: _Names) -> Formula:
         power = magnitude(factor.power)
@@ -258,8 +260,8 @@ class _Story:
 
 
 _REASONS: Final[Mapping[str, str]] = {
-    "fold": "A part of the product has a name: ",
-    "fact": "A sum is constant: ",
+    "fold": "In this name, which the forward has: ",
+    "fact": "Because ",
     "definition": "With the definition of ",
 }
 
@@ -277,6 +279,20 @@ class _Names:
             base: Formula = Symbol(letter)
             self._found[index] = Script(base, sup=row(*([Sign("′")] * primes))) if primes else base
         return self._found[index]
+
+
+def _adjoint(base: Formula) -> Formula:
+    """dx for x; a word stands apart from its d."""
+    is_word = isinstance(base, Text) or (isinstance(base, Script) and isinstance(base.base, Text))
+    return row(Symbol("d"), Space(), base) if is_word else row(Symbol("d"), base)
+
+
+def _apart(parts: Sequence[Formula]) -> Formula:
+    """Factors with a little room between them."""
+    found: list[Formula] = []
+    for each in parts:
+        found += [Space(), each] if found else [each]
+    return row(*found)
 
 
 def _same(one: Index, other: Index) -> bool:
