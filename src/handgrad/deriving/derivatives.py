@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.deriving.arrays import Array, Graph
-from handgrad.deriving.forward import Reader, axes_of
+from handgrad.deriving.forward import Reader
+from handgrad.deriving.rules import axes_of
 from handgrad.deriving.source import refuse
 from handgrad.deriving.terms import ONE, Sum, add, constant, multiply, of, opposite, powered, scaled
 from handgrad.program.nodes import Node
