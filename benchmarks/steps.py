@@ -92,7 +92,7 @@ def _handgrad(
     workload: str, sizes: Sizes, precisely: Callable[[], AbstractContextManager[Any]]
 ) -> Job:
     import handgrad as hg
-    from handgrad.training.results import engine_name
+    from handgrad.training.choices import engine_name
 
     described = workloads.load(workload, **sizes)
     inputs, target = described.examples()

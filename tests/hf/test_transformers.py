@@ -45,9 +45,14 @@ def _minilm() -> str:
     return folder
 
 
+def _golden() -> dict[str, np.ndarray]:
+    with np.load(MINILM) as golden:
+        return dict(golden)
+
+
 @pytest.mark.data
 def test_minilm_gives_what_transformers_gives() -> None:
-    folder, golden = _minilm(), np.load(MINILM)
+    folder, golden = _minilm(), _golden()
     hidden, _ = hg.Bert.from_pretrained(folder).forward(golden["tokens"], lengths=golden["lengths"])
     assert_close(hidden[:, 0], golden["first"], "float32 functions", "hidden states")
     means, _ = hg.Bert.from_pretrained(folder, pooling="mean", normalize=True).forward(
@@ -60,7 +65,7 @@ def test_minilm_gives_what_transformers_gives() -> None:
 @pytest.mark.data
 def test_minilm_has_the_tokens_of_transformers() -> None:
     pytest.importorskip("tokenizers")
-    golden = np.load(MINILM)
+    golden = _golden()
     batch = hg.hf.Tokenizer.from_pretrained(_minilm()).batch(TEXTS)
     np.testing.assert_array_equal(batch.tokens, golden["tokens"])
     np.testing.assert_array_equal(batch.lengths, golden["lengths"])

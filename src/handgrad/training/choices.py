@@ -142,6 +142,11 @@ def engine_of(trainer: Trainer) -> str:
 
         count = f", {trainer.devices} devices" if trainer.devices > 1 else ""
         return f"jax ({platform()}{count})"
+    return engine_name()
+
+
+def engine_name() -> str:
+    """handgrad's own engine: "kernels (x86-64-v4)" or "reference"."""
     if get_engine() == "reference" or kernels.native is None:
         return "reference"
     return f"kernels ({kernels.instruction_set})"
