@@ -3,7 +3,7 @@
     python -m benchmarks [--only mlp_tiny,lstm,gpt_mini,…,matmul,calls,memory,footprint,accuracy]
                          [--peers torch,torch-compile,torch-bf16,jax,sklearn]
                          [--threads N] [--rounds N] [--quick] [--save]
-    python -m benchmarks --only neighbour,scaling_gpt,scaling_attention,scaling_convolution,…
+    python -m benchmarks --only matmul_sweep,neighbour,scaling_gpt,scaling_attention,…
     python -m benchmarks --only headlines
 
 The sections of the last two lines are measured only when they are asked for. One contender runs at
@@ -40,7 +40,7 @@ from benchmarks.tables import tables
 
 #: Measurements made without `--only`; the others take long, or make noise on purpose.
 DEFAULT: Final = (*workloads.NAMES, "matmul", "calls", "memory", "footprint", "accuracy")
-SECTIONS: Final = (*DEFAULT, "headlines", "neighbour", *scaling.SECTIONS)
+SECTIONS: Final = (*DEFAULT, "matmul_sweep", "headlines", "neighbour", *scaling.SECTIONS)
 
 
 def _listed(text: str, allowed: tuple[str, ...], option: str) -> list[str]:
@@ -96,13 +96,13 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
         console.print(f"measuring {name}")
         if name in workloads.NAMES:
             keep("steps", name, steps.measure(name, peers, **timing))
-        elif name == "matmul":
-            for size, precision in matmul.PRODUCTS:
+        elif name in matmul.SECTIONS:
+            for size, precision in matmul.SECTIONS[name]:
                 if precision == "bf16" and limits.get("bf16_unit", "none") == "none":
                     continue
                 multiplying = [peer for peer in libraries(peers) if hasattr(matmul, peer)]
                 measured = matmul.measure(size, precision, multiplying, **timing)
-                keep("matmul", matmul.title(size, precision), measured)
+                keep(name, matmul.title(size, precision), measured)
         elif name == "calls":
             found["calls"] = calls.measure(rounds=timing["rounds"], burst=timing["burst"])
         elif name == "memory":
@@ -131,7 +131,7 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
                 measured = accuracy.measure(recipe, threads=given.threads, quick=given.quick)
                 keep("accuracy", recipe, measured)
     limits = peak.highest(limits, peak.measure(**meter))
-    for section in ("steps", "matmul", *scaling.SECTIONS):
+    for section in ("steps", *matmul.SECTIONS, *scaling.SECTIONS):
         for one in found.get(section, {}).values():
             if one["threads"] != given.threads:
                 continue  # the limit is that of the threads of the run

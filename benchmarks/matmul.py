@@ -17,10 +17,18 @@ from benchmarks.contender import Job
 #: (M, N, K) of C = A B with A (M, K) and B (K, N), and the precision.
 PRODUCTS: Final = (
     ((1024, 1024, 1024), "float32"),
+    ((1040, 1040, 1040), "float32"),
     ((2048, 1536, 384), "float32"),
+    ((768, 3072, 2048), "float32"),
     ((1024, 1024, 1024), "bf16"),
     ((2048, 1536, 384), "bf16"),
 )
+#: K from 960 on, powers of two and what is beside them: rows that far apart may collide in a cache.
+SWEEP: Final = tuple(
+    ((1024, 1024, k), "float32")
+    for k in (960, 1008, 1024, 1040, 1152, 1280, 1536, 1792, 2032, 2048, 2064, 2112)
+)
+SECTIONS: Final = {"matmul": PRODUCTS, "matmul_sweep": SWEEP}
 
 
 def title(size: tuple[int, int, int], precision: str) -> str:

@@ -45,6 +45,7 @@ def tables(result: Result) -> list[Table]:
     makers = {
         "steps": (_steps, _bf16, _memory_of_workloads),
         "matmul": (_matmul,),
+        "matmul_sweep": (_matmul,),
         "scaling_gpt": (_scaling_gpt,),
         "scaling_attention": (_attention, _memory_of_attention),
         "scaling_convolution": (_scaling_convolution,),

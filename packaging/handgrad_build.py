@@ -2,7 +2,8 @@
 
 pip hides what a build prints as long as it succeeds, and an installation without kernels is such a
 success. So the compiler's error goes to the terminal past pip, and into the package, where the
-first import and every command repeat it (`handgrad.kernels`).
+first import and every command repeat it (`handgrad.kernels`). How far the compiler is goes to the
+terminal too, with the time that is left.
 
 Where HANDGRAD_BUILD says what to compile, or a wheel is built for others (CIBUILDWHEEL), a build
 that fails is an error. HANDGRAD_BUILD=none asks for the reference alone.
@@ -14,6 +15,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -63,7 +65,8 @@ def _build(build: Callable[[str, Settings], str], directory: str, settings: Sett
     _write_failure("")
     if asked != "none":
         try:
-            with _copied_output() as output:
+            progress = Progress(_to_terminal)
+            with _copied_output(progress.read) as output:
                 return build(directory, settings)
         except SystemExit:
             if asked or os.environ.get("CIBUILDWHEEL"):
@@ -96,19 +99,49 @@ def last_error(output: str) -> str:
     return lines[-1].strip() if lines else "no output"
 
 
+class Progress:
+    """Say how far Ninja is at the first file, then at each quarter that takes 5 s or more."""
+
+    def __init__(
+        self, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.tell = tell
+        self.clock = clock
+        self.began: float | None = None
+        self.told = 0.0
+        self.quarter = 0
+
+    def read(self, output: bytes) -> None:
+        steps = re.findall(rb"^\[(\d+)/(\d+)\] ", output, re.MULTILINE)
+        done, all_files = map(int, steps[-1]) if steps else (0, 0)
+        if all_files < 10:  # CMake's own tests of the compiler
+            return
+        now = self.clock()
+        if self.began is None:
+            self.began = self.told = now
+            self.tell(f"\nhandgrad: compiling {all_files} files on {os.cpu_count()} processors\n")
+        elif done * 4 // all_files > self.quarter and now - self.told >= 5:
+            self.quarter, self.told = done * 4 // all_files, now
+            spent = now - self.began
+            rest = f", about {spent / done * (all_files - done):.0f} s left"
+            ending = rest if done < all_files else ""
+            self.tell(f"\nhandgrad: {done} of {all_files} compiled after {spent:.0f} s{ending}\n")
+
+
 @contextmanager
-def _copied_output() -> Iterator[bytearray]:
+def _copied_output(read: Callable[[bytes], None]) -> Iterator[bytearray]:
     """Everything that is written to stdout and stderr meanwhile, by child processes too."""
     copy = bytearray()
     sys.stdout.flush()
     sys.stderr.flush()
-    read, write = os.pipe()
+    source, write = os.pipe()
     saved = {number: os.dup(number) for number in (1, 2)}
 
     def pass_on() -> None:
-        while part := os.read(read, 1 << 16):
+        while part := os.read(source, 1 << 16):
             copy.extend(part)
             os.write(saved[1], part)
+            read(part)
 
     thread = threading.Thread(target=pass_on)
     thread.start()
@@ -123,7 +156,7 @@ def _copied_output() -> Iterator[bytearray]:
             os.dup2(before, number)
         os.close(write)
         thread.join()
-        for number in (read, *saved.values()):
+        for number in (source, *saved.values()):
             os.close(number)
 
 
@@ -135,5 +168,9 @@ def _write_failure(reason: str) -> None:
 
 def _tell(text: str) -> None:
     print(text, file=sys.stderr)
+    _to_terminal(text)
+
+
+def _to_terminal(text: str) -> None:
     with suppress(OSError), open("CONOUT$" if os.name == "nt" else "/dev/tty", "w") as terminal:
         terminal.write(text)

@@ -47,6 +47,7 @@ def test_an_unknown_command_is_code_2():
             "HANDGRAD_THREADS",
             "HANDGRAD_THREADS is 'abacus'; allowed: a whole number from 1 to 1024",
         ),
+        ("HANDGRAD_WINOGRAD", "HANDGRAD_WINOGRAD is 'abacus'; allowed: auto, 0, 2, 4"),
         pytest.param(
             "HANDGRAD_ISA",
             f"HANDGRAD_ISA is 'abacus'; allowed on this machine: {', '.join(kernels.supported)}",

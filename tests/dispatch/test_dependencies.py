@@ -10,8 +10,10 @@ import pytest
 from handgrad import dispatch
 
 FOLDER = Path(dispatch.__file__).parent
-SETTINGS = {"handgrad", "handgrad.errors", "handgrad.dispatch.cores", "handgrad.dispatch.values"}
 LEAVES = {"handgrad", "handgrad.arrays", "handgrad.errors"}
+SETTINGS = {"handgrad", "handgrad.errors"} | {
+    f"handgrad.dispatch.{name}" for name in ("cores", "cpu_caches", "values")
+}
 
 
 def imported(name: str) -> set[str]:
@@ -22,7 +24,8 @@ def imported(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "allowed"), [("settings", SETTINGS), ("cores", LEAVES), ("values", LEAVES)]
+    ("name", "allowed"),
+    [("settings", SETTINGS), ("cores", LEAVES), ("cpu_caches", LEAVES), ("values", LEAVES)],
 )
 def test_settings_depend_on_nothing_that_dispatches(name: str, allowed: set[str]) -> None:
     assert imported(name) <= allowed

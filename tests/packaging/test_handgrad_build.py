@@ -110,3 +110,19 @@ def test_the_error_that_ended_a_build(build, output, error):
         assert found in " ".join(output.split())
     else:
         assert found == error
+
+
+def test_progress_says_what_is_left(build):
+    told: list[str] = []
+    seconds = iter([0.0, 1.0, 10.0, 20.0, 30.0])
+    progress = build.Progress(told.append, lambda: next(seconds))
+    progress.read(b"-- Configuring done\n[1/2] try\n")
+    assert told == []
+    for text in (b"[1/40] a\n", b"[4/40] b\n[5/40] c\n", b"[10/40] d\n", b"[12/40] e\n"):
+        progress.read(text)
+    progress.read(b"[40/40] Linking\n")
+    assert "compiling 40 files" in told[0]
+    assert told[1:] == [
+        "\nhandgrad: 10 of 40 compiled after 10 s, about 30 s left\n",
+        "\nhandgrad: 40 of 40 compiled after 30 s\n",
+    ]

@@ -11,6 +11,7 @@ from typing import Final
 import typer
 
 import handgrad as hg
+from handgrad.dispatch.cpu_caches import known_caches
 
 EXAMPLES: Final = """
 handgrad info
@@ -37,6 +38,8 @@ def _facts() -> list[tuple[str, str]]:
             ("compiler", kernels.native.compiler),
             ("CPU features", ", ".join(cpu.features()) or "none the kernels use"),
             ("bf16 unit", kernels.native.bf16_unit),
+            ("caches", ", ".join(f"{k.upper()} {each}" for k, each in known_caches().items())),
+            ("block sizes", _block_sizes()),
             ("threads", f"{hg.get_threads()} on {os.cpu_count()} cores"),
         ]
     facts.append(
@@ -51,6 +54,17 @@ def _instruction_set(best: str) -> str:
 
     missing = "" if best in kernels.supported else f"; {best} needs HANDGRAD_BUILD=all at install"
     return f"{kernels.instruction_set} of {', '.join(kernels.supported)}{missing}"
+
+
+def _block_sizes() -> str:
+    """Those of float32 products."""
+    from handgrad import kernels
+
+    assert kernels.native is not None
+    names = ("MR", "NR", "KC", "MC", "NC")
+    return ", ".join(
+        f"{name} {size}" for name, size in zip(names, kernels.native.block_sizes(), strict=True)
+    )
 
 
 def _engine() -> str:

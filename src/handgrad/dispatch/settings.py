@@ -30,11 +30,15 @@ from typing import Any, Final, NamedTuple
 
 from handgrad import kernels
 from handgrad.dispatch.cores import ALLOWED, MOST_THREADS, default_threads
+from handgrad.dispatch.cpu_caches import LINE, known_caches
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, EngineError
 
 ENGINES: Final = ("auto", "kernels", "reference")
 PRECISIONS: Final = ("float32", "bf16")
+#: Values of HANDGRAD_WINOGRAD, and the rows of outputs of a tile as native code has them: 0 for
+#: none, -1 for what is predicted to be faster.
+WINOGRAD: Final = {"auto": -1, "0": 0, "2": 2, "4": 4}
 
 
 class Settings(NamedTuple):
@@ -189,6 +193,9 @@ def _begin() -> None:
         atexit.register(kernels.native.keep_threads_out)
         kernels.native.watch_signals(threading.main_thread().ident)
         kernels.native.set_context_variable(_context)
+        caches = known_caches()
+        l1, l2 = caches["l1"], caches["l2"]
+        kernels.native.set_caches(l1.bytes // l1.shared, l1.ways, l2.bytes // l2.shared, LINE)
         kernels.native.set_default_threads(*count)
     name = os.environ.get("HANDGRAD_ENGINE", "auto")
     _check_engine(name, "HANDGRAD_ENGINE")
@@ -198,6 +205,11 @@ def _begin() -> None:
     _process = _process._replace(precision=name)
     if kernels.native is not None:
         kernels.native.set_default_precision(name == "bf16")
+    name = os.environ.get("HANDGRAD_WINOGRAD", "auto")
+    if name not in WINOGRAD:
+        raise EngineError(f"HANDGRAD_WINOGRAD is {name!r}; allowed: {', '.join(WINOGRAD)}")
+    if kernels.native is not None:
+        kernels.native.set_winograd(WINOGRAD[name])
 
 
 _begin()

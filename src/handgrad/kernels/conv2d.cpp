@@ -6,6 +6,7 @@
 #include "core/convolution.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
+#include "core/winograd.h"
 
 namespace handgrad {
 namespace {
@@ -33,13 +34,26 @@ struct ConvolutionEpilogue {
     }
 };
 
-// An image for each thread where there are enough, else rows of positions: each is padded anew.
-long parts_of_image(const Convolution& conv) {
+// An image for each thread where there are enough, else rows of outputs, `step` of them at least:
+// each part is padded anew.
+long parts_of_image(const Convolution& conv, long step) {
     constexpr long kWork = 1 << 20;  // multiply-adds that are worth handing to another thread
     const long images = conv.batch * conv.groups;
     if (images == 0 || images >= get_threads()) return 1;
     const long worth = conv.output_values() * conv.patch_size() / kWork;
-    return std::clamp(std::min(worth, conv.out_h), 1L, get_threads() / images);
+    return std::clamp(std::min(worth, conv.out_h / step), 1L, get_threads() / images);
+}
+
+// Calls body with the algorithm that sums up this convolution: a panel element, or the M of
+// Winograd's tiles.
+template <class T, class Sums, class Tiles>
+void with_algorithm(const Convolution& conv, const Sums& sums, const Tiles& tiles) {
+    if constexpr (std::is_same_v<T, float>) {
+        const int m = precision_bf16() ? 0 : winograd_tile(conv);
+        if (m == 2) return tiles.template operator()<2>();
+        if (m == 4) return tiles.template operator()<4>();
+    }
+    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>(sums);
 }
 
 template <class T>
@@ -48,13 +62,13 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     double slope) {
     const Convolution conv = convolution_of(sizes);
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
-        const Forward<V> forward(conv, weight.data());
-        const long parts = parts_of_image(conv);
+    const auto run = [&](const auto& forward, long step) {
+        const long parts = parts_of_image(conv, step), steps = (conv.out_h + step - 1) / step;
         parallel_for(conv.batch * conv.groups * parts, 1, [&](long begin, long end) {
             for (long i = begin; i < end; i++) {
                 const long item = i / parts, part = i % parts;
-                const Range rows{part * conv.out_h / parts, (part + 1) * conv.out_h / parts};
+                const Range rows{part * steps / parts * step,
+                                 std::min((part + 1) * steps / parts * step, conv.out_h)};
                 const long group = item % conv.groups, out = item * conv.output_values();
                 const ConvolutionEpilogue<T> epilogue{
                     activation,
@@ -67,7 +81,10 @@ void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                 forward.run(x.data() + item * conv.image_values(), group, rows, epilogue);
             }
         });
-    });
+    };
+    with_algorithm<T>(
+        conv, [&]<class V>() { run(Forward<V>(conv, weight.data()), 1); },
+        [&]<int M>() { run(winograd_forward<M>(conv, weight.data()), M); });
 }
 
 // dz = dy · f′ for one image, where `dz` is given, and its sums over the positions added to dbias.
@@ -97,10 +114,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
                      double slope) {
     const Convolution conv = convolution_of(sizes);
     const KernelScope scope;
-    at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
-        const KernelGradient<V> kernel_gradient(conv);
-        const std::optional<InputGradient<V>> input_gradient =
-            dx ? std::make_optional<InputGradient<V>>(conv, weight.data()) : std::nullopt;
+    const auto run = [&](const auto& kernel_gradient, const auto& input_gradient) {
         const long group_values = kernel_gradient.values();
         const long bias_at = conv.groups * group_values;
         const BatchSums<T> sums(conv, bias_at + conv.filters);
@@ -117,13 +131,25 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
                                           part + bias_at + group * conv.group_filters(),
                                           conv.group_filters(), conv.positions());
             if (dweight) kernel_gradient.add(x.data() + image, dz, part + group * group_values);
-            if (input_gradient)
+            if (dx)
                 input_gradient->run(
                     dz, group, StoreLanes<T>{dx->data() + image, conv.height, conv.width, nullptr});
         });
         if (dweight) write_kernel_gradient(conv, kernel_gradient, total, dweight->data());
         if (dbias) std::copy_n(total + bias_at, conv.filters, dbias->data());
-    });
+    };
+    with_algorithm<T>(
+        conv,
+        [&]<class V>() {
+            std::optional<InputGradient<V>> input_gradient;
+            if (dx) input_gradient.emplace(conv, weight.data());
+            run(KernelGradient<V>(conv), input_gradient);
+        },
+        [&]<int M>() {
+            std::optional<WinogradInputGradient<M>> input_gradient;
+            if (dx) input_gradient.emplace(conv, weight.data());
+            run(WinogradKernelGradient<M>(conv), input_gradient);
+        });
 }
 
 template <class T>

@@ -81,7 +81,8 @@ def forward(
 
     A weight that is NaN or infinite makes NaN of its products with the zeros around x or dy; a
     kernel leaves some of these products out, others it makes where the op has none, so that
-    positions at the edges may be NaN on one engine alone. Without channels y is the bias.
+    positions at the edges may be NaN on one engine alone; so may those near one that is NaN or
+    infinite, where a kernel computes tiles of outputs. Without channels y is the bias.
 
     Shapes: x (N, C, H, W), weight (O, C / groups, KH, KW), bias (O,), y (N, O, HO, WO) with
     HO = ⌊(H + 2·padding − dilation·(KH − 1) − 1) / stride⌋ + 1, and WO likewise.

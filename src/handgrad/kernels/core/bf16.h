@@ -49,11 +49,6 @@ struct SumOf<AmxBf16x2> {
     using type = float;
 };
 
-// Half as many as there are float32 values: with 1024 the gradients of weights, which have the
-// largest K, took 10 to 20 % longer.
-template <>
-inline constexpr long kKC<Bf16x2> = 512;
-
 #if defined(__AVX512F__)
 namespace detail {
 template <std::size_t... I>

@@ -6,7 +6,7 @@
 //          = [[5,5],[17,17]]  + [[25,25],[53,53]]  = [[30,30],[70,70]].
 // The same identity is used at three sizes:
 //   1. a block of C, MC × NC, is one piece of work for one thread;
-//   2. K is taken in blocks of KC, at most kKC, so that the operands stay in the caches;
+//   2. K is taken in blocks of KC, so that the operands stay in the caches (caches.h);
 //   3. a micro-kernel multiplies one packed micro-panel of A, MR wide, with one of B, NR wide, one
 //   k
 //      at a time (MR × NR is 14 × 2 vectors with 32 registers).
@@ -31,15 +31,13 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/caches.h"
 #include "core/memory.h"
 #include "core/micro_kernel.h"
 #include "core/pack.h"
 #include "core/threads.h"
 
 namespace handgrad {
-
-// The part of the second-level cache that the micro-panels of B of an NC block may take.
-constexpr long kNCBytes = 512 << 10;
 
 // The type of the sums of a product whose panel elements are T.
 template <class T>
@@ -49,7 +47,9 @@ struct SumOf {
 
 // The largest KC, counted in panel elements.
 template <class T>
-constexpr long kKC = 1024;
+long most_kc() {
+    return largest_kc(kMR, sizeof(T));
+}
 
 // K in equal blocks of KC <= most.
 struct KBlocks {
@@ -104,7 +104,7 @@ struct Tiling {
         : tiles(rows),
           panels(columns),
           k(k),
-          k_blocks(k, kKC<T>),
+          k_blocks(k, most_kc<T>()),
           size_a(std::min<long>(rows, kMR) * k_blocks.size),
           size_b(kNR<T> * k_blocks.size) {}
 
@@ -114,7 +114,7 @@ struct Tiling {
     // can be.
     long nc_panels(long some) const {
         const long bytes = size_b * static_cast<long>(sizeof(T));
-        const long most = std::max(kNCBytes / (bytes + 1), 1L);
+        const long most = std::max(nc_bytes() / (bytes + 1), 1L);
         const long blocks = std::max((some + most - 1) / most, 1L);
         return std::max((some + blocks - 1) / blocks, 1L);
     }
@@ -152,13 +152,16 @@ struct Shared {
     typename SumOf<T>::type* sums;
 };
 
-// A left operand whose values along k are adjacent is read by the micro-kernel unpacked: to pack it
-// takes a tenth as long as a product with 384 columns. Bf16x2 are rounded first, and so are packed.
+// A left operand whose values along k are adjacent is read by the micro-kernel unpacked, unless its
+// rows collide in the cache: to pack it takes a tenth as long as a product with 384 columns. Bf16x2
+// are rounded first, and so are packed.
 template <class T, class PackA>
 constexpr bool kMayLieInPlace = std::is_same_v<PackA, StridedPack<T>>;
 template <class T, class PackA>
 bool lies_in_place(const PackA& pack_a) {
-    if constexpr (kMayLieInPlace<T, PackA>) return pack_a.k_stride == 1;
+    if constexpr (kMayLieInPlace<T, PackA>)
+        return pack_a.k_stride == 1 &&
+               !rows_collide(kMR, pack_a.lane_stride * static_cast<long>(sizeof(T)));
     return false;
 }
 
@@ -298,7 +301,8 @@ struct BlockPartition {
         }
         const bool a_reused = large && across > 1;
         pack_a_once = a_reused && !a_in_place;
-        const long most = std::max(kMostValues / (k_blocks * tiling.size_a + 1), 1L);
+        const long values = mc_bytes() / static_cast<long>(sizeof(T));
+        const long most = std::max(values / (k_blocks * tiling.size_a + 1), 1L);
         while (!a_reused && tiles_ > down * most) down *= 2;
         down = std::min(down, tiles_);
         across = std::min(across, panels_);
@@ -311,8 +315,6 @@ struct BlockPartition {
   private:
     static constexpr double kWorthSharing = 2e5, kWorthPackingOnce = 5e7;
     static constexpr long kMaxKBlocks = 4;
-    // The part of A that a block packs should fit the second-level cache.
-    static constexpr long kMostValues = 1 << 18;
     // The number of columns from which on it pays to read an unpacked A once for each half of them.
     static constexpr long kWideEnough = 6 * kNR<T>;
     long tiles_, panels_;
@@ -387,8 +389,8 @@ void multiply(long rows, long columns, long k, const PackA& pack_a, const PackB&
 // True if a result of so many values outgrows the second-level cache, and is better written by
 // non-temporal stores: the values that it would displace there are worth as much as itself.
 template <class T>
-constexpr bool outgrows_caches(long count) {
-    return count * static_cast<long>(sizeof(T)) >= 2 << 20;
+bool outgrows_caches(long count) {
+    return count * static_cast<long>(sizeof(T)) >= 2 * caches().l2.bytes;
 }
 
 // Stores the first `have` lanes of a result; whole vectors of a large one by non-temporal stores.
