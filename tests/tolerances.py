@@ -61,9 +61,14 @@ TOLERANCES: Final = {
 }
 
 
+#: Seconds after which a process is taken to hang. It is no measure of speed: a slow machine with
+#: many neighbours takes fifty times as long as a quiet one.
+HANGS: Final = 900
+
 #: Differences of kernels and references in NaN and infinity, by op, and why; docs/engine.md says
 #: the same. The fuzzer finds such cases by an error analysis (fuzz/_judge.py).
 NON_FINITE: Final = {
+    "conv2d": "Winograd's algorithms, where they are chosen: all outputs of a tile",
     "batch_norm": "an infinite gamma: the kernel takes it out of the means of the gradient",
     "cross_entropy": "an infinite class weight: the reference multiplies it with 0 for the classes "
     "that are no target, which the kernel leaves out; an infinite dloss where p Σq - q is 0 "

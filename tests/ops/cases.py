@@ -19,6 +19,7 @@ import pytest
 
 from handgrad.ops import OPS
 from handgrad.ops.samples import OpSamples, Row, Seed, draw, op_samples
+from tests.rows import rows
 
 Arrays = dict[str, np.ndarray]
 
@@ -35,6 +36,9 @@ class Case:
     @property
     def id(self) -> str:
         return f"{self.op}-{self.label.replace(' ', '-')}"
+
+    def __str__(self) -> str:
+        return self.id
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -119,8 +123,8 @@ def named_outputs(y: Any) -> dict[str, Any]:
 
 
 def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
-    """Run a test once for every case, which it gets as `case`."""
-    return pytest.mark.parametrize("case", cases, ids=lambda case: case.id)
+    """Run a test for every case, which it gets as `case`; those of an op are rows of one item."""
+    return rows("case", cases, by=lambda case: case.op)
 
 
 CASES: Final = tuple(
@@ -136,3 +140,6 @@ UNMASKED_CASES: Final = tuple(
     for case in ORDINARY_CASES
     if not case.row.large and not {*case.samples.masked_by} & {*case.row.makers, *case.options}
 )
+
+#: The types of floats that kernels compute in.
+each_float = rows("dtype", [np.float32, np.float64])

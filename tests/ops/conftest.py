@@ -1,4 +1,4 @@
-"""Engines as fixtures; both need the test's `case`."""
+"""Engines as fixtures; both need the test's column `case`, whose rows are of one op."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from handgrad.dispatch import engine
 from tests.ops.cases import Case
 
 
-def _skip_without_kernel(case: Case) -> None:
+def _skip_without_kernel(cases: tuple[Case, ...]) -> None:
     if kernels.native is None:
         pytest.skip(kernels.reason)
-    if not kernels.has(case.op):
-        pytest.skip(f"{case.op} has no kernel")
+    if not kernels.has(cases[0].op):
+        pytest.skip(f"{cases[0].op} has no kernel")
 
 
 @pytest.fixture(params=("reference", "kernels"))
-def on_engine(request: pytest.FixtureRequest, case: Case) -> Iterator[str]:
+def on_engine(request: pytest.FixtureRequest, case: tuple[Case, ...]) -> Iterator[str]:
     """The test runs once on each engine."""
     if request.param == "kernels":
         _skip_without_kernel(case)
@@ -28,7 +28,7 @@ def on_engine(request: pytest.FixtureRequest, case: Case) -> Iterator[str]:
 
 
 @pytest.fixture
-def on_kernels(case: Case) -> Iterator[None]:
+def on_kernels(case: tuple[Case, ...]) -> Iterator[None]:
     """The test runs on the kernels, and is skipped where there are none."""
     _skip_without_kernel(case)
     with engine("kernels"):

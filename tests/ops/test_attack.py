@@ -17,7 +17,17 @@ import pytest
 from handgrad import kernels, ops
 from handgrad.dispatch import SKIP, engine
 from handgrad.errors import ArgumentError, HandgradError, ShapeError
-from tests.ops.cases import SMALL_CASES, UNMASKED_CASES, Arrays, Case, each, leaves, mapped
+from tests.ops.cases import (
+    SMALL_CASES,
+    UNMASKED_CASES,
+    Arrays,
+    Case,
+    each,
+    each_float,
+    leaves,
+    mapped,
+)
+from tests.rows import rows
 
 
 def _values(case: Case) -> int:
@@ -182,7 +192,7 @@ def finish(case: Case, answer: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@rows("wrong", WRONG)
 @each(ONE_PER_OP)
 def test_a_wrong_argument_is_one_sentence(case: Case, wrong: str) -> None:
     bound = case.arguments(case.arrays())
@@ -195,7 +205,7 @@ def test_a_wrong_argument_is_one_sentence(case: Case, wrong: str) -> None:
             finish(case, answer)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@rows("form", FORMS)
 @each(ONE_PER_OP)
 def test_another_form_of_an_array_is_one_sentence(case: Case, form: str) -> None:
     arrays = case.arrays()
@@ -437,7 +447,7 @@ def assert_same_positions(found: Any, right: Any, other: Any, name: str) -> None
 
 
 @pytest.mark.skipif(kernels.native is None, reason="nothing to compare with")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each_float
 @each([case for case in UNMASKED_CASES if not case.samples.saturates])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_nan_and_infinity_come_out_where_the_reference_has_them(case: Case, dtype: Any) -> None:

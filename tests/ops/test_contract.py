@@ -18,10 +18,12 @@ from tests.ops.cases import (
     Arrays,
     Case,
     each,
+    each_float,
     leaves,
     mapped,
     named_outputs,
 )
+from tests.rows import rows
 from tests.tolerances import assert_close
 
 
@@ -71,7 +73,7 @@ def test_forward_repeats(case: Case, on_engine: str) -> None:
     assert bits(case.backward(dy, first_cache)) == bits(case.backward(dy, second_cache))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each_float
 @each(SMALL_CASES)
 def test_the_float_type_is_kept(case: Case, dtype: Any, on_engine: str) -> None:
     y, cache = case.forward(case.arrays(dtype))
@@ -105,7 +107,7 @@ def test_gradients_go_where_the_caller_wants_them(case: Case, on_engine: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each_float
 @each(CASES)
 def test_what_is_given_is_added_to_y_and_to_the_first_gradient(
     case: Case, dtype: Any, on_engine: str
@@ -173,7 +175,7 @@ LAYOUTS = (column_major, every_other, backwards, unaligned)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
+@rows("layout", LAYOUTS)
 @each([case for case in ORDINARY_CASES if not case.row.large])
 def test_memory_layout_makes_no_difference(case: Case, layout: Any, on_engine: str) -> None:
     def laid_out(arrays: Arrays) -> Arrays:

@@ -16,7 +16,8 @@ import pytest
 
 from handgrad import kernels
 from handgrad.dispatch import engine
-from tests.ops.cases import UNMASKED_CASES, Case, each, leaves
+from tests.ops.cases import UNMASKED_CASES, Case, each, each_float, leaves
+from tests.rows import rows
 
 #: Cases in which one −∞ among the biases masks a whole row.
 _ROW_BIASES: Final = ("attention-bias-of-heads",)
@@ -35,8 +36,8 @@ def _kinds(array: Any) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("kind", ["nan", "infinite", "tiny"])
+@each_float
+@rows("kind", ["nan", "infinite", "tiny"])
 @each(UNMASKED_CASES)
 def test_extremes_are_passed_on_alike(case: Case, kind: str, dtype: Any) -> None:
     if kernels.native is None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from handgrad.dispatch import engine
-from tests.ops.cases import ORDINARY_CASES, Case, each, mapped, named_outputs
+from tests.ops.cases import ORDINARY_CASES, Case, each, each_float, mapped, named_outputs
 from tests.tolerances import assert_close
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each_float
 @each(ORDINARY_CASES)
 def test_kernel_equals_reference(case: Case, dtype: Any, on_kernels: None) -> None:
     arrays = case.arrays(dtype)

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 import handgrad
 from handgrad import kernels
-from tests.ops.cases import CASES, Case, each, leaves
+from tests.ops.cases import CASES, Case, each, each_float, leaves
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def thread_count() -> Iterator[None]:
     handgrad.set_threads(before)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each_float
 @each(CASES)
 def test_same_bits_with_1_2_and_4_threads(
     case: Case, dtype: Any, on_kernels: None, thread_count: None
