@@ -34,6 +34,7 @@ def script(name: str) -> ModuleType:
 
 COMMIT_MESSAGE = script("commit_message")
 RELEASE_NOTES = script("release_notes")
+TOUCHED = script("touched")
 
 
 def load(path: Path) -> dict[Any, Any]:
@@ -70,9 +71,27 @@ def test_one_version_of_an_action_is_used_everywhere() -> None:
 
 def test_hooks_run_what_ci_runs() -> None:
     (hooks,) = (repo["hooks"] for repo in load(ROOT / ".pre-commit-config.yaml")["repos"])
-    checks = [hook["entry"] for hook in hooks if hook.get("stages") != ["commit-msg"]]
+    checks = [hook["entry"] for hook in hooks if not hook["entry"].startswith("python .ci/")]
     assert len(checks) == 4
     assert [entry for entry in checks if entry not in CI] == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "run"),
+    [
+        (["src/handgrad/ops/layer_norm.py"], {"tests/ops"}),
+        (["src/handgrad/ops/samples/gru.py"], {"tests/ops"}),
+        (["src/handgrad/models/gpt.py", "tests/models/test_gpt.py"], {"tests/models"}),
+        (["src/handgrad/checking/rounding/table.py"], {"tests/checking"}),
+        (["src/handgrad/kernels/core/matmul.h"], {"tests/kernels"}),
+        (["src/handgrad/products.py"], {"tests/test_products.py"}),
+        (["tests/test_pages.py", "tests/tolerances.py"], {"tests/test_pages.py"}),
+        (["docs/engine.md", "src/handgrad/nowhere.py"], set()),
+        (["README.md", ".ci/run"], {"tests/test_readme.py", "tests/test_repository.py"}),
+    ],
+)
+def test_the_tests_of_what_a_commit_touches(changed: list[str], run: set[str]) -> None:
+    assert set(TOUCHED.tests(changed)) == run
 
 
 def test_hooks_find_their_tools_in_the_dev_extra() -> None:
@@ -123,17 +142,20 @@ def test_a_version_without_its_changes_is_not_released(
     assert found is None if said is None else said in found
 
 
+WHY = "Because users asked for it."
+
+
 @pytest.mark.parametrize(
     "message",
     [
-        "Add group_norm",
-        "matmul: reuse a packed B",
-        "Checker: name the term\n\nBecause a line of it is not enough.\n",
-        "Embed tokens of every width",
+        f"Add group_norm\n\n{WHY}",
+        f"matmul: reuse a packed B\n\n{WHY}",
+        "Checker: name the term\n\nBecause a line of it\nis not enough.\n",
+        f"Embed tokens of every width\n\n{WHY}",
         "Merge branch 'kernels' into main, however long the name of the branch may be, as Git says",
         'Revert "Add group_norm"',
-        "x" * 72,
-        "# a comment of Git's\nAdd group_norm",
+        f"{'x' * 72}\n\n{WHY}",
+        f"# a comment of Git's\nAdd group_norm\n\n{WHY}\n\nReviewed-by: A. Stranger",
     ],
 )
 def test_a_message_that_is_taken(message: str) -> None:
@@ -149,6 +171,9 @@ def test_a_message_that_is_taken(message: str) -> None:
         ("Add group_norm.", "without a full stop"),
         ("", "without a full stop"),
         ("Add group_norm\nand a test", "expected an empty line"),
+        ("Add group_norm", "its body is 'nothing'; expected a sentence that says why"),
+        ("Add group_norm\n\nSee above.\n", "its body is 'See above.'"),
+        ("Add group_norm\n\nSigned-off-by: A. B. C. Stranger <a@b.c>\n", "'nothing'"),
     ],
 )
 def test_a_message_that_is_refused(message: str, said: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from handgrad.training import Interrupted
 from tests.cli.test_train import SMALL
+from tests.tolerances import HANGS
 from tests.training.test_resume import assert_same_run
 
 #: Every test here starts other processes.
@@ -46,7 +47,7 @@ def test_a_signal_saves_and_says_how_to_resume(handgrad, tmp_path, name, code):
         if line.startswith("epoch"):
             process.send_signal(sent)
             break
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=HANGS)
     assert process.returncode == code, stderr
     assert "Traceback" not in stderr
     assert f"handgrad train --resume {folder}" in stderr
@@ -68,7 +69,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
         if line.startswith("epoch"):
             process.send_signal(signal.SIGHUP)
             break
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=HANGS)
     assert process.returncode == 0, stderr
 
 
@@ -84,7 +85,7 @@ def test_a_closed_pipe_saves_the_run(handgrad, tmp_path):
         process.stdout.readline()
         process.stdout.close()
         stderr = process.stderr.read()
-        assert process.wait(timeout=120) == 2
+        assert process.wait(timeout=HANGS) == 2
     assert stderr.startswith("handgrad: progress cannot be written to standard output: Broken pipe")
     assert f"saved. Continue with: handgrad train --resume {tmp_path / 'run'}" in stderr
     assert stderr.count("\n") == 1
@@ -97,7 +98,7 @@ def test_a_closed_pipe_saves_the_run(handgrad, tmp_path):
 def test_a_reader_that_has_seen_enough_is_no_error():
     with start("recipes", "show", "digits") as process:
         process.stdout.close()
-        assert (process.stderr.read(), process.wait(timeout=120)) == ("", 141)
+        assert (process.stderr.read(), process.wait(timeout=HANGS)) == ("", 141)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 from handgrad.cli.described import described
 from handgrad.recipes.tasks.classification import load_data
 from tests.data.files import write_cifar_batches, write_idx_set, write_image_folder
+from tests.tolerances import HANGS
 
 #: `digits` made small, so that a step takes a millisecond on any engine.
 SMALL = [
@@ -187,7 +188,7 @@ def test_ctrl_c_saves_and_the_resumed_run_ends_as_if_never_stopped(handgrad, tmp
         if line.startswith("epoch"):
             process.send_signal(signal.SIGINT)
             break
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=HANGS)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert f"handgrad train --resume {tmp_path / 'stopped'}" in stderr

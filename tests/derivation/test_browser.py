@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from handgrad.derivation.notes import notes
+from tests.tolerances import HANGS
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 
@@ -40,7 +41,7 @@ def measured(page: str, expression: str, folder: Path) -> dict[str, object]:
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     options = [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=5000"]
     done = subprocess.run(
-        [*command, *options, file.as_uri()], capture_output=True, check=True, timeout=120
+        [*command, *options, file.as_uri()], capture_output=True, check=True, timeout=HANGS
     )
     title = re.search("<title>(.*?)</title>", done.stdout.decode())
     assert title, done.stdout[:1000]

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.tolerances import HANGS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -45,5 +47,5 @@ def start(ranks: int, *arguments: Any, folder: Path = ROOT) -> subprocess.Popen[
 def run(ranks: int, *arguments: Any, folder: Path = ROOT) -> tuple[int, str, str]:
     """Exit code, output and errors of such a program."""
     process = start(ranks, *arguments, folder=folder)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=HANGS)
     return process.returncode, output, errors

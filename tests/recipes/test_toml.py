@@ -27,11 +27,11 @@ from handgrad.recipes.toml import DEEPEST, read_toml
     ],
 )
 def test_what_is_too_deep_or_too_large_is_one_sentence(text, message):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(RecipeError, match=message) as caught:
         read_toml(text)
     assert len(str(caught.value)) < 300
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 30
 
 
 def test_the_limits_themselves_are_allowed():

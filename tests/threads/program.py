@@ -11,12 +11,13 @@ from typing import Final
 import pytest
 
 from handgrad import kernels
+from tests.tolerances import HANGS
 
 needs_kernels: Final = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
 needs_linux: Final = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux")
 
 
-def run(*arguments: str, seconds: float = 120, **environment: str) -> str:
+def run(*arguments: str, **environment: str) -> str:
     """The output of `python arguments`; AssertionError with its errors unless it exits with 0."""
     settings = {k: v for k, v in os.environ.items() if not k.startswith(("HANDGRAD_", "OMP_"))}
     done = subprocess.run(
@@ -25,7 +26,7 @@ def run(*arguments: str, seconds: float = 120, **environment: str) -> str:
         env={**settings, **environment},
         capture_output=True,
         text=True,
-        timeout=seconds,
+        timeout=HANGS,
         check=False,
     )
     assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"

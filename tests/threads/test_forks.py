@@ -46,7 +46,7 @@ for number in range(int(sys.argv[1])):
     if child == 0:
         right = hg.matmul(a, x).tobytes(), layer.forward(a)[0].tobytes()
         os._exit(0 if right == expected else 1)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
@@ -67,7 +67,7 @@ assert not faults, faults
 
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
 def test_every_child_computes_while_threads_of_its_parent_did(threads: str) -> None:
-    run("-c", WHILE_OTHERS_COMPUTE, FORKS, HANDGRAD_THREADS=threads, seconds=300)
+    run("-c", WHILE_OTHERS_COMPUTE, FORKS, HANDGRAD_THREADS=threads)
 
 
 BEGIN = """

@@ -83,7 +83,7 @@ assert hg.matmul(a, a).tobytes() == expected
 )
 def test_ctrl_c_ends_a_long_kernel(name: str, threads: str) -> None:
     late = float(run("-c", PROGRAM.replace("{name}", name), HANDGRAD_THREADS=threads))
-    assert late < 1
+    assert late < 5
 
 
 HANDLER = """

@@ -12,6 +12,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.training import Replicas
+from tests.tolerances import HANGS
 
 
 class _Common:
@@ -36,11 +37,11 @@ class ThreadRank(Replicas):
         return self
 
     def _all(self, value: Any) -> list[Any]:
-        self._common.barrier.wait(timeout=60)
+        self._common.barrier.wait(timeout=HANGS)
         self._common.places[self.rank] = value
-        self._common.barrier.wait(timeout=60)
+        self._common.barrier.wait(timeout=HANGS)
         found = copy.deepcopy(self._common.places)
-        self._common.barrier.wait(timeout=60)
+        self._common.barrier.wait(timeout=HANGS)
         return found
 
     def share(self, value: Any) -> Any:
@@ -56,7 +57,7 @@ class ThreadRank(Replicas):
         self._common.queues[self.rank, rank].put(array.copy())
 
     def receive(self, like: Array, rank: int) -> Array:
-        return self._common.queues[rank, self.rank].get(timeout=60)
+        return self._common.queues[rank, self.rank].get(timeout=HANGS)
 
     def broadcast(self, array: Array) -> None:
         array[...] = self._all(array.copy())[0]

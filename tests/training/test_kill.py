@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tolerances import HANGS
 from tests.training.test_resume import assert_same_run
 
 EPOCHS = 30
@@ -28,7 +29,7 @@ def start(folder: Path, *, resume: bool) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> int:
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANGS)
     return process.returncode
 
 
