@@ -7,9 +7,9 @@ counts in equal parts.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,7 +36,7 @@ LINE: Final = 64
 
 _LEVEL = re.compile(r"(l[123]):(\d+)([KM])(?::(\d+))?")
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0/cache")
-_SYSCTL: Final = {"l1": "hw.perflevel0.l1dcachesize", "l2": "hw.perflevel0.l2cachesize"}
+_SYSCTL: Final = {"l1": b"hw.perflevel0.l1dcachesize", "l2": b"hw.perflevel0.l2cachesize"}
 
 
 def known_caches() -> Mapping[str, Cache]:
@@ -61,7 +61,7 @@ def _asked(text: str) -> dict[str, Cache]:
 def _of_system() -> dict[str, Cache]:
     try:
         return _of_darwin() if sys.platform == "darwin" else _of_linux(_SYSTEM)
-    except (OSError, ValueError, subprocess.SubprocessError):
+    except (OSError, ValueError, AttributeError):
         return {}
 
 
@@ -87,8 +87,11 @@ def _count(cpus: str) -> int:
 
 
 def _of_darwin() -> dict[str, Cache]:
+    ask = ctypes.CDLL(None).sysctlbyname
     levels = {}
     for level, name in _SYSCTL.items():
-        done = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, check=True)
-        levels[level] = Cache(int(done.stdout))
+        found, size = ctypes.c_int64(0), ctypes.c_size_t(8)
+        failed = ask(name, ctypes.byref(found), ctypes.byref(size), None, ctypes.c_size_t(0))
+        if not failed and found.value > 0:
+            levels[level] = Cache(found.value)
     return levels
