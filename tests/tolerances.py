@@ -58,6 +58,12 @@ TOLERANCES: Final = {
         1e-3, "float32 training of some tens of steps, continued by JAX, which sums in other orders"
     ),
     "other arrays": Tolerance(1e-12, "the same lines run by another array library, float64"),
+    "abroad right": Tolerance(
+        1e-6, "central differences of fourth order of a smooth function with a step of 1e-3"
+    ),
+    "abroad wrong": Tolerance(
+        1e-3, "a planted fault moves a gradient by far more than rounding does"
+    ),
 }
 
 

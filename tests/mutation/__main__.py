@@ -3,7 +3,7 @@
     python -m tests.mutation --count 300 --seed 0 [--part ops] [--build]
 
 Each mutant is one changed operator, sign, index or constant in a copy of the sources. The tests
-that belong to its file run on it, and the whole suite where these pass. A mutant that no test
+that belong to its file run on it, and all quick ones where these pass. A mutant that no test
 notices is printed, as is one that is only noticed by tests that do not end. Those of C++ are drawn
 with --build, which needs CMake, Ninja, ccache and a compiler. Exit code 1 where more than one in a
 hundred survived, 2 where the tests do not pass on the unchanged copy.
@@ -133,7 +133,8 @@ class Copy:
             "PYTHONPATH": str(self.folder / "src"),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        command += ["-m", "not slow", *tests]
         try:
             ran = subprocess.run(
                 command, cwd=self.folder, env=environment, capture_output=True, timeout=patience
