@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -153,3 +157,24 @@ def test_a_message_that_is_taken(message: str) -> None:
 )
 def test_a_message_that_is_refused(message: str, said: str) -> None:
     assert said in COMMIT_MESSAGE.fault(message)
+
+
+def test_type_checkers_are_told_that_handgrad_has_types() -> None:
+    assert "Typing :: Typed" in PROJECT["project"]["classifiers"]
+    assert importlib.resources.files("handgrad").joinpath("py.typed").is_file()
+
+
+@pytest.mark.slow
+def test_mypy_sees_the_types_in_a_program_of_a_user(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text("import handgrad as hg\n\nreveal_type(hg.MLP([3, 2]))\n")
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(handgrad.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout
+    assert 'Revealed type is "handgrad.models.mlp.MLP"' in found.stdout
