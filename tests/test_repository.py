@@ -178,3 +178,22 @@ def test_mypy_sees_the_types_in_a_program_of_a_user(tmp_path: Path) -> None:
     )
     assert found.returncode == 0, found.stdout
     assert 'Revealed type is "handgrad.models.mlp.MLP"' in found.stdout
+
+
+#: Pages whose commands are typed in a checkout, which is all that a fresh environment has.
+INSTALLING = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", INSTALLING, ids=lambda path: path.name)
+def test_an_extra_is_installed_from_the_checkout(path: Path) -> None:
+    asked = re.findall(r"pip install (?:--\S+ )?'?([\w.-]*)\[([\w,]+)\]", path.read_text("utf-8"))
+    extras = [name for _, names in asked for name in names.split(",")]
+    assert {package for package, _ in asked} <= {"."}
+    assert set(extras) <= set(PROJECT["project"]["optional-dependencies"])
+
+
+def test_messages_name_extras_that_there_are() -> None:
+    sources = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r"handgrad\[(\w+)\]", text)}
+    assert "torch" in named
+    assert named <= set(PROJECT["project"]["optional-dependencies"])
