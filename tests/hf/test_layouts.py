@@ -96,6 +96,19 @@ def test_rotary_settings_stand_in_either_form(tmp_path: Path) -> None:
     assert_close(outputs_of(model), found.outputs["y"], "float32 functions")
 
 
+@pytest.mark.parametrize("layers", [None, ["full_attention"] * 2])
+def test_rotary_settings_may_stand_once_for_each_type_of_layer(
+    layers: list[str] | None, tmp_path: Path
+) -> None:
+    found = layout("llama linear")
+    own = found.config["rope_parameters"]
+    other = own if layers is None else {"rope_type": "default", "rope_theta": 1e4}
+    tables = {"full_attention": own, "sliding_attention": other}
+    folder = write_folder(tmp_path, found, layer_types=layers, rope_parameters=tables)
+    model = hg.Llama.from_pretrained(folder)
+    assert_close(outputs_of(model), found.outputs["y"], "float32 functions")
+
+
 def test_settings_of_ones_own_go_before_those_of_the_folder(tmp_path: Path) -> None:
     folder = write_folder(tmp_path, layout("llama"))
     assert hg.Llama.from_pretrained(folder, dropout=0.1).dropout == 0.1

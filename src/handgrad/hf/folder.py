@@ -46,6 +46,7 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
     except HandgradError as error:
         raise DataError(f"{config.path} describes no model of the folder: {error}") from None
     assert isinstance(model, kind)
+    config.warn_of_unused()
     _fill(model, family, folder, arrays)
     return model
 
