@@ -10,6 +10,7 @@ from handgrad.errors import ArgumentError
 from handgrad.hf import names
 from handgrad.hf.config import Config
 from handgrad.hf.names import Names
+from handgrad.models.bert import POOLINGS
 
 Settings = dict[str, Any]
 
@@ -22,6 +23,8 @@ _GELU: Final = {
 }
 #: The layers in which every step sees all before it, by their name in `layer_types`.
 _FULL: Final = "full_attention"
+#: Entries of our own, which transformers keeps and does not look at: it always makes a pooler.
+_POOLING, _NORMALIZE = "handgrad_pooling", "handgrad_normalize"
 _QKV: Final = ("q_proj", "k_proj", "v_proj")
 
 
@@ -206,6 +209,8 @@ def _bert_settings(config: Config) -> Settings:
         "activation": "gelu" if activation in _GELU else activation,
         "approximate": _GELU.get(activation, "none"),
         "eps": config.number("layer_norm_eps", 1e-12),
+        "pooling": config.choice(_POOLING, POOLINGS, "none"),
+        "normalize": config.flag(_NORMALIZE, False),
     }
 
 
@@ -227,6 +232,8 @@ def _bert_config(settings: Settings) -> Settings:
         "type_vocab_size": settings["types"],
         "hidden_act": activation,
         "layer_norm_eps": settings["eps"],
+        _POOLING: settings["pooling"],
+        _NORMALIZE: settings["normalize"],
     }
 
 
