@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -178,3 +182,43 @@ def test_a_message_that_is_taken(message: str) -> None:
 )
 def test_a_message_that_is_refused(message: str, said: str) -> None:
     assert said in COMMIT_MESSAGE.fault(message)
+
+
+def test_type_checkers_are_told_that_handgrad_has_types() -> None:
+    assert "Typing :: Typed" in PROJECT["project"]["classifiers"]
+    assert importlib.resources.files("handgrad").joinpath("py.typed").is_file()
+
+
+@pytest.mark.slow
+def test_mypy_sees_the_types_in_a_program_of_a_user(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text("import handgrad as hg\n\nreveal_type(hg.MLP([3, 2]))\n")
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(handgrad.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout
+    assert 'Revealed type is "handgrad.models.mlp.MLP"' in found.stdout
+
+
+#: Pages whose commands are typed in a checkout, which is all that a fresh environment has.
+INSTALLING = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", INSTALLING, ids=lambda path: path.name)
+def test_an_extra_is_installed_from_the_checkout(path: Path) -> None:
+    asked = re.findall(r"pip install (?:--\S+ )?'?([\w.-]*)\[([\w,]+)\]", path.read_text("utf-8"))
+    extras = [name for _, names in asked for name in names.split(",")]
+    assert {package for package, _ in asked} <= {"."}
+    assert set(extras) <= set(PROJECT["project"]["optional-dependencies"])
+
+
+def test_messages_name_extras_that_there_are() -> None:
+    sources = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r"handgrad\[(\w+)\]", text)}
+    assert "torch" in named
+    assert named <= set(PROJECT["project"]["optional-dependencies"])

@@ -1,22 +1,29 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import handgrad as hg
 from handgrad.derivation.models.costs import costs
 from handgrad.derivation.models.flow import flow_of, flow_of_inputs
 from handgrad.dispatch import engine
 from handgrad.layers import (
     LSTM,
     Activation,
+    Dense,
     Flatten,
+    Layer,
     LayerNorm,
     MultiHeadAttention,
     Residual,
     Sequential,
     TransformerBlock,
+    walk,
 )
 from tests.derivation.models import F64, MODELS, Scaled, dense
+from tests.layers.cases import CASES
 
 
 @pytest.fixture
@@ -119,3 +126,81 @@ def test_what_a_layer_does_not_count_for_several_inputs_is_unknown(rng):
     inputs = tuple(np.ones((2, t, 4), np.float32) for t in (5, 3, 3))
     (found,) = costs(flow_of_inputs(layer, inputs), inputs)
     assert (found.forward, found.backward) == (None, None)
+
+
+def _costs_of(model: Layer, inputs: tuple[Any, ...]) -> tuple[int, int]:
+    """FLOPs forward and backward."""
+    alone = len(inputs) == 1
+    flow = flow_of(model, inputs[0].shape[1:]) if alone else flow_of_inputs(model, inputs)
+    found = costs(flow, inputs[0] if alone else inputs)
+    return sum(each.forward or 0 for each in found), sum(each.backward or 0 for each in found)
+
+
+def _products(model: Layer, steps: int) -> int:
+    """FLOPs of the products of a model of tokens: of each matrix, at each step, and of attention.
+
+    A pooler is multiplied with one step, a tied table with all.
+    """
+    found = 0
+    for name, layer in walk(model):
+        if isinstance(layer, Dense):
+            found += 2 * layer.weight.size * (1 if name == "pooler" else steps)
+        if isinstance(layer, MultiHeadAttention):
+            found += 2 * layer.heads * steps**2 * sum(layer.head_sizes)
+    if getattr(model, "head", layer) is None:
+        found += 2 * model.tokens.weight.size * steps
+    return found
+
+
+SIZES = {"context": 8, "width": 8, "heads": 2, "blocks": 2}
+OF_TOKENS = {
+    "GPT": lambda rng: hg.GPT(7, **SIZES, rng=rng),
+    "GPT, untied": lambda rng: hg.GPT(7, **SIZES, tied=False, rng=rng),
+    "GPT, recomputed": lambda rng: hg.GPT(7, **SIZES, recompute=True, rng=rng),
+    "Llama": lambda rng: hg.Llama(7, **SIZES, hidden=12, kv_heads=1, rng=rng),
+    "BERT": lambda rng: hg.Bert(7, **SIZES, rng=rng),
+    "BERT, pooled": lambda rng: hg.Bert(7, **SIZES, pooling="first", rng=rng),
+}
+
+
+@pytest.mark.parametrize("make", OF_TOKENS.values(), ids=OF_TOKENS)
+def test_each_product_of_a_model_of_tokens_costs_two_in_backward(make, rng):
+    model, steps = make(rng), 6
+    forward, backward = _costs_of(model, (np.ones((2, steps), int),))
+    products = _products(model, steps)
+    assert 0.5 * forward < products <= forward
+    assert 2 * products <= backward <= 2 * forward
+
+
+def test_tokens_of_two_texts_have_no_gradient_to_save(rng):
+    texts = (np.ones((2, 5), int), np.array([5, 3]), np.ones((2, 4), int))
+    sizes = {"d_model": 8, "heads": 2, "hidden": 12, "encoder_blocks": 2, "decoder_blocks": 1}
+    transformer = hg.Transformer(7, 7, **sizes, rng=rng)
+    forward, backward = _costs_of(transformer, texts)
+    assert backward == 2 * forward
+    translator = hg.Seq2Seq(7, 7, embedding=3, hidden=4, rng=rng)
+    forward, backward = _costs_of(translator, texts)
+    assert backward == 2 * forward
+
+
+def test_vectors_have_only_the_products_that_they_go_into_to_save(rng):
+    x = rng.standard_normal((2, 5, 3))
+    net = hg.TwoLayerNet(5, 3, 4, 2, rng=rng, dtype=F64)
+    forward, backward = _costs_of(net, (x,))
+    assert backward == 2 * forward - 5 * 15 - 2 * 4 * 3 * 5  # x̂, W₁ x̂
+    tagger = hg.SequenceClassifier(3, 4, 2, rng=rng, dtype=F64)
+    forward, backward = _costs_of(tagger, (x,))
+    assert backward == 2 * forward - tagger.recurrent.input_flops((5, 3))
+    residual = Residual(dense(rng, 3, 4), dense(rng, 3, 4))
+    assert residual.input_flops((3,)) == 2 * (4 * 7)
+    low = hg.lora.adapt(Sequential(dense(rng, 3, 4)), rank=2, targets=["0"])
+    assert low.input_flops((3,)) == 4 * 7 + 2 * 2 * 3
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_no_layer_saves_more_than_its_first_products(case, rng):
+    layer = case.make(rng)
+    flops, saved = layer.flops(case.shape[1:]), layer.input_flops(case.shape[1:])
+    several = len([each for _, each in walk(layer) if each.parameter_names and not each.layers]) > 1
+    assert saved == 0 if case.tokens else 0 <= saved <= flops
+    assert not (several and flops and saved == flops)

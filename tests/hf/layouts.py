@@ -24,6 +24,11 @@ class Layout(NamedTuple):
     outputs: dict[str, np.ndarray]
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Those of the constructor with which the model gives the hidden states that are kept."""
+        return {"pooling": "none"} if any("pooler" in key for key in self.arrays) else {}
+
+    @property
     def kind(self) -> type[Pretrained]:
         """The class of ours that reads it."""
         kind = self.config["model_type"]

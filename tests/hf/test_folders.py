@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.errors import ArgumentError, DataError
+from handgrad.errors import ArgumentError, DataError, HandgradWarning
 from tests.hf.layouts import Layout, layout, write_folder, write_safetensors
 
 Change = Callable[[Path], Any]
@@ -48,6 +48,7 @@ def _integers(folder: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"F32"', b'"I32"'))
 
 
+LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
 NORM, DOWN = "model.norm.weight", "model.layers.1.mlp.down_proj.weight"
 
 DAMAGES: dict[str, tuple[Change, str]] = {
@@ -77,6 +78,25 @@ DAMAGES: dict[str, tuple[Change, str]] = {
     ),
     "a base of no number": (_config(rope_parameters={"rope_theta": "x"}), "rope_theta is 'x'; exp"),
     "a scaling of no table": (_config(rope_parameters=3), "rope_parameters is 3; expected a table"),
+    "part of a head in a table": (
+        _config(rope_parameters={"rope_type": "default", "partial_rotary_factor": 0.5}),
+        "partial_rotary_factor is 0.5; expected 1.0",
+    ),
+    "rotary tables of other layers": (
+        _config(
+            rope_parameters={"full_attention": LINEAR, "sliding_attention": {"rope_theta": 1e4}}
+        ),
+        "rope_parameters is .*; expected one table, or one for full_attention that goes for every",
+    ),
+    "no rotary table of these layers": (
+        _config(layer_types=["full_attention"] * 2, rope_parameters={"sliding_attention": LINEAR}),
+        "rope_parameters is .*; expected one table, or one for full_attention that goes for every",
+    ),
+    "a rotary table beside a number": (
+        _config(rope_parameters={"full_attention": LINEAR, "rope_theta": 1e4}),
+        "rope_parameters is .*; expected one table, or one for full_attention that goes for every",
+    ),
+    "attention both ways": (_config(is_causal=False), "is_causal is False; expected True"),
     "odd heads": (_config(head_dim=3), "head_size is 3; allowed: an even number"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "has no weights; expected model."),
     "truncated": (_cut, "model.safetensors is damaged .*; expected a safetensors file"),
@@ -100,6 +120,15 @@ def test_a_damaged_folder(change: Change, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message) as error:
         hg.Llama.from_pretrained(folder)
     assert "\n" not in str(error.value)
+
+
+def test_entries_that_nothing_looks_at_are_named(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, layout("llama"), rope_interleaved=False, use_cache=False)
+    hg.Llama.from_pretrained(folder)
+    write_folder(tmp_path, layout("llama"), attn_logit_softcapping=50.0, unread=[1])
+    said = "config.json: nothing looks at 'attn_logit_softcapping', 'unread'; expected entries wi"
+    with pytest.warns(HandgradWarning, match=said):
+        hg.Llama.from_pretrained(folder)
 
 
 def test_what_is_no_folder(tmp_path: Path) -> None:
@@ -147,6 +176,8 @@ def test_damaged_parts(change: Change, message: str, tmp_path: Path) -> None:
         ("qwen2", {"use_sliding_window": True}, "use_sliding_window is True; expected False"),
         ("bert", {"position_embedding_type": "relative_key"}, "'relative_key'; expected 'absolute"),
         ("bert", {"is_decoder": True}, "is_decoder is True; expected False"),
+        ("bert", {"pruned_heads": {"0": [1]}}, "pruned_heads is .*; expected {}"),
+        ("gpt2", {"is_causal": False}, "is_causal is False; expected True"),
     ],
 )
 def test_settings_without_a_counterpart(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, HandgradWarning
 from tests.hf.layouts import LAYOUTS, Layout, layout, outputs_of, write_folder
 from tests.tolerances import assert_close
 
@@ -20,8 +20,50 @@ ALL = pytest.mark.parametrize("name", LAYOUTS)
 @ALL
 def test_outputs_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     found = layout(name)
-    model = found.kind.from_pretrained(write_folder(tmp_path, found))
+    model = found.kind.from_pretrained(write_folder(tmp_path, found), **found.settings)
     assert_close(outputs_of(model), found.outputs["y"], "float32 functions", name)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"pooling": "first"}, {"pooling": "mean", "normalize": True}, {"pooling": "none"}]
+)
+def test_the_pooling_comes_back(settings: dict[str, Any], tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "theirs", layout("bert"))
+    model = hg.Bert.from_pretrained(folder, **settings)
+    model.save_pretrained(tmp_path / "ours")
+    again = hg.Bert.from_pretrained(tmp_path / "ours")
+    assert again.settings == model.settings
+    assert set(again.parameters) == set(model.parameters)
+    np.testing.assert_array_equal(outputs_of(again), outputs_of(model))
+
+
+def test_weights_without_a_place_are_named(tmp_path: Path) -> None:
+    found = layout("bert masked")
+    extra = {"cls.predictions.bias": np.zeros(11, np.float32)}
+    folder = write_folder(tmp_path / "masked", Layout(found.config, {**found.arrays, **extra}, {}))
+    said = "Bert has no place for the weights cls.predictions.bias, which are left out"
+    with pytest.warns(HandgradWarning, match=said):
+        hg.Bert.from_pretrained(folder, pooling="none")
+    folder = write_folder(tmp_path / "pooler", layout("bert"))
+    with pytest.warns(HandgradWarning, match=r"pooler.dense.weight, pooler.dense.bias, which are"):
+        hg.Bert.from_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("gpt2", "transformer.wte.weight"), ("llama tied", "model.embed_tokens.weight")],
+)
+def test_a_tied_head_may_stand_in_the_file_but_be_no_other(
+    name: str, key: str, tmp_path: Path
+) -> None:
+    found = layout(name)
+    same = {**found.arrays, "lm_head.weight": found.arrays[key]}
+    folder = write_folder(tmp_path, Layout(found.config, same, {}))
+    found.kind.from_pretrained(folder)
+    other = {**same, "lm_head.weight": same[key] + 1}
+    write_folder(tmp_path, Layout(found.config, other, {}))
+    with pytest.warns(HandgradWarning, match="has no place for the weights lm_head.weight, which"):
+        found.kind.from_pretrained(folder)
 
 
 def test_the_pooler_is_that_of_transformers(tmp_path: Path) -> None:
@@ -33,7 +75,7 @@ def test_the_pooler_is_that_of_transformers(tmp_path: Path) -> None:
 @ALL
 def test_a_model_comes_back_from_its_folder(name: str, tmp_path: Path) -> None:
     found = layout(name)
-    model = found.kind.from_pretrained(write_folder(tmp_path / "theirs", found))
+    model = found.kind.from_pretrained(write_folder(tmp_path / "theirs", found), **found.settings)
     model.save_pretrained(tmp_path / "ours")
     again = found.kind.from_pretrained(tmp_path / "ours")
     assert again.settings == model.settings
@@ -81,7 +123,8 @@ def test_older_names_of_norms_are_read(tmp_path: Path) -> None:
         key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("Norm.bias", "Norm.beta"): array
         for key, array in found.arrays.items()
     }
-    model = hg.Bert.from_pretrained(write_folder(tmp_path, Layout(found.config, older, {})))
+    folder = write_folder(tmp_path, Layout(found.config, older, {}))
+    model = hg.Bert.from_pretrained(folder, **found.settings)
     assert_close(outputs_of(model), found.outputs["y"], "float32 functions")
 
 
@@ -93,6 +136,19 @@ def test_rotary_settings_stand_in_either_form(tmp_path: Path) -> None:
         "rope_scaling": {"type": "linear", "factor": 4.0},
     }
     model = hg.Llama.from_pretrained(write_folder(tmp_path, Layout(older, found.arrays, {})))
+    assert_close(outputs_of(model), found.outputs["y"], "float32 functions")
+
+
+@pytest.mark.parametrize("layers", [None, ["full_attention"] * 2])
+def test_rotary_settings_may_stand_once_for_each_type_of_layer(
+    layers: list[str] | None, tmp_path: Path
+) -> None:
+    found = layout("llama linear")
+    own = found.config["rope_parameters"]
+    other = own if layers is None else {"rope_type": "default", "rope_theta": 1e4}
+    tables = {"full_attention": own, "sliding_attention": other}
+    folder = write_folder(tmp_path, found, layer_types=layers, rope_parameters=tables)
+    model = hg.Llama.from_pretrained(folder)
     assert_close(outputs_of(model), found.outputs["y"], "float32 functions")
 
 

@@ -1,19 +1,36 @@
-"""The entries of a config.json, each looked at before it is used."""
+"""The entries of a config.json, each looked at before it is used.
+
+An entry that nothing has looked at may change the numbers, so a warning names it, unless it is
+known not to, or says what an absent one says.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from handgrad.data.files import read_json
 from handgrad.dispatch.values import shown
-from handgrad.errors import DataError
+from handgrad.errors import DataError, HandgradWarning
 
 CONFIG: Final = "config.json"
 
 _EXPECTED: Final = "the description of a model"
+#: Entries that change no number of a forward: names and versions, tokens, labels, dropout, first
+#: weights, generation, heads that are not read, memory, and what old files say to no effect.
+_WITHOUT_EFFECT: Final = re.compile(
+    r"_.*|architectures|auto_map|transformers(_|\.).*|unsloth_.*|(torch_)?dtype|tokenizer_class"
+    r"|torchscript|is_llama_config|model_name|.*_token_ids?|prefix|id2label|label2id|num_labels"
+    r"|problem_type|finetuning_task|task_specific_params|summary_.*|classifier_dropout|pooler_.*"
+    r"|.*dropout(_prob)?|(attn|embd|resid)_pdrop|initializer_range|use_cache|output_.*|return_dict.*"
+    r"|max_length|min_length|do_sample|num_beams|temperature|top_k|top_p|repetition_penalty"
+    r"|gradient_checkpointing|chunk_size_feed_forward|pretraining_tp|reorder_and_upcast_attn|n_ctx"
+    r"|tie_word_embeddings|sliding_window|max_window_layers|directionality"
+)
 
 
 class Config:
@@ -25,6 +42,7 @@ class Config:
         if not isinstance(values, dict):
             raise DataError(f"{self.path} is no table; expected {_EXPECTED}")
         self.values: dict[str, Any] = values
+        self._used: set[str] = set()
 
     def integer(self, name: str, default: int | None = None) -> int:
         """A size. Raises DataError where it is missing and there is no default."""
@@ -34,7 +52,7 @@ class Config:
         return value
 
     def optional_integer(self, name: str) -> int | None:
-        return None if self.values.get(name) is None else self.integer(name)
+        return None if self._value(name, None) is None else self.integer(name)
 
     def number(self, name: str, default: float) -> float:
         return self.positive(name, self._value(name, default))
@@ -59,6 +77,10 @@ class Config:
             raise self.error(name, value, "a table or null")
         return value
 
+    def entry(self, name: str) -> Any:
+        """The value of an entry as it is, None where there is none."""
+        return self._value(name, None)
+
     def choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
         value = self._value(name, default)
         if value not in allowed:
@@ -72,10 +94,27 @@ class Config:
             if found != value:
                 raise self.error(name, found, repr(value) if value is not None else "null")
 
+    def warn_of_unused(self) -> None:
+        """Name what nothing has looked at, where it may change the numbers."""
+        names = [
+            shown(name)
+            for name, value in self.values.items()
+            if name not in self._used and value and not _WITHOUT_EFFECT.fullmatch(name)
+        ]
+        if names:
+            several = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            warnings.warn(
+                f"{self.path}: nothing looks at {', '.join(names[:5])}{several}; expected entries "
+                "without an effect on the numbers",
+                HandgradWarning,
+                stacklevel=4,
+            )
+
     def error(self, name: str, found: Any, expected: str) -> DataError:
         text = "missing" if found is None and name not in self.values else shown(found)
         return DataError(f"{self.path}: {name} is {text}; expected {expected}")
 
     def _value(self, name: str, default: Any) -> Any:
+        self._used.add(name)
         found = self.values.get(name)
         return default if found is None else found

@@ -10,6 +10,7 @@ from handgrad.errors import ArgumentError
 from handgrad.hf import names
 from handgrad.hf.config import Config
 from handgrad.hf.names import Names
+from handgrad.models.bert import POOLINGS
 
 Settings = dict[str, Any]
 
@@ -20,6 +21,10 @@ _GELU: Final = {
     "gelu_pytorch_tanh": "tanh",
     "gelu_fast": "tanh",
 }
+#: The layers in which every step sees all before it, by their name in `layer_types`.
+_FULL: Final = "full_attention"
+#: Entries of our own, which transformers keeps and does not look at: it always makes a pooler.
+_POOLING, _NORMALIZE = "handgrad_pooling", "handgrad_normalize"
 _QKV: Final = ("q_proj", "k_proj", "v_proj")
 
 
@@ -39,7 +44,11 @@ class Family:
 
 def _gpt2_settings(config: Config) -> Settings:
     config.require(
-        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False
+        scale_attn_weights=True,
+        scale_attn_by_inverse_layer_idx=False,
+        add_cross_attention=False,
+        is_causal=True,
+        pruned_heads={},
     )
     width = config.integer("n_embd")
     return {
@@ -77,14 +86,14 @@ def _gpt2_config(settings: Settings) -> Settings:
 def _llama_settings(config: Config) -> Settings:
     kind = config.choice("model_type", LLAMA.model_types)
     config.choice("hidden_act", ("silu", "swish"), "silu")
-    config.require(partial_rotary_factor=1.0)
+    config.require(partial_rotary_factor=1.0, is_causal=True)
     if kind in ("qwen2", "qwen3"):
         config.require(use_sliding_window=False)
     else:
         _check_window(config)
-    layers = config.values.get("layer_types") or []
-    if not isinstance(layers, list) or any(each != "full_attention" for each in layers):
-        raise config.error("layer_types", str(layers)[:80], "a list of full_attention")
+    layers = config.entry("layer_types") or []
+    if not isinstance(layers, list) or any(each != _FULL for each in layers):
+        raise config.error("layer_types", str(layers)[:80], f"a list of {_FULL}")
     base, scaling = _rotary(config)
     width, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     return {
@@ -115,7 +124,10 @@ def _check_window(config: Config) -> None:
 
 def _rotary(config: Config) -> tuple[float, Settings | None]:
     """The base and the scaling, in today's entry `rope_parameters` or in the two before it."""
-    entries = {**config.table("rope_scaling"), **config.table("rope_parameters")}
+    entries = {**config.table("rope_scaling"), **_of_layers(config)}
+    part = entries.pop("partial_rotary_factor", None)
+    if part not in (None, 1.0):
+        raise config.error("partial_rotary_factor", part, "1.0")
     base = entries.pop("rope_theta", None)
     if base is None:
         base = config.number("rope_theta", 10000.0)
@@ -127,6 +139,24 @@ def _rotary(config: Config) -> tuple[float, Settings | None]:
     if kind in ("llama3", "yarn") and "original_max_position_embeddings" not in entries:
         entries["original_max_position_embeddings"] = config.integer("max_position_embeddings")
     return base, {"rope_type": kind, **entries}
+
+
+def _of_layers(config: Config) -> Settings:
+    """`rope_parameters`, which newer files may have once for each type of layer.
+
+    Files without `layer_types` do not say which are used, so there all have to agree.
+    """
+    entries = config.table("rope_parameters")
+    kinds = [name for name, value in entries.items() if isinstance(value, dict)]
+    if not kinds:
+        return dict(entries)
+    used = [_FULL] if config.entry("layer_types") else kinds
+    first = entries.get(used[0])
+    if len(kinds) < len(entries) or first is None or any(entries[name] != first for name in used):
+        raise config.error(
+            "rope_parameters", entries, f"one table, or one for {_FULL} that goes for every layer"
+        )
+    return dict(first)
 
 
 def _llama_config(settings: Settings) -> Settings:
@@ -160,7 +190,12 @@ def _llama_config(settings: Settings) -> Settings:
 
 
 def _bert_settings(config: Config) -> Settings:
-    config.require(position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
+    config.require(
+        position_embedding_type="absolute",
+        is_decoder=False,
+        add_cross_attention=False,
+        pruned_heads={},
+    )
     width = config.integer("hidden_size")
     activation = config.choice("hidden_act", (*_GELU, "relu", "silu"), "gelu")
     return {
@@ -174,6 +209,8 @@ def _bert_settings(config: Config) -> Settings:
         "activation": "gelu" if activation in _GELU else activation,
         "approximate": _GELU.get(activation, "none"),
         "eps": config.number("layer_norm_eps", 1e-12),
+        "pooling": config.choice(_POOLING, POOLINGS, "none"),
+        "normalize": config.flag(_NORMALIZE, False),
     }
 
 
@@ -195,6 +232,8 @@ def _bert_config(settings: Settings) -> Settings:
         "type_vocab_size": settings["types"],
         "hidden_act": activation,
         "layer_norm_eps": settings["eps"],
+        _POOLING: settings["pooling"],
+        _NORMALIZE: settings["normalize"],
     }
 
 

@@ -6,6 +6,7 @@ import inspect
 import math
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
-from handgrad.errors import ArgumentError, DataError, HandgradError, RunError
+from handgrad.errors import ArgumentError, DataError, HandgradError, HandgradWarning, RunError
 from handgrad.hf.config import CONFIG, Config
 from handgrad.hf.families import FAMILIES, Family
 from handgrad.hf.names import Entry
@@ -46,7 +47,8 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
     except HandgradError as error:
         raise DataError(f"{config.path} describes no model of the folder: {error}") from None
     assert isinstance(model, kind)
-    _fill(model, family, folder, arrays)
+    config.warn_of_unused()
+    _fill(model, family, folder, arrays, settings)
     return model
 
 
@@ -94,8 +96,17 @@ def _own_arrays(model: Pretrained) -> Mapping[str, Array]:
     return {**model.parameters, **model.frozen_parameters}
 
 
-def _fill(model: Pretrained, family: Family, folder: Path, arrays: Mapping[str, Stored]) -> None:
-    """Put the arrays of a folder into a model, each of which is there once."""
+def _fill(
+    model: Pretrained,
+    family: Family,
+    folder: Path,
+    arrays: Mapping[str, Stored],
+    given: Mapping[str, Any],
+) -> None:
+    """Put the arrays of a folder into a model, each of which is there once.
+
+    A warning names weights that the model has no place for, unless a given setting chose so.
+    """
     own, plain = _own_arrays(model), {}
     for name, each in arrays.items():
         plain[family.names.plain(name)] = each
@@ -104,12 +115,33 @@ def _fill(model: Pretrained, family: Family, folder: Path, arrays: Mapping[str, 
         if entry.ours[0] in own:
             _put(entry, own, plain, folder)
             used.update(entry.theirs)
+    decided = [names for name, names in family.names.chosen if name in given]
+    left = []
     for name, each in plain.items():
-        if name not in used and not re.fullmatch(family.names.ignored, name):
+        if name in used or re.fullmatch(family.names.constants, name):
+            continue
+        copied = dict(family.names.copies).get(name)
+        if copied in plain and _are_equal(each, plain[copied]):
+            continue
+        if copied is None and not re.fullmatch(family.names.heads, name):
             raise DataError(
                 f"{each.path} has {each.name[:80]}, which the model has not; expected the arrays "
                 f"that {CONFIG} describes"
             )
+        if not any(re.fullmatch(names, name) for names in decided):
+            left.append(each.name)
+    if left:
+        several = f" and {len(left) - 5} more" if len(left) > 5 else ""
+        warnings.warn(
+            f"{folder}: {type(model).__name__} has no place for the weights "
+            f"{', '.join(left[:5])}{several}, which are left out",
+            HandgradWarning,
+            stacklevel=4,
+        )
+
+
+def _are_equal(one: Stored, other: Stored) -> bool:
+    return one.shape == other.shape and np.array_equal(one.read(), other.read(), equal_nan=True)
 
 
 def _put(entry: Entry, own: Mapping[str, Array], plain: Mapping[str, Stored], folder: Path) -> None:

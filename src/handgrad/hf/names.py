@@ -26,8 +26,11 @@ class Names:
     """The arrays of a family.
 
     prefix: stands before all names but `outside` where a file is that of a model with a head;
-    block, their_block: the names before those of a block, with {} for its number; ignored: what
-    files also have, and no model needs; renamed: older names, and what they are now.
+    block, their_block: the names before those of a block, with {} for its number; constants: what
+    files also have, and follows from the sizes; heads: weights of files for which a model may have
+    no place; chosen: those that a setting takes or leaves, with its name; copies: arrays that may
+    stand in a file a second time, and what they repeat; renamed: older names, and what they are
+    now.
     """
 
     prefix: str
@@ -36,7 +39,10 @@ class Names:
     their_block: str
     block_entries: tuple[Entry, ...]
     outside: tuple[str, ...] = ()
-    ignored: str = "(?!)"
+    constants: str = "(?!)"
+    heads: str = "(?!)"
+    chosen: tuple[tuple[str, str], ...] = ()
+    copies: tuple[tuple[str, str], ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
 
     def all_entries(self, blocks: int) -> Iterator[Entry]:
@@ -111,7 +117,8 @@ GPT2: Final = Names(
         *_same("feed_forward.inner.linear2", "mlp.c_proj", transposed=True),
     ),
     outside=("lm_head.weight",),
-    ignored=r"h\.\d+\.attn\.(masked_)?bias|lm_head\.weight",
+    constants=r"h\.\d+\.attn\.(masked_)?bias",
+    copies=(("lm_head.weight", "wte.weight"),),
 )
 
 LLAMA: Final = Names(
@@ -140,7 +147,8 @@ LLAMA: Final = Names(
         *_same("feed_forward.inner.linear2", "mlp.down_proj"),
     ),
     outside=("lm_head.weight",),
-    ignored=r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq|lm_head\.weight",
+    constants=r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq",
+    copies=(("lm_head.weight", "embed_tokens.weight"),),
 )
 
 BERT: Final = Names(
@@ -166,6 +174,8 @@ BERT: Final = Names(
         *_same("feed_forward.inner.linear2", "output.dense"),
         *_norm("feed_forward.norm", "output.LayerNorm"),
     ),
-    ignored=r"embeddings\.position_ids|cls\..*|pooler\..*",
+    constants=r"embeddings\.position_ids",
+    heads=r"cls\..*|pooler\..*",
+    chosen=(("pooling", r"pooler\..*"),),
     renamed=((r"LayerNorm\.gamma$", "LayerNorm.weight"), (r"LayerNorm\.beta$", "LayerNorm.bias")),
 )

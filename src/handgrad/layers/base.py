@@ -391,7 +391,15 @@ class Layer:
         raise NotImplementedError
 
     def input_flops(self, input_shape: Shape) -> int:
-        """Those of `flops` whose operand is x itself: what backward saves where it gives no dx."""
+        """Those of `flops` whose operand is x itself: what backward saves where it gives no dx.
+
+        Tokens have no gradient to save, and into a layer of layers x goes by the first of them. One
+        that takes x elsewhere has a method of its own.
+        """
+        if self.takes_tokens:
+            return 0
+        for first in self.layers.values():
+            return first.input_flops(input_shape)
         return self.flops(input_shape)
 
     def rows(self, input_shape: Shape, name: str = "") -> list[Row]:

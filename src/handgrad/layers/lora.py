@@ -142,3 +142,7 @@ class LoRADense(Layer):
         rows = math.prod(self.output_shape(input_shape)[:-1])
         own = self.lora_a.size + self.lora_b.size
         return self.dense.flops(input_shape) + 2 * rows * own
+
+    def input_flops(self, input_shape: Shape) -> int:
+        rows = math.prod(self.output_shape(input_shape)[:-1])
+        return self.dense.input_flops(input_shape) + 2 * rows * self.lora_a.size

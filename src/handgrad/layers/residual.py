@@ -86,7 +86,7 @@ class Residual(Layer):
         return sum(row.flops for row in self.rows(input_shape))
 
     def input_flops(self, input_shape: Shape) -> int:
-        return self.layers["inner"].input_flops(input_shape)
+        return sum(layer.input_flops(input_shape) for layer in self.layers.values())
 
     def rows(self, input_shape: Shape, name: str = "") -> list[Row]:
         shape = self.output_shape(input_shape)

@@ -256,3 +256,7 @@ class AttentionDecoder(Layer):
         (steps, _), (keys, memory) = input_shape
         attention: int = steps * keys * (5 + 2 * memory)
         return self.score.flops((steps, keys)) + attention + self.cell.flops((steps,))
+
+    def input_flops(self, input_shape: Any) -> int:
+        """None: backward has the gradients of e and h on its way to others."""
+        return 0

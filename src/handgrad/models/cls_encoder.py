@@ -300,6 +300,11 @@ class ClsEncoder(Layer):
         class_row = 4 * self.d1 * (self.features + 2 * self.d2 + 1)
         return standardized + tokens + class_row + 2 * self.d2 * (1 + self.classes)
 
+    def input_flops(self, input_shape: Shape) -> int:
+        """Those of x̂, of its scores and of the sum that they weight."""
+        standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
+        return standardized + 4 * math.prod(input_shape)
+
 
 def _rows(x: Array) -> Array:
     """All vectors one below the other."""

@@ -19,7 +19,8 @@ class Pretrained(Layer):
         """The model of a folder with `config.json` and `model.safetensors`, or its parts.
 
         `settings` of the constructor go before those of the config, such as `dropout`, which is 0
-        unless given here. Weights of 16 bits become float32. Nothing is downloaded.
+        unless given here. Weights of 16 bits become float32. Nothing is downloaded. A warning names
+        weights of the folder that the model has no place for.
 
         Raises DataError, in one sentence, for what is missing, damaged, of another architecture or
         has a setting without counterpart here.

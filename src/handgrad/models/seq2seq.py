@@ -382,6 +382,9 @@ class Seq2Seq(Layer):
     def flops(self, input_shape: Any) -> int:
         return sum(row.flops for row in self.rows(input_shape))
 
+    def input_flops(self, input_shape: Any) -> int:
+        return 0 if self.source is not None else self.encoder.input_flops(input_shape[0])
+
     def rows(self, input_shape: Any, name: str = "") -> list[Row]:
         """The rows of the layers for an example of the shapes that `output_shape` takes."""
         prefix = f"{name}." if name else ""

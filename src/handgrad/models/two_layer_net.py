@@ -191,3 +191,8 @@ class TwoLayerNet(Layer):
         units = self.hidden * self.steps
         standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
         return standardized + units * (2 * self.features + 2) + self.classes * (2 * units + 1)
+
+    def input_flops(self, input_shape: Shape) -> int:
+        """Those of x̂ and of its product with W₁."""
+        standardized = 5 * math.prod(input_shape) if self.standardize == "example" else 0
+        return standardized + 2 * self.hidden * self.steps * self.features

@@ -16,5 +16,8 @@ def activation_of(f: Any) -> tuple[str, str] | None:
     """Its name and the approximation of GELU; None for another."""
     if type(f) is nn.GELU:
         return "gelu", f.approximate
-    name = _MODULES.get(type(f)) or next((n for own, n in _FUNCTIONS.items() if own is f), None)
+    name = _MODULES.get(type(f))
+    for own, known in _FUNCTIONS.items():  # the compiler of PyTorch 2.6 takes no next(..., None)
+        if own is f:
+            name = known
     return None if name is None else (name, "none")
