@@ -19,6 +19,7 @@ from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.program import Node, Program
 from handgrad.program.edits import Edit, is_floats, with_operand
+from handgrad.program.functions import total
 from handgrad.program.running import Change
 from handgrad.program.text import text
 
@@ -219,11 +220,11 @@ def _product_of(factors: list[Any]) -> Change:
 
 
 def _summed(axis: int) -> Change:
-    return lambda own, of: np.sum(own, axis=axis, keepdims=True)
+    return lambda own, of: total(own, axis)
 
 
 def _share(axis: int) -> Change:
-    return lambda own, of: own / np.sum(own, axis=axis, keepdims=True)
+    return lambda own, of: own / total(own, axis)
 
 
 def _factor(node: Node, draw: Draw, name: str) -> tuple[float, Edit] | None:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from handgrad.program.functions import size
 from handgrad.program.nodes import Frame, Node, Program, mapped
 from handgrad.program.running import Change, Execution
 from handgrad.program.text import SHAPING, definition, operand_text, symbol, text
@@ -216,7 +217,7 @@ def _of_call(node: Node) -> Iterator[Variant]:
 
 def _ratio(node: Node) -> float:
     """By how much the mean is smaller than the sum, or the sum larger."""
-    count = max(np.size(node.args[0].value), 1) / max(np.size(node.value), 1)
+    count = max(size(node.args[0].value), 1) / max(size(node.value), 1)
     return 1.0 / count if node.op == "sum" else count
 
 
