@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking import sample_inputs
+from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
 from handgrad.checking.kinks import beside, noises
@@ -406,7 +408,8 @@ class Checker:
         if fault.kind == "raises" and self.subject.op is not None and not forward_raised:
             y, _ = self.subject.op.forward(setup)
             _, program = self.subject.op.gradients(setup, random_like(y, self.rng))
-            if explanation := explained_exception(found.__cause__, Execution(program)):
+            search = partial(explained_exception, found.__cause__, Execution(program))
+            if explanation := attempt(search, None):
                 edit, phrase = explanation
                 message = f"{fault.message}; so it does where {phrase}"
                 alternatives = ((edit.kind, edit.part),)

@@ -13,6 +13,7 @@ import numpy as np
 
 from handgrad import interop
 from handgrad.checking import sample_inputs
+from handgrad.checking.attempts import noted
 from handgrad.checking.checker import Checker
 from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
@@ -63,10 +64,10 @@ def check(
     setups = _setups(target, inputs, op, options, rng)
     subject = Subject(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with noted() as dropped, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return checker.report(setups)
+            return replace(checker.report(setups), dropped=tuple(dropped))
         except (HandgradError, MemoryError, KeyboardInterrupt):
             raise
         except BaseException as error:  # of the target's, such as SystemExit at an import in it
@@ -77,6 +78,7 @@ def check(
                 tuple(checker.rows),
                 tuple(checker.trials),
                 (*checker.faults, raised("the check ends where something", error)),
+                dropped=tuple(dropped),
             )
 
 

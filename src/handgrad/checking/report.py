@@ -71,6 +71,8 @@ class CheckReport:
     faults: tuple[Fault, ...]
     #: Remarks on gradients that are right, such as another type than the input's.
     remarks: tuple[Fault, ...] = ()
+    #: Exceptions in the search for causes, each of which left out one hypothesis and no more.
+    dropped: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -142,6 +144,11 @@ class CheckReport:
             yield f"[yellow]?[/yellow] d{name}: no verdict, forward is not smooth at these inputs"
         for remark in self.remarks:
             yield f"[dim]i {_literal(remark.message)}[/dim]"
+        if self.dropped:
+            count = len(self.dropped)
+            what = f"{count} hypothes{'i' if count == 1 else 'e'}s on the cause"
+            first = _literal(self.dropped[0])
+            yield f"[dim]i {what} could not be tried: {first}[/dim]"
         if self.ok:
             yield "[green]✓[/green] every gradient is right"
 

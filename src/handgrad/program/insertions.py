@@ -33,11 +33,17 @@ _SCALES: Final = frozenset({"multiply", "negative"})
 
 def insertions(program: Program) -> list[Edit]:
     """Every insertion behind an operation that the program made, or before one of its operands."""
+    return [edit for source in sources(program) for edit in source]
+
+
+def sources(program: Program) -> Iterator[Iterator[Edit]]:
+    """The insertions in parts, each made when it is read."""
     groups = by_site(program)
-    return [
-        *(edit for group in groups for edit in merged(program, group, _variants)),
-        *(edit for group in groups if len(group) > 1 for edit in _carried(program, group)),
-    ]
+    for group in groups:
+        yield merged(program, group, _variants)
+    for group in groups:
+        if len(group) > 1:
+            yield _carried(program, group)
 
 
 def _carried(program: Program, group: list[Node]) -> Iterator[Edit]:
