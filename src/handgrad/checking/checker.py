@@ -69,6 +69,7 @@ class Checker:
         #: Inputs whose gradient came back as None, and what is meant by it.
         self.constants: set[str] = set()
         self.usual_arrays: Mapping[str, np.ndarray] = {}
+        self.unjudged: tuple[str, ...] = ()
 
     def report(self, setups: list[Setup]) -> CheckReport:
         usual, *others = setups
@@ -80,6 +81,7 @@ class Checker:
                 f"check: {functions.name} has no input of floats; allowed: at least one of them"
             )
         self.usual_arrays = arrays
+        self.unjudged = functions.unjudged
         try:
             self.usual(functions, arrays, usual)
         except TrialFault as found:
@@ -101,6 +103,7 @@ class Checker:
             tuple(self.trials),
             tuple(self.faults),
             tuple(dict.fromkeys(self.remarks)),
+            unjudged=self.unjudged,
         )
 
     def localised(self, setup: Setup) -> list[Fault]:

@@ -44,6 +44,10 @@ def check(
     not all inputs of floats. `options` go to forward; a layer runs with training=True unless they
     say otherwise. All random numbers come from `seed`.
 
+    An object with forward and backward of its own is judged with its parameters: arrays among its
+    attributes, where backward leaves their gradients as `dw`, `grads["w"]` or the like. The first
+    line of the report names those that y depends on and that have none.
+
     Gradients are contracted with a random cotangent along random directions and compared with
     central differences; where one fails it is compared element by element. The report's bounds come
     from the error model of the differences, and for float32 from a count of its operations.
@@ -79,6 +83,7 @@ def check(
                 tuple(checker.trials),
                 (*checker.faults, raised("the check ends where something", error)),
                 dropped=tuple(dropped),
+                unjudged=checker.unjudged,
             )
 
 
