@@ -28,6 +28,8 @@ class ForwardBackward:
     backward: Callable[[Nested, Any], Any]
     #: Arrays that the target brings along, such as a module's weights, by their names in `inputs`.
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    #: Arrays of the target that y depends on too, and whose gradients it does not give.
+    unjudged: tuple[str, ...] = ()
     #: The Python function in which backward's mathematics is written, if its source can be read.
     source: Callable[..., Any] | None = None
     #: The same for forward, and the settings that it is called with.

@@ -447,3 +447,17 @@ def test_a_module_without_forward_and_backward(refused, here):
     assert "allowed: one:NAME, or one:FORWARD,BACKWARD, of step" in refused("check", "one")
     (here / "none.py").write_text("")
     assert "it defines no functions or classes" in refused("check", "none")
+
+
+def test_parameters_that_were_not_judged_are_in_the_first_line(handgrad, here):
+    (here / "mine.py").write_text(
+        "import numpy as np\n\n"
+        "class Scale:\n"
+        "    def __init__(self):\n        self.w = np.arange(1.0, 4.0)\n"
+        "    def forward(self, x):\n        return x * self.w\n"
+        "    def backward(self, dy):\n        return dy * self.w\n\n"
+        "layer = Scale()\n"
+    )
+    result = handgrad("check", "mine.py:layer", "--shape", "x=4,3")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("✓ dx is right; the gradient of w was not judged: y depends")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.attempts import attempt
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
@@ -42,9 +44,9 @@ def causes(
         draws = _draws(subject, functions, (done, second), wrong, setup, rng, compared=compared)
         faults = diagnose(wrong, draws, gradients=functions.gradients, situation=setup.situation)
         if any(fault.kind == "unknown" for fault in faults):
-            faults = _line_by_line(functions, done, second, faults, rng)
-            faults = two_causes(faults, wrong, draws, functions.gradients)
-    return [_not_linear(functions, done, fault, rng) for fault in faults]
+            faults = attempt(partial(_line_by_line, functions, done, second, faults, rng), faults)
+            faults = attempt(partial(two_causes, faults, wrong, draws, functions.gradients), faults)
+    return [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]
 
 
 def _line_by_line(

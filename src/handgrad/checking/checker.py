@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking import sample_inputs
+from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
 from handgrad.checking.kinks import beside, noises
@@ -67,6 +69,7 @@ class Checker:
         #: Inputs whose gradient came back as None, and what is meant by it.
         self.constants: set[str] = set()
         self.usual_arrays: Mapping[str, np.ndarray] = {}
+        self.unjudged: tuple[str, ...] = ()
 
     def report(self, setups: list[Setup]) -> CheckReport:
         usual, *others = setups
@@ -78,6 +81,7 @@ class Checker:
                 f"check: {functions.name} has no input of floats; allowed: at least one of them"
             )
         self.usual_arrays = arrays
+        self.unjudged = functions.unjudged
         try:
             self.usual(functions, arrays, usual)
         except TrialFault as found:
@@ -99,6 +103,7 @@ class Checker:
             tuple(self.trials),
             tuple(self.faults),
             tuple(dict.fromkeys(self.remarks)),
+            unjudged=self.unjudged,
         )
 
     def localised(self, setup: Setup) -> list[Fault]:
@@ -406,7 +411,8 @@ class Checker:
         if fault.kind == "raises" and self.subject.op is not None and not forward_raised:
             y, _ = self.subject.op.forward(setup)
             _, program = self.subject.op.gradients(setup, random_like(y, self.rng))
-            if explanation := explained_exception(found.__cause__, Execution(program)):
+            search = partial(explained_exception, found.__cause__, Execution(program))
+            if explanation := attempt(search, None):
                 edit, phrase = explanation
                 message = f"{fault.message}; so it does where {phrase}"
                 alternatives = ((edit.kind, edit.part),)

@@ -9,21 +9,22 @@ gradient that is right comes after those that would not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property, partial
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.attempts import Inapplicable, attempt, attempted
 from handgrad.checking.element_hypotheses import of_elements
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
 from handgrad.checking.kinds import EDITS, INSERTIONS
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import close
-from handgrad.program import Execution, Node, reachable
-from handgrad.program.edits import Edit, edits
-from handgrad.program.insertions import insertions
+from handgrad.program import Execution, Node, edits, insertions, reachable
+from handgrad.program.edits import Edit
 from handgrad.program.terms import Term, additive_terms
 
 _KINDS: Final = EDITS | INSERTIONS
@@ -47,10 +48,12 @@ def diagnose(
     sides = sides_of(wrong, draws, gradients)
     faults = []
     for name in wrong:
-        candidates = [*general(name, draws), *of_elements(name, draws)]
-        for side in sides:
-            candidates += [*side.fits(name), *side.edited(name)]
-        faults.append(best_fault(name, candidates, draws, situation))
+        sources = chain(
+            attempted(general(name, draws)),
+            attempted(of_elements(name, draws)),
+            *(chain(side.fits(name), [side.edited(name)]) for side in sides),
+        )
+        faults.append(best_fault(name, sources, draws, situation))
     return faults
 
 
@@ -64,7 +67,7 @@ def sides_of(
 
 def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
     """The one edit of the right backward that raises just this, and its description."""
-    for edit in sorted(edits(run.program), key=lambda each: EDITS[each.kind].cost):
+    for edit in sorted(edits.edits(run.program), key=lambda each: EDITS[each.kind].cost):
         try:
             edit.results(run)
         except Exception as other:
@@ -74,17 +77,23 @@ def explained_exception(error: BaseException | None, run: Execution) -> tuple[Ed
 
 
 def best_fault(
-    name: str, candidates: list[Explanation], draws: tuple[Draw, ...], situation: str
+    name: str,
+    sources: Iterable[Iterable[Explanation]],
+    draws: tuple[Draw, ...],
+    situation: str,
 ) -> Fault:
-    """The simplest explanation that holds, and how sure it is."""
+    """The simplest explanation that holds, and how sure it is.
+
+    Here alone explanations are tried: one that raises, or a source of them that does, is left out.
+    """
+    candidates = [each for source in attempted(sources) for each in attempted(source)]
     holding: list[Explanation] = []
     for candidate in sorted(candidates, key=lambda each: each.cost):
         if holding and candidate.cost > holding[0].cost + 0.5:
             break
-        if explains(candidate, name, draws):
-            if candidate.spoils():
-                candidate = replace(candidate, cost=candidate.cost + _SPOILS)
-            holding = sorted([*holding, candidate], key=lambda each: each.cost)
+        held = attempt(partial(_held, candidate, name, draws), None)
+        if held is not None:
+            holding = sorted([*holding, held], key=lambda each: each.cost)
     if not holding and np.shape(draws[0].found[name]) != draws[0].right[name].shape:
         shapes = np.shape(draws[0].found[name]), draws[0].right[name].shape
         message = f"d{name} has shape {shapes[0]}; allowed: {shapes[1]}, the shape of {name}"
@@ -113,6 +122,14 @@ def best_fault(
     alternatives = tuple((each.kind, each.term) for each in rivals[:1])
     sure = 1.0 / (1 + len(rivals))
     return Fault(name, best.kind, best.term, message, sure, situation, alternatives)
+
+
+def _held(candidate: Explanation, name: str, draws: tuple[Draw, ...]) -> Explanation | None:
+    """The explanation at its cost if it holds, else None."""
+    if not explains(candidate, name, draws):
+        return None
+    spoils = candidate.spoils()
+    return replace(candidate, cost=candidate.cost + _SPOILS) if spoils else candidate
 
 
 def _relative_error(draw: Draw, name: str) -> float:
@@ -160,7 +177,9 @@ class Side:
 
     def edited(self, name: str) -> Iterator[Explanation]:
         """The explanations of a gradient by one edit."""
-        return (self.by_edits(name, number) for number in range(len(self.edits)))
+        assert self.run is not None
+        if self.position(name) < len(self.run.program.results):
+            yield from (self.by_edits(name, number) for number in range(len(self.edits)))
 
     def by_edits(self, name: str, *numbers: int) -> Explanation:
         """The explanation of a gradient by edits that are made together."""
@@ -216,22 +235,34 @@ class Side:
     def edits(self) -> list[Edit]:
         assert self.run is not None
         program = self.run.program
-        inserted = insertions(program) if self.repairs else []
+        parts = insertions.sources(program) if self.repairs else iter(())
+        inserted = [edit for part in attempted(parts) for edit in attempted(part)]
         simplest = sorted(inserted, key=lambda each: _KINDS[each.kind].cost)[:_MOST]
-        return [*edits(program), *simplest]
+        single = [edit for part in attempted(edits.sources(program)) for edit in attempted(part)]
+        return [*single, *simplest]
 
     def _changed(self, numbers: tuple[int, ...], draw_number: int) -> tuple[Any, ...]:
-        """All results of a draw with these edits made."""
+        """All results of a draw with these edits made.
+
+        Raises Inapplicable where the program does not run with them.
+        """
         run = self._run(self.draws[draw_number])
         assert run is not None
         first, *others = (self.edits[number] for number in numbers)
         changes = {**first.changes}
         for edit in others:
             changes |= edit.changes
-        return replace(first, changes=changes).results(run)
+        try:
+            return replace(first, changes=changes).results(run)
+        except Exception as error:  # operands that one of its operations does not take
+            raise Inapplicable from error
 
-    def fits(self, name: str) -> Iterator[Explanation]:
-        """The additive terms of a gradient, fitted by least squares.
+    def fits(self, name: str) -> Iterator[Iterator[Explanation]]:
+        """The additive terms of a gradient, fitted by least squares, for each depth of terms."""
+        return (self._fitted(name, depth) for depth in (1, 2, 3))
+
+    def _fitted(self, name: str, depth: int) -> Iterator[Explanation]:
+        """The terms of one depth.
 
         For the op's backward the coefficients say what became of each term; for the target's own
         they say what each would have to be multiplied by.
@@ -241,14 +272,13 @@ class Side:
         if position >= len(results):
             return
         goal = np.asarray(self.draws[0].right[name] if self.repairs else self.draws[0].found[name])
-        for depth in (1, 2, 3):
-            terms = additive_terms(results[position], depth=depth)
-            values = [self._value(term, self.draws[0], goal.shape) for term in terms]
-            if any(value is None for value in values):
-                continue
-            coefficients = _least_squares(values, goal)
-            if coefficients is not None:
-                yield from self._of_fit(terms, coefficients, goal.shape, depth)
+        terms = additive_terms(results[position], depth=depth)
+        values = [self._value(term, self.draws[0], goal.shape) for term in terms]
+        if any(value is None for value in values):
+            return
+        coefficients = _least_squares(values, goal)
+        if coefficients is not None:
+            yield from self._of_fit(terms, coefficients, goal.shape, depth)
 
     def _value(self, term: Term, draw: Draw, shape: tuple[int, ...]) -> np.ndarray | None:
         run = self._run(draw)

@@ -13,11 +13,11 @@ from handgrad.checking.hypotheses import Array, Draw, Explanation
 _ZERO: Final = 1e-4
 
 
-def of_elements(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
-    """Every hypothesis on elements that is worth trying on this gradient."""
+def of_elements(name: str, draws: tuple[Draw, ...]) -> Iterator[Iterator[Explanation]]:
+    """Every hypothesis on elements that is worth trying on this gradient, by its kind."""
     if np.shape(draws[0].found[name]) == draws[0].right[name].shape:
-        yield from _confined(name, draws)
-        yield from _other_mask(name, draws[0])
+        yield _confined(name, draws)
+        yield _other_mask(name, draws[0])
 
 
 def _other_mask(name: str, draw: Draw) -> Iterator[Explanation]:

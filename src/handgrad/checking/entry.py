@@ -13,6 +13,7 @@ import numpy as np
 
 from handgrad import interop
 from handgrad.checking import sample_inputs
+from handgrad.checking.attempts import noted
 from handgrad.checking.checker import Checker
 from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
@@ -43,6 +44,10 @@ def check(
     not all inputs of floats. `options` go to forward; a layer runs with training=True unless they
     say otherwise. All random numbers come from `seed`.
 
+    An object with forward and backward of its own is judged with its parameters: arrays among its
+    attributes, where backward leaves their gradients as `dw`, `grads["w"]` or the like. The first
+    line of the report names those that y depends on and that have none.
+
     Gradients are contracted with a random cotangent along random directions and compared with
     central differences; where one fails it is compared element by element. The report's bounds come
     from the error model of the differences, and for float32 from a count of its operations.
@@ -63,10 +68,10 @@ def check(
     setups = _setups(target, inputs, op, options, rng)
     subject = Subject(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with noted() as dropped, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return checker.report(setups)
+            return replace(checker.report(setups), dropped=tuple(dropped))
         except (HandgradError, MemoryError, KeyboardInterrupt):
             raise
         except BaseException as error:  # of the target's, such as SystemExit at an import in it
@@ -77,6 +82,8 @@ def check(
                 tuple(checker.rows),
                 tuple(checker.trials),
                 (*checker.faults, raised("the check ends where something", error)),
+                dropped=tuple(dropped),
+                unjudged=checker.unjudged,
             )
 
 

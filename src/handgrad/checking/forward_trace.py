@@ -159,11 +159,12 @@ class ForwardTrace:
 
 def _moved(value: Any, start: Any, cotangent: Any) -> float:
     """<value − start, cotangent>; an infinity stays where it is."""
+    value, start, cotangent = (np.asarray(each) for each in (value, start, cotangent))
     known = np.isfinite(start)
     with np.errstate(invalid="ignore"):
         return float(np.sum(np.where(known, value - start, 0.0) * cotangent))
 
 
 def _size(value: Any, cotangent: Any) -> float:
-    product = np.asarray(value * cotangent)
+    product = np.asarray(value) * np.asarray(cotangent)
     return float(np.sqrt(np.sum(product[np.isfinite(product)] ** 2)))

@@ -6,13 +6,14 @@ A hypothesis is fitted to one draw (one cotangent) and must then predict the gra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.attempts import Inapplicable
 from handgrad.program import Execution
 from handgrad.program.text import symbol
 
@@ -84,7 +85,7 @@ def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bo
     for draw in draws:
         try:
             predicted = explanation.predict(draw)
-        except Exception:  # an edit that cannot be evaluated explains nothing
+        except Inapplicable:
             return False
         if predicted is None or not draw.agrees(
             name, predicted, with_found=not explanation.repairs
@@ -93,22 +94,22 @@ def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bo
     return True
 
 
-def general(name: str, draws: tuple[Draw, ...]) -> Iterator[Explanation]:
-    """Every general hypothesis that is worth trying on this gradient."""
+def general(name: str, draws: tuple[Draw, ...]) -> Iterator[Iterable[Explanation]]:
+    """Every general hypothesis that is worth trying on this gradient, by its kind."""
     draw = draws[0]
     found, right = np.asarray(draw.found[name]), draw.right[name]
     if found.shape == right.shape:
-        yield from _scaled(name, draw, found, right)
-        yield from _passed_through(name, draw)
-        yield from _offset(name, draw, found, right)
-        yield from _flipped(name, right)
-        yield from _elementwise_factor(name, draw, found, right)
+        yield _scaled(name, draw, found, right)
+        yield _passed_through(name, draw)
+        yield _offset(name, draw, found, right)
+        yield _flipped(name, right)
+        yield _elementwise_factor(name, draw, found, right)
     if found.squeeze().shape == right.squeeze().shape != () and found.shape != right.shape:
         phrase = f"has shape {found.shape}; allowed: {right.shape}, the shape of {name}"
-        yield Explanation("wrong shape", "", phrase, 1.0, _reshaped(name))
-    yield from _permuted(name, found, right)
-    yield from _not_reduced(name, found, right)
-    yield from _swapped(name, draw)
+        yield [Explanation("wrong shape", "", phrase, 1.0, _reshaped(name))]
+    yield _permuted(name, found, right)
+    yield _not_reduced(name, found, right)
+    yield _swapped(name, draw)
 
 
 def _reshaped(name: str) -> Callable[[Draw], Any]:

@@ -15,10 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.attempts import Inapplicable
 from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.program import Node, Program
 from handgrad.program.edits import Edit, is_floats, with_operand
+from handgrad.program.functions import total
 from handgrad.program.running import Change
 from handgrad.program.text import text
 
@@ -101,19 +103,24 @@ def _predict(gradient: Gradient, **settings: Any) -> Callable[[Draw], Any]:
     return predict
 
 
-def of_lines(draws: tuple[Draw, ...], name: str) -> Iterator[Explanation]:
+def of_lines(draws: tuple[Draw, ...], name: str) -> Iterator[Iterator[Explanation]]:
     """Changes of the operations that make a gradient, each of which may put it right."""
     run = draws[0].own_run
     assert run is not None
-    program = run.program
-    for node in program.nodes:
-        for cost, edit, phrase in _changes(program, node):
-            yield Explanation(
-                *(edit.kind, edit.part, phrase, cost, _results(edit)), True, edit.line
-            )
-        found = _factor(node, draws[0], name)
-        if found is None:
-            continue
+    for node in run.program.nodes:
+        yield _of_changes(run.program, node)
+        yield _of_factor(node, draws[0], name)
+
+
+def _of_changes(program: Program, node: Node) -> Iterator[Explanation]:
+    for cost, edit, phrase in _changes(program, node):
+        yield Explanation(*(edit.kind, edit.part, phrase, cost, _results(edit)), True, edit.line)
+
+
+def _of_factor(node: Node, draw: Draw, name: str) -> Iterator[Explanation]:
+    """The operation multiplied by a number."""
+    found = _factor(node, draw, name)
+    if found is not None:
         factor, edit = found
         cost = 1.9 if any(abs(factor - each) < _NEAR for each in _PLAIN) else 2.6
         if factor == 0.0:
@@ -128,7 +135,10 @@ def of_lines(draws: tuple[Draw, ...], name: str) -> Iterator[Explanation]:
 def _results(edit: Edit) -> Callable[[Draw], Any]:
     def predict(draw: Draw) -> Any:
         assert draw.own_run is not None
-        return edit.results(draw.own_run)[0]
+        try:
+            return edit.results(draw.own_run)[0]
+        except Exception as error:  # operands that one of its operations does not take
+            raise Inapplicable from error
 
     return predict
 
@@ -219,11 +229,11 @@ def _product_of(factors: list[Any]) -> Change:
 
 
 def _summed(axis: int) -> Change:
-    return lambda own, of: np.sum(own, axis=axis, keepdims=True)
+    return lambda own, of: total(own, axis)
 
 
 def _share(axis: int) -> Change:
-    return lambda own, of: own / np.sum(own, axis=axis, keepdims=True)
+    return lambda own, of: own / total(own, axis)
 
 
 def _factor(node: Node, draw: Draw, name: str) -> tuple[float, Edit] | None:
@@ -237,7 +247,7 @@ def _factor(node: Node, draw: Draw, name: str) -> tuple[float, Edit] | None:
 
     try:
         zero, one = (np.asarray(_results(scaled(each))(draw)) for each in (0.0, 1.0))
-    except Exception:  # a part that stands where a number cannot
+    except Inapplicable:  # a part that stands where a number cannot
         return None
     if zero.shape != right.shape or one.shape != right.shape:
         return None

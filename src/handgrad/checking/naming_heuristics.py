@@ -31,9 +31,9 @@ class NamingHeuristics:
         """The nodes of the name, the last first; then those on the way to it."""
         if not self.lines.is_last(variable):
             return []
-        wanted = {_plain(each) for each in _without_prefix(variable.name)}
+        wanted = {plain(each) for each in without_affix(variable.name)}
         names = [
-            each for alias, meant in self.names.items() if _plain(alias) in wanted for each in meant
+            each for alias, meant in self.names.items() if plain(alias) in wanted for each in meant
         ]
         found = [node for name in names for node in reversed(self.run.versions[name])]
         found += [node for name in names for node in reversed(self.run.inside.get(name, []))]
@@ -44,17 +44,18 @@ class NamingHeuristics:
         return next((name for name, each in self.run.versions.items() if node in each), "")
 
 
-def _without_prefix(name: str) -> Iterator[str]:
+def without_affix(name: str) -> Iterator[str]:
     """The rest of a name that begins or ends as those of gradients do."""
-    for prefix in ("d", "grad", "g"):
+    for prefix in ("d", "grad", "gradient", "g"):
         if name.startswith(prefix) and len(name) > len(prefix):
             yield name.removeprefix(prefix)
-    for suffix in ("_grad", "_bar"):
+    for suffix in ("_grad", "_gradient", "_bar"):
         if name.endswith(suffix):
             yield name.removesuffix(suffix)
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """The name without what spellings differ in."""
     return name.replace("_", "").casefold()
 
 

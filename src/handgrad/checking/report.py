@@ -71,10 +71,14 @@ class CheckReport:
     faults: tuple[Fault, ...]
     #: Remarks on gradients that are right, such as another type than the input's.
     remarks: tuple[Fault, ...] = ()
+    #: Exceptions in the search for causes, each of which left out one hypothesis and no more.
+    dropped: tuple[str, ...] = ()
+    #: Arrays of the target that y depends on, and whose gradients are nowhere to be found.
+    unjudged: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """True if nothing that was tried is wrong, and every gradient could be judged."""
+        """True if nothing that was tried is wrong, and every gradient found could be judged."""
         return not self.faults and not self.undecided
 
     @property
@@ -116,6 +120,8 @@ class CheckReport:
         return html(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self.unjudged:
+            yield self._unjudged()
         like = f" against {self.like}" if self.like and self.like != self.target else ""
         table = Table(title=f"{self.target}{like}", title_justify="left", title_style="bold")
         for column, justify in (("gradient", "left"), ("error", "right"), ("bound", "right")):
@@ -142,8 +148,29 @@ class CheckReport:
             yield f"[yellow]?[/yellow] d{name}: no verdict, forward is not smooth at these inputs"
         for remark in self.remarks:
             yield f"[dim]i {_literal(remark.message)}[/dim]"
-        if self.ok:
+        if self.dropped:
+            count = len(self.dropped)
+            what = f"{count} hypothes{'i' if count == 1 else 'e'}s on the cause"
+            first = _literal(self.dropped[0])
+            yield f"[dim]i {what} could not be tried: {first}[/dim]"
+        if self.ok and not self.unjudged:
             yield "[green]✓[/green] every gradient is right"
+
+    def _unjudged(self) -> str:
+        """The first line: not every gradient of the target is in the table below it."""
+        first = self.unjudged[0].rpartition(".")[2]
+        several = len(self.unjudged) > 1
+        names = _literal(", ".join(self.unjudged))
+        left_out = (
+            f"the gradient{'s' * several} of {names} {'were' if several else 'was'} not judged: y "
+            f"depends on {'them' if several else 'it'}, but backward leaves none as d{first}, "
+            f"grads['{first}'] or the like"
+        )
+        if not self.ok:
+            return f"[yellow]?[/yellow] {left_out}"
+        right = list(dict.fromkeys(f"d{row.gradient}" for row in self.gradients))
+        are = "are" if len(right) > 1 else "is"
+        return f"[green]✓[/green] {_literal(', '.join(right))} {are} right; {left_out}"
 
     def _situations(self) -> RenderResult:
         for verdict in ("wrong", "right", "undecided", "does not apply"):

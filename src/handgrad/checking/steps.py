@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
 
+from handgrad.checking.attempts import attempt, attempted
 from handgrad.checking.backward_trace import BackwardTrace, Variable
 from handgrad.checking.differences import directional, elementwise
 from handgrad.checking.forward_trace import ForwardTrace
@@ -81,18 +83,24 @@ class Search:
         returned = {
             variable: self.run.versions[self.gradients[i]][0]
             for i, variable in enumerate(self.lines.returned)
-            if i in self.gradients and variable is not None
+            if variable is not None and self.gradients.get(i) in self.run.versions
         }
         for variable in self.lines.variables:
-            if variable in returned:
-                node = returned[variable]
-                self.settle(variable, node, self.judged(variable, node), True)
-            else:
-                self.find(variable, returned)
+            attempt(partial(self.place, variable, returned), None)
         sure = {node for each, node in self.pinned.items() if self.verdicts[each][1]}
         for variable, node in self.pinned.items():
             if self.verdicts[variable][1] or node not in sure:
-                yield self.step(variable)
+                step = attempt(partial(self.step, variable), None)
+                if step is not None:
+                    yield step
+
+    def place(self, variable: Variable, returned: Mapping[Variable, Node]) -> None:
+        """Judge a gradient that is returned, and find what another one belongs to."""
+        if variable in returned:
+            node = returned[variable]
+            self.settle(variable, node, self.judged(variable, node), True)
+        else:
+            self.find(variable, returned)
 
     def settle(self, variable: Variable, node: Node, verdict: Verdict, certain: bool) -> None:
         self.pinned[variable] = node
@@ -137,7 +145,7 @@ class Search:
                     continue
                 if not self.is_right(user, other):
                     self.pinned[variable] = node
-                    count += self.judged(user, other) == "right"
+                    count += self.is_right(user, other)
                     del self.pinned[variable]
         return count
 
@@ -165,7 +173,8 @@ class Search:
         }
 
     def is_right(self, variable: Variable, node: Node) -> bool:
-        return self.judged(variable, node) == "right"
+        """Return whether the variable is the node's gradient; not where that cannot be judged."""
+        return attempt(partial(self.judged, variable, node), "undecided") == "right"
 
     def judged(self, variable: Variable, node: Node, **settings: Any) -> Verdict:
         """<gradient, v> against the derivative along a random direction v at the node."""
@@ -253,11 +262,12 @@ class Search:
             return self.gradient(variable, node, number, **settings)[0]
 
         def screen(**settings: Any) -> bool:
-            return self.judged(variable, node, **settings) == "right"
+            judged = partial(self.judged, variable, node, **settings)
+            return attempt(judged, "undecided") == "right"
 
         labels = {at: self.label(other) for other, at in self.pinned.items() if at is not node}
 
         def describe(each: Node) -> str:
             return f"{text(each)} ({labels[each]})" if each in labels else text(each)
 
-        return tuple(of_paths(self.run, node, describe, gradient, screen))
+        return tuple(attempted(of_paths(self.run, node, describe, gradient, screen)))

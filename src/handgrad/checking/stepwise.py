@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from handgrad.checking.attempts import attempt, attempted
 from handgrad.checking.backward_trace import BackwardTrace
 from handgrad.checking.diagnosis import best_fault, diagnose
 from handgrad.checking.forward_trace import ForwardTrace
@@ -69,7 +72,8 @@ def explained(
     found: dict[tuple[str, str, str], tuple[Fault, list[str], list[str]]] = {}
     for step in steps:
         reaches = [each for each in step.reaches if each in wrong]
-        fault = _explained(step, arrays, y) if step.verdict == "wrong" and reaches else None
+        is_open = step.verdict == "wrong" and bool(reaches)
+        fault = attempt(partial(_explained, step, arrays, y), None) if is_open else None
         if fault is not None:
             line = fault.message.rpartition("(line ")[2]
             # One line that several are made from is reported once.
@@ -90,7 +94,7 @@ def _explained(step: Step, arrays: Mapping[str, np.ndarray], y: Any) -> Fault | 
     )
     (fault,) = diagnose((name,), draws, gradients=(name,))
     if fault.kind in ("unknown", "some rows"):
-        more = [*step.paths, *of_lines(draws, name)]
+        more = chain([step.paths], attempted(of_lines(draws, name)))
         better = best_fault(name, more, draws, "usual")
         fault = fault if better.kind == "unknown" else better
     if fault.kind == "unknown":

@@ -9,14 +9,15 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from handgrad import interop
+from handgrad.checking.attributes import Held, attributes, clear, get, owner_of, put, twin_of
 from handgrad.checking.rounding.bounded import Bounded
-from handgrad.checking.trial import leaves
+from handgrad.checking.trial import in_order, leaves
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
@@ -79,7 +80,8 @@ def forward_backward(
     foreign = interop.forward_backward(target, arrays, options)
     if foreign is not None:
         return foreign if like is None else _meant_as(foreign, like)
-    forward, backward = _functions(target, like)
+    methods = _functions(target, like)
+    forward, backward = _stateless(*methods)
     if like is not None:
         return _of_op(like, forward, backward, arrays, options, source=backward)
     names = _input_names(forward, len(arrays))
@@ -88,7 +90,7 @@ def forward_backward(
         for name, array in zip(names, arrays, strict=True)
         if np.asarray(array).dtype.kind == "f"
     ]
-    return ForwardBackward(
+    functions = ForwardBackward(
         name=_name(target, backward),
         inputs=names,
         gradients=tuple(wanted(wrt, names) if wrt is not None else floats),
@@ -97,6 +99,70 @@ def forward_backward(
         source=inspect.unwrap(backward),
         forward_source=inspect.unwrap(forward),
         forward_options=accepted(forward, options),
+    )
+    owner = owner_of(*methods) if wrt is None else None
+    return functions if owner is None else _with_attributes(functions, owner, methods, arrays)
+
+
+def _with_attributes(
+    functions: ForwardBackward,
+    owner: Any,
+    methods: Sequence[Any],
+    arrays: Sequence[Any],
+) -> ForwardBackward:
+    """The same with the parameters that the object keeps, where it keeps their gradients too.
+
+    Every forward is that of a new copy of the object, so that what backward adds to, and what
+    forward leaves behind, is of this run alone.
+    """
+
+    def of(twin: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        forward, backward = _stateless(*(MethodType(each.__func__, twin) for each in methods))
+        return _with_options(forward, functions.forward_options), backward
+
+    found = attributes(
+        owner,
+        lambda twin, *inputs: of(twin)[0](*inputs),
+        lambda twin, dy, cache: of(twin)[1](dy, cache),
+        arrays,
+    )
+    if not found.parameters:
+        return replace(functions, unjudged=found.unjudged)
+    start = twin_of(owner)
+    named = {
+        f"self.{name}" if name in functions.inputs else name: name for name in found.parameters
+    }
+    count = len(functions.inputs)
+    shapes = {name: np.shape(array) for name, array in zip(functions.inputs, arrays, strict=True)}
+
+    def forward(*given: Any) -> Any:
+        twin = twin_of(start)
+        for name, array in zip(named.values(), given[count:], strict=True):
+            put(twin, found.paths[name], array)
+        result = of(twin)[0](*given[:count])
+        is_pair = isinstance(result, tuple) and len(result) == 2
+        return (result[0], Held(twin, result[1])) if is_pair else result
+
+    def backward(dy: Any, held: Any) -> Any:
+        twin = held.twin
+        for name, path in found.gradients.items():
+            clear(twin, path, start, get(twin, found.paths[name]))
+        returned = of(twin)[1](dy, held.cache)
+        of_inputs = in_order(functions, shapes, returned)
+        if len(of_inputs) != len(functions.gradients):
+            return returned
+        return (*of_inputs, *(get(twin, path) for path in found.gradients.values()))
+
+    return replace(
+        functions,
+        inputs=(*functions.inputs, *named),
+        gradients=(*functions.gradients, *named),
+        forward=forward,
+        backward=backward,
+        parameters={new: found.parameters[name] for new, name in named.items()},
+        unjudged=found.unjudged,
+        source=backward,
+        forward_source=None,
     )
 
 
@@ -168,7 +234,7 @@ def _functions(
         case (first, second) if callable(first) and callable(second):
             forward, backward = first, second
     if callable(forward) and callable(backward):
-        return _stateless(forward, backward)
+        return forward, backward
     if callable(target) and like is not None:
         return like.forward.reference, target
     raise ArgumentError(

@@ -143,7 +143,7 @@ def backward(functions: ForwardBackward, dy: Any, cache: Any) -> dict[str, Any]:
     return dict(zip(names, several, strict=True))
 
 
-def _in_order(
+def in_order(
     functions: ForwardBackward, shapes: Mapping[str, tuple[int, ...]], found: Any
 ) -> Sequence[Any]:
     """The gradients in the order of `functions.gradients`.
@@ -207,7 +207,7 @@ def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
     shapes = {name: np.shape(array) for name, array in arrays.items()}
 
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
-        return tuple(_in_order(functions, shapes, functions.backward(dy, cache)))
+        return tuple(in_order(functions, shapes, functions.backward(dy, cache)))
 
     return replace(functions, forward=kept(functions.forward), backward=kept(backward))
 

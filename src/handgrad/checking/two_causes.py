@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.attempts import Inapplicable
 from handgrad.checking.diagnosis import Side, best_fault, sides_of
 from handgrad.checking.hypotheses import Draw, Explanation, whole_factor
 from handgrad.checking.report import Fault
@@ -44,8 +45,8 @@ def two_causes(
 
 def _explained(fault: Fault, sides: list[Side], draws: tuple[Draw, ...]) -> Fault:
     name = fault.gradient
-    pairs = [pair for side in sides for pair in _pairs(side, name, draws[0])]
-    found = best_fault(name, pairs, draws, fault.situation)
+    sources = (_pairs(side, name, draws[0]) for side in sides)
+    found = best_fault(name, sources, draws, fault.situation)
     return fault if found.kind in ("unknown", "wrong shape") else found
 
 
@@ -75,7 +76,7 @@ def _predicted(single: Explanation, draw: Draw) -> np.ndarray | None:
     """The gradient with one edit made; None where it raises, which two edits may not."""
     try:
         return np.asarray(single.predict(draw))
-    except Exception:
+    except Inapplicable:
         return None
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from handgrad.program.functions import size
 from handgrad.program.nodes import Frame, Node, Program, mapped
 from handgrad.program.running import Change, Execution
 from handgrad.program.text import SHAPING, definition, operand_text, symbol, text
@@ -58,11 +59,15 @@ class Variant(NamedTuple):
 
 def edits(program: Program) -> list[Edit]:
     """Every edit of an operation that the program made."""
-    return [
-        *(edit for group in by_site(program) for edit in merged(program, group, _variants)),
-        *_stale_arguments(program),
-        *_swapped(program),
-    ]
+    return [edit for source in sources(program) for edit in source]
+
+
+def sources(program: Program) -> Iterator[Iterator[Edit]]:
+    """The edits in parts, each made when it is read: of one site, of arguments, of results."""
+    for group in by_site(program):
+        yield merged(program, group, _variants)
+    yield _stale_arguments(program)
+    yield _swapped(program)
 
 
 def same_edit(program: Program, edit: Edit) -> Edit | None:
@@ -85,7 +90,7 @@ def same_edit(program: Program, edit: Edit) -> Edit | None:
 
 def merged(
     program: Program, group: list[Node], variants: Callable[[Program, Node], Iterator[Variant]]
-) -> list[Edit]:
+) -> Iterator[Edit]:
     """One edit for every variant of a site, of all its nodes that have this variant."""
     found: dict[Any, dict[Node, Change]] = {}
     for node in group:
@@ -94,10 +99,9 @@ def merged(
             met[kind, part] += 1
             found.setdefault((kind, part, met[kind, part]), {})[node] = change
     first = group[0]
-    return [
-        Edit(kind, part, first.line, changes, key=(first.site, first.op, kind, part, number))
-        for (kind, part, number), changes in found.items()
-    ]
+    for (kind, part, number), changes in found.items():
+        key = (first.site, first.op, kind, part, number)
+        yield Edit(kind, part, first.line, changes, key=key)
 
 
 def by_site(program: Program) -> list[list[Node]]:
@@ -216,7 +220,7 @@ def _of_call(node: Node) -> Iterator[Variant]:
 
 def _ratio(node: Node) -> float:
     """By how much the mean is smaller than the sum, or the sum larger."""
-    count = max(np.size(node.args[0].value), 1) / max(np.size(node.value), 1)
+    count = max(size(node.args[0].value), 1) / max(size(node.value), 1)
     return 1.0 / count if node.op == "sum" else count
 
 
@@ -272,7 +276,7 @@ def _stale(program: Program, node: Node, *, any_shape: bool) -> Iterator[Variant
                 yield Variant("stale variable", part, with_operand(node, operand, other))
 
 
-def _stale_arguments(program: Program) -> list[Edit]:
+def _stale_arguments(program: Program) -> Iterator[Edit]:
     """Another variable of the same shape as an argument of a function that was followed."""
     within: defaultdict[Frame, list[Node]] = defaultdict(list)
     for node in program.nodes:
@@ -296,7 +300,8 @@ def _stale_arguments(program: Program) -> list[Edit]:
                     part = f"{symbol(name)} for {text(old)}"
                     changes = found.setdefault((frame.site, "argument", "stale variable", part), {})
                     changes |= {node: with_operand(node, old, new) for node in readers}
-    return [Edit(key[2], key[3], key[0].line, changes, key=key) for key, changes in found.items()]
+    for key, changes in found.items():
+        yield Edit(key[2], key[3], key[0].line, changes, key=key)
 
 
 def _callers(frame: Frame) -> Iterator[Frame]:

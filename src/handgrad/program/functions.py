@@ -6,6 +6,7 @@ one that writes into an array gets a copy of it, and returns the copy.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from types import BuiltinFunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
+from array_api_compat import array_namespace
+
+from handgrad.program.nodes import mapped
 
 #: Packages whose functions are operations and are not followed into their source.
 LIBRARIES: Final = frozenset(
@@ -146,6 +150,47 @@ class OnCopy:
 
 def copied(array: Any) -> Any:
     return array.clone() if hasattr(array, "clone") else np.array(array, copy=True, order="K")
+
+
+def size(array: Any) -> int:
+    """The number of values of an array of any library; torch has a method where NumPy has it."""
+    return math.prod(np.shape(array))
+
+
+# A change of a program runs on the arrays of the target's own library, so it computes by the array
+# API; a function of NumPy takes a tensor only by accident.
+
+
+def total(array: Any, axis: int) -> Any:
+    """The sum over an axis, which stays with size 1."""
+    return array_namespace(array).sum(array, axis=axis, keepdims=True)
+
+
+def average(array: Any, axis: int) -> Any:
+    """The mean over an axis, which stays with size 1."""
+    return array_namespace(array).mean(array, axis=axis, keepdims=True)
+
+
+def flipped(array: Any, axes: tuple[int, ...]) -> Any:
+    return array_namespace(array).flip(array, axis=axes)
+
+
+def chosen(condition: Any, one: Any, other: Any) -> Any:
+    """`one` where the condition is true, else `other`; one of them may be a number."""
+    xp = array_namespace(condition)
+    one, other = (x if is_array(x) else xp.asarray(x) for x in (one, other))
+    return xp.where(condition, one, other)
+
+
+def added_at(array: Any, index: Any, value: Any) -> Any:
+    """The array with the values added at an index, as often as that names an element.
+
+    The array API has no such function, so NumPy adds, and the array's library takes the result.
+    """
+    found = copied(np.asarray(array))
+    at = mapped(lambda each: np.asarray(each) if is_array(each) else each, index)
+    np.add.at(found, at, np.asarray(value))
+    return array_namespace(array).asarray(found)
 
 
 def getitem(array: Any, index: Any) -> Any:

@@ -22,7 +22,7 @@ from handgrad.program.edits import (
     merged,
     recomputed,
 )
-from handgrad.program.functions import copied
+from handgrad.program.functions import added_at, average, chosen, flipped, total
 from handgrad.program.nodes import Node, Program
 from handgrad.program.running import Change
 from handgrad.program.text import SHAPING, definition, symbol, text
@@ -33,11 +33,17 @@ _SCALES: Final = frozenset({"multiply", "negative"})
 
 def insertions(program: Program) -> list[Edit]:
     """Every insertion behind an operation that the program made, or before one of its operands."""
+    return [edit for source in sources(program) for edit in source]
+
+
+def sources(program: Program) -> Iterator[Iterator[Edit]]:
+    """The insertions in parts, each made when it is read."""
     groups = by_site(program)
-    return [
-        *(edit for group in groups for edit in merged(program, group, _variants)),
-        *(edit for group in groups if len(group) > 1 for edit in _carried(program, group)),
-    ]
+    for group in groups:
+        yield merged(program, group, _variants)
+    for group in groups:
+        if len(group) > 1:
+            yield _carried(program, group)
 
 
 def _carried(program: Program, group: list[Node]) -> Iterator[Edit]:
@@ -90,14 +96,11 @@ def _of_store(node: Node) -> Iterator[Variant]:
     label = text(array)
 
     def added(own: Any, of: Any) -> Any:
-        found = copied(of(array))
-        np.add.at(found, of(index), of(value))
-        return found
+        return added_at(of(array), of(index), of(value))
 
     def added_again(own: Any, of: Any) -> Any:
-        found = copied(of(array))
-        np.add.at(found, of(index), of(value) - of(array)[of(index)])
-        return found
+        at = of(index)
+        return added_at(of(array), at, of(value) - of(array)[at])
 
     yield Variant("sum inserted", label, added)
     yield Variant("sum inserted", label, added_again)
@@ -182,7 +185,7 @@ def _with_tanh(a: Node, others: list[Any]) -> Change:
 def _with_softmax(p: Node, others: list[Any], axis: int) -> Change:
     def change(own: Any, of: Any) -> Any:
         d = math.prod(of(each) for each in others)
-        return of(p) * (d - np.sum(of(p) * d, axis=axis, keepdims=True))
+        return of(p) * (d - total(of(p) * d, axis))
 
     return change
 
@@ -238,7 +241,7 @@ def _behind(node: Node, known: dict[Node, str]) -> Iterator[Variant]:
         yield Variant("transpose inserted", text(node), lambda own, of: own.mT)
     for axes in ((-1,), (-2, -1)):
         if -axes[0] <= np.ndim(node.value):
-            yield Variant("flip inserted", text(node), _flipped(axes))
+            yield Variant("flip inserted", text(node), _turned(axes))
 
 
 def _from_the_end(node: Node) -> Change:
@@ -247,22 +250,22 @@ def _from_the_end(node: Node) -> Change:
     axes = tuple(axis for axis, size in enumerate(np.shape(first.value)) if size > 1)
 
     def change(own: Any, of: Any) -> Any:
-        x = np.flip(of(first), axes)
-        return np.flip(recomputed(node, lambda each: x if each is first else of(each)), axes)
+        x = flipped(of(first), axes)
+        return flipped(recomputed(node, lambda each: x if each is first else of(each)), axes)
 
     return change
 
 
-def _flipped(axes: tuple[int, ...]) -> Change:
-    return lambda own, of: np.flip(own, axes)
+def _turned(axes: tuple[int, ...]) -> Change:
+    return lambda own, of: flipped(own, axes)
 
 
 def _with_array(node: Node, other: Node, called: str) -> Iterator[Variant]:
     name = text(other) if other.op in ("sum", "mean") else symbol(called)
     yield Variant("factor inserted", name, lambda own, of: own * of(other))
     if not is_floats(other.value):
-        yield Variant("mask inserted", name, lambda own, of: np.where(of(other), own, -np.inf))
-        yield Variant("mask inserted", name, lambda own, of: np.where(of(other), -np.inf, own))
+        yield Variant("mask inserted", name, lambda own, of: chosen(of(other), own, -np.inf))
+        yield Variant("mask inserted", name, lambda own, of: chosen(of(other), -np.inf, own))
         return
     yield Variant("factor inserted", "1/" + name, lambda own, of: own / of(other))
     yield Variant(
@@ -285,14 +288,14 @@ def _with_array(node: Node, other: Node, called: str) -> Iterator[Variant]:
 
 
 def _projected(other: Node, axis: int) -> Any:
-    return lambda own, of: own - of(other) * np.mean(own * of(other), axis=axis, keepdims=True)
+    return lambda own, of: own - of(other) * average(own * of(other), axis)
 
 
 def _without_mean(node: Node, axis: int) -> Iterator[Variant]:
     """x − mean x; and for p d, where p is a softmax, p (d − Σ p d)."""
 
     def centred(own: Any, of: Any) -> Any:
-        return own - np.mean(own, axis=axis, keepdims=True)
+        return own - average(own, axis)
 
     yield Variant("term inserted", f"−mean({definition(node)})", centred)
     if node.op == "multiply":
@@ -303,7 +306,7 @@ def _without_mean(node: Node, axis: int) -> Iterator[Variant]:
 
 
 def _softmax(p: Any, d: Any, axis: int) -> Any:
-    return lambda own, of: of(p) * (of(d) - np.sum(own, axis=axis, keepdims=True))
+    return lambda own, of: of(p) * (of(d) - total(own, axis))
 
 
 def is_array_or_mask(value: Any) -> bool:

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from handgrad.program.edits import is_floats
 from handgrad.program.nodes import Node
@@ -82,8 +83,9 @@ def _summand(node: Node, sign: int, term: Term) -> Term:
     def compute(of: Of) -> Any:
         value = term.compute(of) if sign > 0 else -term.compute(of)
         # It may have had its shape from the other summands.
-        alike = np.shape(value) == np.shape(node.value)
-        return value if alike else np.broadcast_to(value, np.shape(of(node)))
+        if np.shape(value) == np.shape(node.value):
+            return value
+        return array_namespace(node.value).broadcast_to(value, np.shape(of(node)))
 
     return Term(term.label if sign > 0 else _negated(term.label), compute, term.opened)
 
