@@ -6,8 +6,8 @@ import contextlib
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +17,12 @@ import numpy as np
 from handgrad.deriving.arrays import Array, Graph
 from handgrad.deriving.derivatives import Context
 from handgrad.deriving.emission import Emission, Functions
-from handgrad.deriving.examples import Given, given_to
+from handgrad.deriving.evaluation import size
+from handgrad.deriving.examples import Given, given_to, letters_in
 from handgrad.deriving.facts import Assumption, assumptions, found_facts
 from handgrad.deriving.forward import Reader
 from handgrad.deriving.loops import NoLoopError, taken_apart
+from handgrad.deriving.proving import difference, flat, other_values
 from handgrad.deriving.simplify import Simplifier, Step
 from handgrad.deriving.source import Source, UnreadableError
 from handgrad.deriving.stepping import Stepping
@@ -165,10 +167,15 @@ def derive(
     facts = assumptions(assume or {})
     name, function, axes = forward_of(forward)
     if not arrays and not axes.keys() & named.keys():
+        refused: ArgumentError | None = None
         for example in op_examples(forward, axes):
-            with contextlib.suppress(ArgumentError):
+            try:
                 given = given_to(function, (), {**example, **named})
                 return _Deriving(name, function, given, facts, wrt).run()
+            except ArgumentError as error:
+                refused = error
+        if refused is not None:
+            raise refused
     given = given_to(function, arrays, named)
     return _Deriving(name, function, given, facts, wrt).run()
 
@@ -180,6 +187,8 @@ class _Deriving:
     arguments: Given
     facts: Sequence[Assumption]
     wrt: Sequence[str] | None
+    #: The arrays of the gradients, in the order in which backward returns them.
+    returned: Sequence[str] = ()
 
     def run(self) -> Derivation:
         for reading in self.arguments.readings(self.facts):
@@ -187,10 +196,10 @@ class _Deriving:
                 break
             self.given = reading
             with contextlib.suppress(NoLoopError):
-                return self._stepping()
+                return self._proved(self._stepping())
         programs = self._programs()
         plain = self._derived(programs, simple=False)
-        return self._derived(programs, simple=True, plain=plain)
+        return self._proved(self._derived(programs, simple=True, plain=plain))
 
     def _programs(self) -> tuple[Program, Program]:
         """Both runs, with as few lengths fixed as there can be."""
@@ -247,7 +256,8 @@ class _Deriving:
         functions = Stepping(
             loop, {n: d.functions for n, d in parts.items()}, arrays, numbers, list(wanted)
         ).functions()
-        self._prove_functions(functions, list(wanted))
+        self.returned = list(wanted)
+        self._prove_functions(functions, self.returned)
         step = parts["step"]
         return Derivation(
             self.name,
@@ -263,31 +273,84 @@ class _Deriving:
     def _prove_functions(self, functions: Functions, wanted: Sequence[str]) -> None:
         """Run what is emitted: the forward's own bits, and gradients as central differences."""
         compiled = functions.compiled()
-        taken = inspect.signature(compiled["forward"]).parameters
-        rng = np.random.default_rng(3)
         for arguments in self.given.arguments:
-            known = {name: value for name, value in arguments.items() if name in taken}
-            y, cache = compiled["forward"](**known)
-            ys = [np.asarray(each) for each in _flat(y)]
             own = self._results(arguments)
-            if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(ys, own, strict=True)):
-                raise UnprovedError("derive: the emitted forward has other bits than the forward")
-            dys = tuple(rng.standard_normal(each.shape) for each in ys)
-            found = compiled["backward"](dys[0] if len(dys) == 1 else dys, cache)
-            for name, gradient in zip(wanted, _flat(found), strict=True):
-                x = np.asarray(arguments[name], float)
-                way = rng.standard_normal(x.shape)
-                h = _STEP * max(1.0, float(np.max(np.abs(x), initial=0.0)))
-                ends = [self._results({**arguments, name: x + s * h * way}) for s in (1, -1)]
-                pairs = list(zip(*ends, dys, strict=True))
-                slope = sum(float(np.sum((a - b) * dy)) for a, b, dy in pairs) / (2 * h)
-                size = sum(float(np.sum(np.abs(a * dy))) for a, _, dy in pairs)
-                along = float(np.sum(gradient * way))
-                if not abs(slope - along) <= _NEAR * (abs(slope) + abs(along) + size):
-                    raise UnprovedError(
-                        f"derive: d{name} differs from differences of the forward: {along:.6g}, "
-                        f"not {slope:.6g}"
-                    )
+            if wrong := difference(compiled, self._results, arguments, own, wanted):
+                raise UnprovedError(f"derive: {wrong}")
+
+    def _proved(self, derivation: Derivation) -> Derivation:
+        """The derivation where it holds at other sizes, values and settings; it says at which not.
+
+        A setting at whose other values the functions differ from the forward is refused by them,
+        as are lengths that they do not hold for. Raises UnreadableError where they differ at other
+        sizes.
+        """
+        compiled = derivation.functions.compiled()
+        for lengths, arguments in self.arguments.elsewhere(self.given, self.facts):
+            own = self._runs(arguments)
+            if own is None:
+                continue
+            wrong = difference(compiled, self._results, arguments, own, self.returned, exact=False)
+            if wrong:
+                sizes = ", ".join(f"{letter} = {n}" for letter, n in lengths.items())
+                raise UnreadableError(
+                    f"derive: {self._line(arguments)}the steps of the forward depend on sizes or "
+                    f"values of its arrays: {wrong} for {sizes or 'other values'}; allowed: the "
+                    "same operations for all"
+                )
+        taken = inspect.signature(compiled["forward"]).parameters
+        values = self.given.arguments[0]
+        frozen = {
+            name: values[name]
+            for name in self.given.settings
+            if name in taken
+            and taken[name].default is not inspect.Parameter.empty
+            and not self._is_free(compiled, name, values[name])
+        }
+        functions = derivation.functions.guarded(frozen, self._fixed_lengths())
+        return replace(derivation, functions=functions)
+
+    def _is_free(self, compiled: Mapping[str, Any], name: str, value: Any) -> bool:
+        """Return whether the functions are right at other values of a setting, too."""
+        tried = 0
+        for other in other_values(value):
+            arguments = {**self.given.arguments[0], name: other}
+            own = self._runs(arguments)
+            if own is None:
+                continue
+            tried += 1
+            if difference(compiled, self._results, arguments, own, self.returned, exact=False):
+                return False
+        return tried > 0
+
+    def _runs(self, arguments: dict[str, Any]) -> list[Any] | None:
+        """The results of the forward; None where it fails, or gives no finite numbers."""
+        try:
+            own = self._results(arguments)
+        except Exception:  # arguments that it does not take
+            return None
+        return own if all(np.all(np.isfinite(each)) for each in own) else None
+
+    def _line(self, arguments: dict[str, Any]) -> str:
+        """The line of the first operation that is another one with these arguments, if any is."""
+        runs = []
+        for each in (self.given.arguments[0], arguments):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                runs.append(trace(self.function, **each).nodes)
+        for one, two in zip(*runs, strict=False):
+            if (one.op, one.site) != (two.op, two.site):
+                return f"line {one.line}: "
+        return ""
+
+    def _fixed_lengths(self) -> dict[str, int]:
+        """The axes that the functions hold for one length of, as `x.shape[0]`."""
+        return {
+            f"{name}.shape[{at}]": size(axis, self.given.fixed)
+            for name, axes in self.given.letters.items()
+            for at, axis in enumerate(axes)
+            if letters_in(axis) and self.given.fixed.keys() >= letters_in(axis).keys()
+        }
 
     def _derived(
         self,
@@ -320,6 +383,7 @@ class _Deriving:
         cotangents = self._cotangents(graph, results)
         sweep = Sweep(graph, context, simplifier)
         names = {name: source.names[node] for name, node in wanted.items() if node in source.names}
+        self.returned = list(names)
         gradients = sweep.run(cotangents, list(names.values()))
         if simplifier is not None and plain is not None:
             gradients = {
@@ -453,19 +517,10 @@ def _without_cache(result: Any, kind: Any) -> list[Any]:
     """The results one by one; the second of two is a cache unless it is arrays in plain tuples."""
     if isinstance(result, tuple) and len(result) == 2 and not isinstance(result[1], kind):
         y, cache = result
-        is_plain = type(cache) is tuple and all(isinstance(each, kind) for each in _flat(cache))
+        is_plain = type(cache) is tuple and all(isinstance(each, kind) for each in flat(cache))
         if not (is_plain and isinstance(y, kind)):
             result = y
-    return list(_flat(result))
-
-
-def _flat(result: Any) -> Iterator[Any]:
-    """Results one by one, also those in plain tuples, as in (y, (h, c))."""
-    if type(result) in (tuple, list):
-        for each in result:
-            yield from _flat(each)
-    else:
-        yield result
+    return list(flat(result))
 
 
 def _as_shape(axes: tuple[str | None, ...]) -> tuple[Any, ...]:

@@ -18,6 +18,8 @@ from handgrad.errors import ArgumentError
 #: Distinct primes with distinct differences, so that a number of both runs is one expression.
 _FIRST: Final = (3, 5, 7, 11, 13, 17, 19, 23)
 _SECOND: Final = (11, 7, 19, 5, 31, 13, 47, 29)
+#: Further sizes to prove what was derived at: in other orders, and even ones among them.
+_ELSEWHERE: Final = ((13, 12, 10, 9, 8, 6, 5, 4), (4, 9, 2, 12, 6, 14, 8, 10))
 #: Letters for the axes of example arrays, in the order in which their lengths occur.
 _SIZE: Final = re.compile(r"[A-Za-z_]\w*|(\d+|[A-Za-z_]\w*)( ?(\*|//|\+|-) ?(\d+|[A-Za-z_]\w*))+")
 _LETTERS: Final = ("N", "D", "H", "C", "M", "K", "P", "Q")
@@ -76,21 +78,44 @@ class Given:
         constant = {each: known.get(each, lengths[each][0]) for each in fixed}
         lengths = {x: both for x, both in lengths.items() if x not in constant}
         rng = np.random.default_rng(0)
-        runs: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-        for run in (0, 1):
-            here = {**constant, **{letter: both[run] for letter, both in lengths.items()}}
-            for name in self.names:
-                if name not in letters:
-                    value = self.settings[name]
-                    is_size = isinstance(value, str) and value in here
-                    runs[run][name] = here[value] if is_size else value
-                    continue
-                shape = tuple(size(axis, here) for axis in letters[name])
-                array = self.arrays.get(name)
-                runs[run][name] = _drawn(rng, shape, array, self.kinds.get(name))
-            for fact in facts:
-                fact.make_true(runs[run])
-        return Examples(Sizes(lengths), letters, runs, self.settings, constant)
+        first, second = (
+            self._arguments(
+                letters, {**constant, **{x: both[run] for x, both in lengths.items()}}, facts, rng
+            )
+            for run in (0, 1)
+        )
+        return Examples(Sizes(lengths), letters, (first, second), self.settings, constant)
+
+    def elsewhere(
+        self, examples: Examples, facts: Iterable[Any]
+    ) -> Iterator[tuple[dict[str, int], dict[str, Any]]]:
+        """Further lengths of the letters, no two of them equal, with arguments of other values."""
+        facts, rng = list(facts), np.random.default_rng(4)
+        free = list(examples.sizes.lengths)
+        for lengths in _ELSEWHERE:
+            here = dict(zip(free, lengths[-len(free) :] if free else (), strict=True))
+            yield here, self._arguments(examples.letters, {**examples.fixed, **here}, facts, rng)
+
+    def _arguments(
+        self,
+        letters: Mapping[str, tuple[str, ...]],
+        lengths: Mapping[str, int],
+        facts: Sequence[Any],
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """Random arrays of these lengths, and the settings."""
+        found: dict[str, Any] = {}
+        for name in self.names:
+            if name not in letters:
+                value = self.settings[name]
+                is_size = isinstance(value, str) and value in lengths
+                found[name] = lengths[value] if is_size else value
+                continue
+            shape = tuple(size(axis, lengths) for axis in letters[name])
+            found[name] = _drawn(rng, shape, self.arrays.get(name), self.kinds.get(name))
+        for fact in facts:
+            fact.make_true(found)
+        return found
 
     def _letters(self, *, multiples: bool) -> dict[str, tuple[str, ...]]:
         """The letter of each axis: those given, else one for each length.
@@ -137,8 +162,13 @@ class Given:
 
 
 def _names(letters: Mapping[str, tuple[str, ...]]) -> list[str]:
-    found = (re.findall(r"[A-Za-z_]\w*", axis) for axes in letters.values() for axis in axes)
+    found = (letters_in(axis) for axes in letters.values() for axis in axes)
     return list(dict.fromkeys(each for group in found for each in group))
+
+
+def letters_in(axis: str) -> dict[str, None]:
+    """The letters of an axis such as `4 * H`, in order."""
+    return dict.fromkeys(re.findall(r"[A-Za-z_]\w*", axis))
 
 
 def given_to(forward: Callable[..., Any], arrays: Sequence[Any], named: Mapping[str, Any]) -> Given:
