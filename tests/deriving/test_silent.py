@@ -68,3 +68,133 @@ def _shorter(x, w):
 def test_what_is_wrong_at_other_sizes_is_refused():
     with pytest.raises(hg.errors.ArgumentError, match=r"derive: .*sizes.*; allowed: "):
         hg.derive(_shorter, x=("N", "D"), w=("M", "D"))
+
+
+def _on_value(x):
+    return x**2 if x.sum() > 100 else x**3
+
+
+def _on_size(x):
+    if x.shape[0] > 2:
+        return x * 2
+    return x
+
+
+def _on_length(x):
+    n = len(x)
+    return x * 2 if not n < 2 else x
+
+
+def _while_size(x):
+    n = x.shape[0]
+    while n > 1:
+        n = n // 2
+    return x * n
+
+
+def _and(x):
+    y = x.max() < 100 and x.shape
+    return x * 2 if y else x
+
+
+def _chain(x):
+    return x * 2 if -100 < x.sum() < 100 else x
+
+
+def _int(x):
+    return x * int(abs(x).sum() + 1)
+
+
+def _float(x):
+    return x * float(x.sum())
+
+
+def _item(x):
+    return x * x.sum().item()
+
+
+def _flag(x):
+    return np.where(x.sum() > 100, x, x * x)
+
+
+def _slice(x):
+    return x[: int(x[0] > 100) + 1] * 2
+
+
+def _range_of_value(x):
+    for _ in range(int(x[0] > 100)):
+        x = x * 2
+    return x * x
+
+
+def _late(x):
+    y = x
+    for t in range(x.shape[0]):
+        y = np.tanh(y) if t < 50 else y * y
+    return y.sum()
+
+
+def _helper(x):
+    return _on_value(x) + 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(_on_value, _on_size, _on_length, _while_size, _and, _chain, _int, _float, _item, _slice),
+        *(_range_of_value, _helper),
+    ],
+)
+def test_branch_on_a_value_or_a_size_is_refused_with_its_line(function):
+    with pytest.raises(hg.errors.ArgumentError, match=r"derive: line \d+: .*: "):
+        hg.derive(function, x=N)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_condition_on_a_sum_stays_a_condition(scale):
+    derived = hg.derive(_flag, x=N)
+    x = np.array([2.0, 3.0]) * scale
+    y, cache = derived.forward(x)
+    np.testing.assert_array_equal(y, _flag(x))
+    np.testing.assert_allclose(derived.backward(np.ones(2), cache), 1 if scale > 1 else 2 * x)
+
+
+def _unless_empty(x):
+    return x * 2 if x.shape[0] > 0 else x
+
+
+def test_code_behind_a_branch_on_empty_arrays_refuses_them():
+    derived = hg.derive(_unless_empty, x=N)
+    with pytest.raises(ValueError, match="an array is empty"):
+        derived.forward(np.ones(0))
+
+
+def test_branch_on_the_round_of_a_loop_holds_for_one_length():
+    derived = hg.derive(_late, x=N)
+    with pytest.raises(ValueError, match="allowed: "):
+        derived.forward(np.ones(60))
+
+
+def _checked(x, w, eps=1e-3):
+    if x.shape[1] != w.shape[0] or eps < 0:
+        raise ValueError("x and w do not fit")
+    assert not np.isnan(x).any()
+    return x @ w + eps
+
+
+def test_checks_that_only_raise_are_no_branches():
+    derived = hg.derive(_checked, x=("N", "D"), w=("D", "K"))
+    x, w = np.ones((2, 3)), np.ones((3, 4))
+    np.testing.assert_array_equal(derived.forward(x, w, eps=2.0)[0], x @ w + 2.0)
+
+
+def _by_setting(x, p=4):
+    y = x * p
+    return y * y if p > 2 else y
+
+
+def test_code_behind_a_branch_on_a_setting_refuses_other_values_of_it():
+    derived = hg.derive(_by_setting, x=N)
+    derived.forward(np.ones(2), p=4)
+    with pytest.raises(ValueError, match="p is 1; allowed: 4"):
+        derived.forward(np.ones(2), p=1)

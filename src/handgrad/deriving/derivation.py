@@ -18,7 +18,7 @@ from handgrad.deriving.arrays import Array, Graph
 from handgrad.deriving.derivatives import Context
 from handgrad.deriving.emission import Emission, Functions
 from handgrad.deriving.evaluation import size
-from handgrad.deriving.examples import Given, given_to, letters_in
+from handgrad.deriving.examples import Examples, Given, given_to, letters_in
 from handgrad.deriving.facts import Assumption, assumptions, found_facts
 from handgrad.deriving.forward import Reader
 from handgrad.deriving.loops import NoLoopError, taken_apart
@@ -29,8 +29,9 @@ from handgrad.deriving.stepping import Stepping
 from handgrad.deriving.sweep import Sweep
 from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.terms import Sum
+from handgrad.deriving.watching import differing, refused_size, watched
 from handgrad.errors import ArgumentError, HandgradError
-from handgrad.program import Node, Program, trace
+from handgrad.program import Node, Program, Site, trace
 
 if TYPE_CHECKING:
     from handgrad.derivation.notes import Notes
@@ -161,8 +162,8 @@ def derive(
     `fixed` says which. At a tie max gives each its share, and maximum(x, 0) has derivative 0 at 0.
 
     Raises ArgumentError for arguments that the forward does not take, and UnreadableError, which
-    names the line, for what cannot be derived: in-place changes, random draws, branches on values,
-    and functions without a known derivative.
+    names the line, for what cannot be derived: in-place changes, random draws, branches on values
+    or sizes, and functions without a known derivative.
     """
     facts = assumptions(assume or {})
     name, function, axes = forward_of(forward)
@@ -189,6 +190,10 @@ class _Deriving:
     wrt: Sequence[str] | None
     #: The arrays of the gradients, in the order in which backward returns them.
     returned: Sequence[str] = ()
+    #: The settings that a branch of the forward hangs on.
+    decided: set[str] = field(default_factory=set)
+    #: True where the forward does something else with empty arrays.
+    asks_for_empty: bool = False
 
     def run(self) -> Derivation:
         for reading in self.arguments.readings(self.facts):
@@ -207,11 +212,16 @@ class _Deriving:
         loop = ""
         for reading in self.arguments.readings(self.facts):
             try:
-                with warnings.catch_warnings(), np.errstate(all="ignore"):
-                    warnings.simplefilter("ignore")
-                    first, second = (trace(self.function, **each) for each in reading.arguments)
+                first, second, differ = self._watched(reading)
+            except UnreadableError:
+                raise
             except Exception as error:  # sizes that do not fit, in the user's words
                 failed = failed or error
+                continue
+            if "size" in differ:
+                raise refused_size(differ["size"])
+            if "round" in differ:
+                loop = f"line {differ['round'].line}: "
                 continue
             if [(n.op, n.site) for n in first.nodes] == [(n.op, n.site) for n in second.nodes]:
                 self.given = reading
@@ -228,17 +238,31 @@ class _Deriving:
             "allowed: the same operations for all"
         )
 
+    def _watched(self, reading: Examples) -> tuple[Program, Program, dict[str, Site]]:
+        """Both runs, and the kinds of decisions that the lengths of one make another way."""
+        settings = {
+            name: value for name, value in reading.settings.items() if not isinstance(value, str)
+        }
+        (first, one), (second, two) = (
+            watched(self.function, each, settings) for each in reading.arguments
+        )
+        self.decided = {e.origin.which for e in one.decisions if e.origin.kind == "setting"}
+        self.asks_for_empty = one.asks_for_empty
+        return first, second, differing(one.decisions, two.decisions)
+
     def _stepping(self) -> Derivation:
         """The derivation of a forward with a loop over an axis, by its parts.
 
         Raises NoLoopError where the forward is not of that form.
         """
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                first, second = (trace(self.function, **each) for each in self.given.arguments)
-            except Exception:  # said where the forward is tried again
-                raise NoLoopError from None
+        try:
+            first, second, differ = self._watched(self.given)
+        except UnreadableError:
+            raise
+        except Exception:  # said where the forward is tried again
+            raise NoLoopError from None
+        if differ:
+            raise NoLoopError
         numbers = _numbers(self.given.settings)
         wanted = self._wanted(first)
         outputs = _outputs(first), _outputs(second)
@@ -305,9 +329,10 @@ class _Deriving:
             for name in self.given.settings
             if name in taken
             and taken[name].default is not inspect.Parameter.empty
-            and not self._is_free(compiled, name, values[name])
+            and (name in self.decided or not self._is_free(compiled, name, values[name]))
         }
-        functions = derivation.functions.guarded(frozen, self._fixed_lengths())
+        arrays = list(self.given.letters) if self.asks_for_empty else []
+        functions = derivation.functions.guarded(frozen, self._fixed_lengths(), arrays)
         return replace(derivation, functions=functions)
 
     def _is_free(self, compiled: Mapping[str, Any], name: str, value: Any) -> bool:

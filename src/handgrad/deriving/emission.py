@@ -35,8 +35,10 @@ class Functions:
         """Both functions, whose source Python's traceback and inspect can show."""
         return functions_of(f"{self.forward}\n\n{self.backward}")
 
-    def guarded(self, settings: Mapping[str, Any], lengths: Mapping[str, int]) -> Functions:
-        """The same, refusing other values of settings and other lengths of axes."""
+    def guarded(
+        self, settings: Mapping[str, Any], lengths: Mapping[str, int], filled: Sequence[str]
+    ) -> Functions:
+        """The same, refusing other values of settings, other lengths of axes, and empty arrays."""
         guards = [
             f"    if {said} != {literal(value)}:\n"
             f'        raise ValueError(f"{said} is {{{said}!r}}; allowed: {value}, as it '
@@ -44,6 +46,11 @@ class Functions:
             for said, value in (*settings.items(), *lengths.items())
             if value == value
         ]
+        if filled:
+            guards.append(
+                f"    if 0 in ({' '.join(f'*{name}.shape,' for name in filled)}):\n"
+                '        raise ValueError("an array is empty; allowed: arrays with elements")\n'
+            )
         lines = self.forward.splitlines(True)
         head = next(line for line in lines if line.startswith("def forward"))
         return replace(self, forward=self.forward.replace(head, head + "".join(guards)))
