@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import handgrad as hg
+from handgrad.cli.app import app
 
 N = ("N",)
 
@@ -66,7 +68,7 @@ def _shorter(x, w):
 
 
 def test_what_is_wrong_at_other_sizes_is_refused():
-    with pytest.raises(hg.errors.ArgumentError, match=r"derive: .*sizes.*; allowed: "):
+    with pytest.raises(hg.errors.ArgumentError, match=r"derive: line \d+: .*sizes.*; allowed: "):
         hg.derive(_shorter, x=("N", "D"), w=("M", "D"))
 
 
@@ -198,3 +200,72 @@ def test_code_behind_a_branch_on_a_setting_refuses_other_values_of_it():
     derived.forward(np.ones(2), p=4)
     with pytest.raises(ValueError, match="p is 1; allowed: 4"):
         derived.forward(np.ones(2), p=1)
+
+
+def _variable_dw(w, v):
+    dw = np.tanh(w)
+    return dw * v
+
+
+def _of_the_module(x):
+    return x * SCALE
+
+
+SCALE = np.ones(3)
+
+
+def _new_axis(x, a):
+    h = x[:, 0]
+    for t in range(x.shape[1]):
+        h = a[:, t, None] * h + x[:, t]
+    return h
+
+
+def _of_a_dict(x, p):
+    return x @ p["w"]
+
+
+def _eigenvalues(x):
+    return np.linalg.eigh(x.T @ x)[0]
+
+
+def _two(x):
+    e = np.exp(x @ x.swapaxes(-1, -2))
+    return e / e.sum(-1, keepdims=True) @ x
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (_variable_dw, {"w": N, "v": N}),
+        (_of_the_module, {"x": ("N", 3)}),
+        (_new_axis, {"x": ("N", "T", "D"), "a": ("N", "T")}),
+        (_of_a_dict, {"x": np.ones((5, 3)), "p": {"w": np.ones((3, 2))}}),
+        (_eigenvalues, {"x": ("N", "D")}),
+        (_two, {"x": (2, "T", "d")}),
+    ],
+)
+def test_what_no_part_expects_is_refused_with_a_line(function, arguments):
+    with pytest.raises(hg.errors.ArgumentError, match=r"derive: line \d+: .*; allowed: "):
+        hg.derive(function, **arguments)
+
+
+def _squares(x):
+    total = x[0]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            for k in range(x.shape[0]):
+                total = total * x[i] + x[j] + k
+    return total
+
+
+def test_long_loop_is_refused_at_once():
+    with pytest.raises(hg.errors.ArgumentError, match=r"derive: line \d+: .*; allowed: "):
+        hg.derive(_squares, x=N)
+
+
+def test_transposed_convolution_ends_in_a_sentence():
+    result = CliRunner().invoke(app, ["derive", "conv_transpose2d"])
+    assert result.exit_code == 2
+    assert result.output.startswith("handgrad: derive: line ")
+    assert result.output.count("\n") == 1

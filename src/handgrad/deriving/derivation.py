@@ -24,7 +24,7 @@ from handgrad.deriving.forward import Reader
 from handgrad.deriving.loops import NoLoopError, taken_apart
 from handgrad.deriving.proving import difference, flat, other_values
 from handgrad.deriving.simplify import Simplifier, Step
-from handgrad.deriving.source import Source, UnreadableError
+from handgrad.deriving.source import Source, UnreadableError, of_function, refuse, unexpected
 from handgrad.deriving.stepping import Stepping
 from handgrad.deriving.sweep import Sweep
 from handgrad.deriving.targets import forward_of, op_examples
@@ -38,12 +38,14 @@ if TYPE_CHECKING:
 
 #: A derived gradient and the plain one differ by no more than this share of the largest value.
 _SAME: Final = 1e-8
+#: A forward of more operations than this is not written out.
+_MOST_STEPS: Final = 200
 #: The step of central differences, and by how much they and a gradient may differ.
 _STEP: Final = 1e-6
 _NEAR: Final = 1e-6
 
 
-class UnprovedError(HandgradError, RuntimeError):
+class UnprovedError(Exception):
     """What was derived did not stand its proof; a fault of handgrad, not of the forward."""
 
 
@@ -196,6 +198,21 @@ class _Deriving:
     asks_for_empty: bool = False
 
     def run(self) -> Derivation:
+        """The derivation. Raises UnreadableError for all that stands in its way."""
+        try:
+            return self._run()
+        except UnprovedError as error:
+            why = str(error).removeprefix("derive: ")
+            raise UnreadableError(
+                f"derive: {of_function(self.function)}: {why}; allowed: a forward whose code "
+                "stands its proof"
+            ) from error
+        except (HandgradError, MemoryError):
+            raise
+        except Exception as error:  # of a form that no part of this expects
+            raise unexpected(error, self.function) from error
+
+    def _run(self) -> Derivation:
         for reading in self.arguments.readings(self.facts):
             if reading.fixed:
                 break
@@ -224,6 +241,11 @@ class _Deriving:
                 loop = f"line {differ['round'].line}: "
                 continue
             if [(n.op, n.site) for n in first.nodes] == [(n.op, n.site) for n in second.nodes]:
+                if len(first.nodes) > _MOST_STEPS:
+                    raise refuse(
+                        first.nodes[-1],
+                        f"{len(first.nodes)} steps would be written out; allowed: {_MOST_STEPS}",
+                    )
                 self.given = reading
                 return first, second
             looped = next((n for n in first.nodes if n.rounds), None)
@@ -318,7 +340,7 @@ class _Deriving:
             if wrong:
                 sizes = ", ".join(f"{letter} = {n}" for letter, n in lengths.items())
                 raise UnreadableError(
-                    f"derive: {self._line(arguments)}the steps of the forward depend on sizes or "
+                    f"derive: {self._line(arguments)}: the steps of the forward depend on sizes or "
                     f"values of its arrays: {wrong} for {sizes or 'other values'}; allowed: the "
                     "same operations for all"
                 )
@@ -357,7 +379,7 @@ class _Deriving:
         return own if all(np.all(np.isfinite(each)) for each in own) else None
 
     def _line(self, arguments: dict[str, Any]) -> str:
-        """The line of the first operation that is another one with these arguments, if any is."""
+        """The line of the first operation that differs with these arguments, or of the forward."""
         runs = []
         for each in (self.given.arguments[0], arguments):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -365,8 +387,8 @@ class _Deriving:
                 runs.append(trace(self.function, **each).nodes)
         for one, two in zip(*runs, strict=False):
             if (one.op, one.site) != (two.op, two.site):
-                return f"line {one.line}: "
-        return ""
+                return f"line {one.line}"
+        return of_function(self.function)
 
     def _fixed_lengths(self) -> dict[str, int]:
         """The axes that the functions hold for one length of, as `x.shape[0]`."""
