@@ -269,3 +269,64 @@ def test_transposed_convolution_ends_in_a_sentence():
     assert result.exit_code == 2
     assert result.output.startswith("handgrad: derive: line ")
     assert result.output.count("\n") == 1
+
+
+def _scores(q, k):
+    return q @ k.T / np.sqrt(q.shape[1])
+
+
+def _pooled(x):
+    n, c, h, w = x.shape
+    return x.reshape(n, c, h // 2, 2, w // 2, 2).mean(axis=(3, 5))
+
+
+def _halves(a, c):
+    h = c.shape[1]
+    return np.tanh(a[:, :h]) * c + a[:, h:]
+
+
+def _tied(x, width=3):
+    return np.tanh(x.reshape(-1, width)) * x
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "others"),
+    [
+        (_scores, [(3, 3), (3, 3)], [(6, 4), (5, 4)]),
+        (_pooled, [(2, 3, 4, 6)], [(5, 3, 4, 2)]),
+        (_pooled, [(4, 4, 4, 4)], [(5, 3, 4, 2)]),
+        (_halves, [(4, 4), (4, 2)], [(3, 10), (3, 5)]),
+        (_halves, [(2, 4), (2, 2)], [(3, 10), (3, 5)]),
+    ],
+)
+def test_lengths_of_an_example_that_agree_by_chance_are_told_apart(function, shapes, others):
+    rng = np.random.default_rng(0)
+    derived = hg.derive(function, *map(rng.standard_normal, shapes))
+    assert not derived.fixed
+    arrays = [rng.standard_normal(shape) for shape in others]
+    np.testing.assert_allclose(derived.forward(*arrays)[0], function(*arrays), rtol=1e-12)
+    report = hg.check((derived.forward, derived.backward), *arrays)
+    assert not [row for row in report.gradients if row.verdict != "right"], report
+
+
+def test_op_is_right_where_the_batch_differs_from_the_heads():
+    derived = hg.derive("attention")
+    rng = np.random.default_rng(0)
+    q, k, v, bias = map(
+        rng.standard_normal, ((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7), (2, 3, 4, 6))
+    )
+    y, cache = derived.forward(q, k, v, bias)
+    own, own_cache = hg.ops.attention.forward(q, k, v, bias)
+    np.testing.assert_allclose(y, own, rtol=1e-12)
+    dy = rng.standard_normal(y.shape)
+    for one, two in zip(
+        derived.backward(dy, cache), hg.ops.attention.backward(dy, own_cache), strict=False
+    ):
+        np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
+
+
+def test_length_that_the_forward_cannot_do_without_is_fixed():
+    derived = hg.derive(_tied, x=np.ones((4, 3)))
+    assert list(derived.fixed.values()) == [3]
+    with pytest.raises(ValueError, match=r"x.shape\[1\] is 6; allowed: 3"):
+        derived.forward(np.ones((4, 6)))

@@ -213,8 +213,8 @@ class _Deriving:
             raise unexpected(error, self.function) from error
 
     def _run(self) -> Derivation:
-        for reading in self.arguments.readings(self.facts):
-            if reading.fixed:
+        for reading in self.arguments.readings(self.facts, self.function):
+            if reading.fixed:  # a loop over it is written out
                 break
             self.given = reading
             with contextlib.suppress(NoLoopError):
@@ -226,8 +226,9 @@ class _Deriving:
     def _programs(self) -> tuple[Program, Program]:
         """Both runs, with as few lengths fixed as there can be."""
         failed: Exception | None = None
+        refused: UnreadableError | None = None
         loop = ""
-        for reading in self.arguments.readings(self.facts):
+        for reading in self.arguments.readings(self.facts, self.function):
             try:
                 first, second, differ = self._watched(reading)
             except UnreadableError:
@@ -242,14 +243,17 @@ class _Deriving:
                 continue
             if [(n.op, n.site) for n in first.nodes] == [(n.op, n.site) for n in second.nodes]:
                 if len(first.nodes) > _MOST_STEPS:
-                    raise refuse(
+                    refused = refuse(
                         first.nodes[-1],
                         f"{len(first.nodes)} steps would be written out; allowed: {_MOST_STEPS}",
                     )
+                    continue
                 self.given = reading
                 return first, second
             looped = next((n for n in first.nodes if n.rounds), None)
             loop = f"line {looped.rounds[0].loop.line}: " if looped is not None else loop
+        if refused is not None:
+            raise refused
         if failed is not None and not loop:
             raise ArgumentError(
                 f"derive: the forward fails on its example: {type(failed).__name__}: {failed}; "
@@ -396,7 +400,7 @@ class _Deriving:
             f"{name}.shape[{at}]": size(axis, self.given.fixed)
             for name, axes in self.given.letters.items()
             for at, axis in enumerate(axes)
-            if letters_in(axis) and self.given.fixed.keys() >= letters_in(axis).keys()
+            if self.given.fixed.keys() >= letters_in(axis).keys()
         }
 
     def _derived(
