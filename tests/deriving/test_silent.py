@@ -330,3 +330,26 @@ def test_length_that_the_forward_cannot_do_without_is_fixed():
     assert list(derived.fixed.values()) == [3]
     with pytest.raises(ValueError, match=r"x.shape\[1\] is 6; allowed: 3"):
         derived.forward(np.ones((4, 6)))
+
+
+def _over_std(x):
+    return x / x.std(-1, keepdims=True)
+
+
+def _relu(x):
+    return np.maximum(x, 0)
+
+
+def _over_root(x):
+    return x / np.sqrt(x.shape[0])
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"), [(_over_std, ("N", "D")), (_relu, N), (_over_root, ("n",))]
+)
+def test_source_that_is_not_right_in_its_library_is_refused(function, shape):
+    pytest.importorskip("torch")
+    derived = hg.derive(function, x=shape)
+    with pytest.raises(hg.errors.ArgumentError, match=r"derive: line \d+: .*torch.*; allowed: "):
+        derived.to("torch")
+    assert "import numpy" in derived.to("numpy")

@@ -70,6 +70,9 @@ class Derivation:
     chain: tuple[tuple[str, Sum], ...] = field(repr=False)
     fixed: Mapping[str, int] = field(repr=False)
     parts: tuple[Derivation, ...] = field(default=(), repr=False)
+    #: The forward's line, and arguments that sources for other libraries are run with.
+    where: str = field(default="", repr=False)
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def forward_source(self) -> str:
@@ -121,12 +124,14 @@ class Derivation:
     def to(self, library: str, path: str | os.PathLike[str] | None = None) -> str:
         """The source for "numpy", "torch" (an autograd.Function) or "jax" (a custom_vjp).
 
-        It is written to a file if one is given. Raises ArgumentError for another library, or where
-        the file cannot be written.
+        It is written to a file if one is given. Where the library is installed the source is run
+        before. Raises ArgumentError for another library, for a source that is not right there, or
+        where the file cannot be written.
         """
-        from handgrad.deriving.libraries import source_for
+        from handgrad.deriving.libraries import prove, source_for
 
         source = source_for(self, library)
+        prove(self, library, source)
         if path is not None:
             try:
                 Path(path).write_text(source)
@@ -359,7 +364,12 @@ class _Deriving:
         }
         arrays = list(self.given.letters) if self.asks_for_empty else []
         functions = derivation.functions.guarded(frozen, self._fixed_lengths(), arrays)
-        return replace(derivation, functions=functions)
+        return replace(
+            derivation,
+            functions=functions,
+            where=of_function(self.function),
+            arguments=self.given.arguments[0],
+        )
 
     def _is_free(self, compiled: Mapping[str, Any], name: str, value: Any) -> bool:
         """Return whether the functions are right at other values of a setting, too."""
