@@ -6,8 +6,8 @@ import contextlib
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,30 +17,35 @@ import numpy as np
 from handgrad.deriving.arrays import Array, Graph
 from handgrad.deriving.derivatives import Context
 from handgrad.deriving.emission import Emission, Functions
-from handgrad.deriving.examples import Given, given_to
+from handgrad.deriving.evaluation import size
+from handgrad.deriving.examples import Examples, Given, given_to, letters_in
 from handgrad.deriving.facts import Assumption, assumptions, found_facts
 from handgrad.deriving.forward import Reader
 from handgrad.deriving.loops import NoLoopError, taken_apart
+from handgrad.deriving.proving import difference, flat, other_values
 from handgrad.deriving.simplify import Simplifier, Step
-from handgrad.deriving.source import Source, UnreadableError
+from handgrad.deriving.source import Source, UnreadableError, of_function, refuse, unexpected
 from handgrad.deriving.stepping import Stepping
 from handgrad.deriving.sweep import Sweep
 from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.terms import Sum
+from handgrad.deriving.watching import differing, refused_size, watched
 from handgrad.errors import ArgumentError, HandgradError
-from handgrad.program import Node, Program, trace
+from handgrad.program import Node, Program, Site, trace
 
 if TYPE_CHECKING:
     from handgrad.derivation.notes import Notes
 
 #: A derived gradient and the plain one differ by no more than this share of the largest value.
 _SAME: Final = 1e-8
+#: A forward of more operations than this is not written out.
+_MOST_STEPS: Final = 200
 #: The step of central differences, and by how much they and a gradient may differ.
 _STEP: Final = 1e-6
 _NEAR: Final = 1e-6
 
 
-class UnprovedError(HandgradError, RuntimeError):
+class UnprovedError(Exception):
     """What was derived did not stand its proof; a fault of handgrad, not of the forward."""
 
 
@@ -65,6 +70,9 @@ class Derivation:
     chain: tuple[tuple[str, Sum], ...] = field(repr=False)
     fixed: Mapping[str, int] = field(repr=False)
     parts: tuple[Derivation, ...] = field(default=(), repr=False)
+    #: The forward's line, and arguments that sources for other libraries are run with.
+    where: str = field(default="", repr=False)
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def forward_source(self) -> str:
@@ -116,12 +124,14 @@ class Derivation:
     def to(self, library: str, path: str | os.PathLike[str] | None = None) -> str:
         """The source for "numpy", "torch" (an autograd.Function) or "jax" (a custom_vjp).
 
-        It is written to a file if one is given. Raises ArgumentError for another library, or where
-        the file cannot be written.
+        It is written to a file if one is given. Where the library is installed the source is run
+        before. Raises ArgumentError for another library, for a source that is not right there, or
+        where the file cannot be written.
         """
-        from handgrad.deriving.libraries import source_for
+        from handgrad.deriving.libraries import prove, source_for
 
         source = source_for(self, library)
+        prove(self, library, source)
         if path is not None:
             try:
                 Path(path).write_text(source)
@@ -159,16 +169,21 @@ def derive(
     `fixed` says which. At a tie max gives each its share, and maximum(x, 0) has derivative 0 at 0.
 
     Raises ArgumentError for arguments that the forward does not take, and UnreadableError, which
-    names the line, for what cannot be derived: in-place changes, random draws, branches on values,
-    and functions without a known derivative.
+    names the line, for what cannot be derived: in-place changes, random draws, branches on values
+    or sizes, and functions without a known derivative.
     """
     facts = assumptions(assume or {})
     name, function, axes = forward_of(forward)
     if not arrays and not axes.keys() & named.keys():
+        refused: ArgumentError | None = None
         for example in op_examples(forward, axes):
-            with contextlib.suppress(ArgumentError):
+            try:
                 given = given_to(function, (), {**example, **named})
                 return _Deriving(name, function, given, facts, wrt).run()
+            except ArgumentError as error:
+                refused = error
+        if refused is not None:
+            raise refused
     given = given_to(function, arrays, named)
     return _Deriving(name, function, given, facts, wrt).run()
 
@@ -180,35 +195,70 @@ class _Deriving:
     arguments: Given
     facts: Sequence[Assumption]
     wrt: Sequence[str] | None
+    #: The arrays of the gradients, in the order in which backward returns them.
+    returned: Sequence[str] = ()
+    #: The settings that a branch of the forward hangs on.
+    decided: set[str] = field(default_factory=set)
+    #: True where the forward does something else with empty arrays.
+    asks_for_empty: bool = False
 
     def run(self) -> Derivation:
-        for reading in self.arguments.readings(self.facts):
-            if reading.fixed:
+        """The derivation. Raises UnreadableError for all that stands in its way."""
+        try:
+            return self._run()
+        except UnprovedError as error:
+            why = str(error).removeprefix("derive: ")
+            raise UnreadableError(
+                f"derive: {of_function(self.function)}: {why}; allowed: a forward whose code "
+                "stands its proof"
+            ) from error
+        except (HandgradError, MemoryError):
+            raise
+        except Exception as error:  # of a form that no part of this expects
+            raise unexpected(error, self.function) from error
+
+    def _run(self) -> Derivation:
+        for reading in self.arguments.readings(self.facts, self.function):
+            if reading.fixed:  # a loop over it is written out
                 break
             self.given = reading
             with contextlib.suppress(NoLoopError):
-                return self._stepping()
+                return self._proved(self._stepping())
         programs = self._programs()
         plain = self._derived(programs, simple=False)
-        return self._derived(programs, simple=True, plain=plain)
+        return self._proved(self._derived(programs, simple=True, plain=plain))
 
     def _programs(self) -> tuple[Program, Program]:
         """Both runs, with as few lengths fixed as there can be."""
         failed: Exception | None = None
+        refused: UnreadableError | None = None
         loop = ""
-        for reading in self.arguments.readings(self.facts):
+        for reading in self.arguments.readings(self.facts, self.function):
             try:
-                with warnings.catch_warnings(), np.errstate(all="ignore"):
-                    warnings.simplefilter("ignore")
-                    first, second = (trace(self.function, **each) for each in reading.arguments)
+                first, second, differ = self._watched(reading)
+            except UnreadableError:
+                raise
             except Exception as error:  # sizes that do not fit, in the user's words
                 failed = failed or error
                 continue
+            if "size" in differ:
+                raise refused_size(differ["size"])
+            if "round" in differ:
+                loop = f"line {differ['round'].line}: "
+                continue
             if [(n.op, n.site) for n in first.nodes] == [(n.op, n.site) for n in second.nodes]:
+                if len(first.nodes) > _MOST_STEPS:
+                    refused = refuse(
+                        first.nodes[-1],
+                        f"{len(first.nodes)} steps would be written out; allowed: {_MOST_STEPS}",
+                    )
+                    continue
                 self.given = reading
                 return first, second
             looped = next((n for n in first.nodes if n.rounds), None)
             loop = f"line {looped.rounds[0].loop.line}: " if looped is not None else loop
+        if refused is not None:
+            raise refused
         if failed is not None and not loop:
             raise ArgumentError(
                 f"derive: the forward fails on its example: {type(failed).__name__}: {failed}; "
@@ -219,17 +269,31 @@ class _Deriving:
             "allowed: the same operations for all"
         )
 
+    def _watched(self, reading: Examples) -> tuple[Program, Program, dict[str, Site]]:
+        """Both runs, and the kinds of decisions that the lengths of one make another way."""
+        settings = {
+            name: value for name, value in reading.settings.items() if not isinstance(value, str)
+        }
+        (first, one), (second, two) = (
+            watched(self.function, each, settings) for each in reading.arguments
+        )
+        self.decided = {e.origin.which for e in one.decisions if e.origin.kind == "setting"}
+        self.asks_for_empty = one.asks_for_empty
+        return first, second, differing(one.decisions, two.decisions)
+
     def _stepping(self) -> Derivation:
         """The derivation of a forward with a loop over an axis, by its parts.
 
         Raises NoLoopError where the forward is not of that form.
         """
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                first, second = (trace(self.function, **each) for each in self.given.arguments)
-            except Exception:  # said where the forward is tried again
-                raise NoLoopError from None
+        try:
+            first, second, differ = self._watched(self.given)
+        except UnreadableError:
+            raise
+        except Exception:  # said where the forward is tried again
+            raise NoLoopError from None
+        if differ:
+            raise NoLoopError
         numbers = _numbers(self.given.settings)
         wanted = self._wanted(first)
         outputs = _outputs(first), _outputs(second)
@@ -247,7 +311,8 @@ class _Deriving:
         functions = Stepping(
             loop, {n: d.functions for n, d in parts.items()}, arrays, numbers, list(wanted)
         ).functions()
-        self._prove_functions(functions, list(wanted))
+        self.returned = list(wanted)
+        self._prove_functions(functions, self.returned)
         step = parts["step"]
         return Derivation(
             self.name,
@@ -263,31 +328,90 @@ class _Deriving:
     def _prove_functions(self, functions: Functions, wanted: Sequence[str]) -> None:
         """Run what is emitted: the forward's own bits, and gradients as central differences."""
         compiled = functions.compiled()
-        taken = inspect.signature(compiled["forward"]).parameters
-        rng = np.random.default_rng(3)
         for arguments in self.given.arguments:
-            known = {name: value for name, value in arguments.items() if name in taken}
-            y, cache = compiled["forward"](**known)
-            ys = [np.asarray(each) for each in _flat(y)]
             own = self._results(arguments)
-            if any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(ys, own, strict=True)):
-                raise UnprovedError("derive: the emitted forward has other bits than the forward")
-            dys = tuple(rng.standard_normal(each.shape) for each in ys)
-            found = compiled["backward"](dys[0] if len(dys) == 1 else dys, cache)
-            for name, gradient in zip(wanted, _flat(found), strict=True):
-                x = np.asarray(arguments[name], float)
-                way = rng.standard_normal(x.shape)
-                h = _STEP * max(1.0, float(np.max(np.abs(x), initial=0.0)))
-                ends = [self._results({**arguments, name: x + s * h * way}) for s in (1, -1)]
-                pairs = list(zip(*ends, dys, strict=True))
-                slope = sum(float(np.sum((a - b) * dy)) for a, b, dy in pairs) / (2 * h)
-                size = sum(float(np.sum(np.abs(a * dy))) for a, _, dy in pairs)
-                along = float(np.sum(gradient * way))
-                if not abs(slope - along) <= _NEAR * (abs(slope) + abs(along) + size):
-                    raise UnprovedError(
-                        f"derive: d{name} differs from differences of the forward: {along:.6g}, "
-                        f"not {slope:.6g}"
-                    )
+            if wrong := difference(compiled, self._results, arguments, own, wanted):
+                raise UnprovedError(f"derive: {wrong}")
+
+    def _proved(self, derivation: Derivation) -> Derivation:
+        """The derivation where it holds at other sizes, values and settings; it says at which not.
+
+        A setting at whose other values the functions differ from the forward is refused by them,
+        as are lengths that they do not hold for. Raises UnreadableError where they differ at other
+        sizes.
+        """
+        compiled = derivation.functions.compiled()
+        for lengths, arguments in self.arguments.elsewhere(self.given, self.facts):
+            own = self._runs(arguments)
+            if own is None:
+                continue
+            wrong = difference(compiled, self._results, arguments, own, self.returned, exact=False)
+            if wrong:
+                sizes = ", ".join(f"{letter} = {n}" for letter, n in lengths.items())
+                raise UnreadableError(
+                    f"derive: {self._line(arguments)}: the steps of the forward depend on sizes or "
+                    f"values of its arrays: {wrong} for {sizes or 'other values'}; allowed: the "
+                    "same operations for all"
+                )
+        taken = inspect.signature(compiled["forward"]).parameters
+        values = self.given.arguments[0]
+        frozen = {
+            name: values[name]
+            for name in self.given.settings
+            if name in taken
+            and taken[name].default is not inspect.Parameter.empty
+            and (name in self.decided or not self._is_free(compiled, name, values[name]))
+        }
+        arrays = list(self.given.letters) if self.asks_for_empty else []
+        functions = derivation.functions.guarded(frozen, self._fixed_lengths(), arrays)
+        return replace(
+            derivation,
+            functions=functions,
+            where=of_function(self.function),
+            arguments=self.given.arguments[0],
+        )
+
+    def _is_free(self, compiled: Mapping[str, Any], name: str, value: Any) -> bool:
+        """Return whether the functions are right at other values of a setting, too."""
+        tried = 0
+        for other in other_values(value):
+            arguments = {**self.given.arguments[0], name: other}
+            own = self._runs(arguments)
+            if own is None:
+                continue
+            tried += 1
+            if difference(compiled, self._results, arguments, own, self.returned, exact=False):
+                return False
+        return tried > 0
+
+    def _runs(self, arguments: dict[str, Any]) -> list[Any] | None:
+        """The results of the forward; None where it fails, or gives no finite numbers."""
+        try:
+            own = self._results(arguments)
+        except Exception:  # arguments that it does not take
+            return None
+        return own if all(np.all(np.isfinite(each)) for each in own) else None
+
+    def _line(self, arguments: dict[str, Any]) -> str:
+        """The line of the first operation that differs with these arguments, or of the forward."""
+        runs = []
+        for each in (self.given.arguments[0], arguments):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                runs.append(trace(self.function, **each).nodes)
+        for one, two in zip(*runs, strict=False):
+            if (one.op, one.site) != (two.op, two.site):
+                return f"line {one.line}"
+        return of_function(self.function)
+
+    def _fixed_lengths(self) -> dict[str, int]:
+        """The axes that the functions hold for one length of, as `x.shape[0]`."""
+        return {
+            f"{name}.shape[{at}]": size(axis, self.given.fixed)
+            for name, axes in self.given.letters.items()
+            for at, axis in enumerate(axes)
+            if self.given.fixed.keys() >= letters_in(axis).keys()
+        }
 
     def _derived(
         self,
@@ -320,6 +444,7 @@ class _Deriving:
         cotangents = self._cotangents(graph, results)
         sweep = Sweep(graph, context, simplifier)
         names = {name: source.names[node] for name, node in wanted.items() if node in source.names}
+        self.returned = list(names)
         gradients = sweep.run(cotangents, list(names.values()))
         if simplifier is not None and plain is not None:
             gradients = {
@@ -453,19 +578,10 @@ def _without_cache(result: Any, kind: Any) -> list[Any]:
     """The results one by one; the second of two is a cache unless it is arrays in plain tuples."""
     if isinstance(result, tuple) and len(result) == 2 and not isinstance(result[1], kind):
         y, cache = result
-        is_plain = type(cache) is tuple and all(isinstance(each, kind) for each in _flat(cache))
+        is_plain = type(cache) is tuple and all(isinstance(each, kind) for each in flat(cache))
         if not (is_plain and isinstance(y, kind)):
             result = y
-    return list(_flat(result))
-
-
-def _flat(result: Any) -> Iterator[Any]:
-    """Results one by one, also those in plain tuples, as in (y, (h, c))."""
-    if type(result) in (tuple, list):
-        for each in result:
-            yield from _flat(each)
-    else:
-        yield result
+    return list(flat(result))
 
 
 def _as_shape(axes: tuple[str | None, ...]) -> tuple[Any, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from handgrad.deriving.arrays import Array, Graph
@@ -33,6 +34,26 @@ class Functions:
     def compiled(self) -> dict[str, Any]:
         """Both functions, whose source Python's traceback and inspect can show."""
         return functions_of(f"{self.forward}\n\n{self.backward}")
+
+    def guarded(
+        self, settings: Mapping[str, Any], lengths: Mapping[str, int], filled: Sequence[str]
+    ) -> Functions:
+        """The same, refusing other values of settings, other lengths of axes, and empty arrays."""
+        guards = [
+            f"    if {said} != {literal(value)}:\n"
+            f'        raise ValueError(f"{said} is {{{said}!r}}; allowed: {value}, as it '
+            'was derived for")\n'
+            for said, value in (*settings.items(), *lengths.items())
+            if value == value
+        ]
+        if filled:
+            guards.append(
+                f"    if 0 in ({' '.join(f'*{name}.shape,' for name in filled)}):\n"
+                '        raise ValueError("an array is empty; allowed: arrays with elements")\n'
+            )
+        lines = self.forward.splitlines(True)
+        head = next(line for line in lines if line.startswith("def forward"))
+        return replace(self, forward=self.forward.replace(head, head + "".join(guards)))
 
 
 @dataclass
@@ -322,11 +343,20 @@ class Emission:
     def _signature(self, used: set[str]) -> str:
         arrays = list(self.given.letters)
         settings = [
-            name if value in self.graph.sizes.lengths else f"{name}={value!r}"
+            name
+            if value in self.graph.sizes.lengths
+            else f"{name}={literal(self.given.arguments[0][name])}"
             for name, value in self.given.settings.items()
             if name in used and isinstance(value, int | float | str)
         ]
         return ", ".join([*arrays, *(["*", *settings] if settings else [])])
+
+
+def literal(value: Any) -> str:
+    """A setting's value as Python."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{'-' if value < 0 else ''}np.{'nan' if math.isnan(value) else 'inf'}"
+    return repr(value)
 
 
 def length(letter: str, array: Array, known: set[str]) -> str:

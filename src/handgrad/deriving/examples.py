@@ -5,22 +5,27 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from handgrad.deriving.axes import tied_axes
 from handgrad.deriving.evaluation import size
+from handgrad.deriving.proving import flat
 from handgrad.deriving.sizes import Sizes
 from handgrad.errors import ArgumentError
 
 #: Distinct primes with distinct differences, so that a number of both runs is one expression.
 _FIRST: Final = (3, 5, 7, 11, 13, 17, 19, 23)
 _SECOND: Final = (11, 7, 19, 5, 31, 13, 47, 29)
+#: Further sizes to prove what was derived at: in other orders, and even ones among them.
+_ELSEWHERE: Final = ((13, 12, 10, 9, 8, 6, 5, 4), (4, 9, 2, 12, 6, 14, 8, 10))
 #: Letters for the axes of example arrays, in the order in which their lengths occur.
 _SIZE: Final = re.compile(r"[A-Za-z_]\w*|(\d+|[A-Za-z_]\w*)( ?(\*|//|\+|-) ?(\d+|[A-Za-z_]\w*))+")
-_LETTERS: Final = ("N", "D", "H", "C", "M", "K", "P", "Q")
+_LETTERS: Final = ("N", "D", "H", "C", "M", "K", "P", "Q", "R", "S", "T", "U", "V", "W")
 
 #: At most so many lengths are fixed because the steps of the forward depend on them.
 _MOST_FIXED: Final = 3
@@ -50,81 +55,134 @@ class Given:
     arrays: Mapping[str, Any]
     settings: Mapping[str, Any]
 
-    def readings(self, facts: Iterable[Any]) -> Iterator[Examples]:
-        """Ways to read the shapes: every length a letter, then multiples, then some lengths fixed.
+    def readings(self, facts: Iterable[Any], forward: Callable[..., Any]) -> Iterator[Examples]:
+        """Ways to read the shapes: every length a letter, then some lengths fixed.
 
         Raises ArgumentError where there are more letters than we have sizes for.
         """
         facts = list(facts)
-        plain = [self._letters(multiples=False), self._letters(multiples=True)]
-        plain = plain[:1] if plain[0] == plain[1] else plain
+        letters, constant = self._letters(forward)
+        names = [name for name in _names(letters) if name not in constant]
+        if len(names) > len(_FIRST):
+            raise ArgumentError(f"derive: {len(names)} sizes are given; allowed: {len(_FIRST)}")
         for count in range(_MOST_FIXED + 1):
-            for letters in plain:
-                names = _names(letters)
-                if len(names) > len(_FIRST):
-                    raise ArgumentError(
-                        f"derive: {len(names)} sizes are given; allowed: {len(_FIRST)}"
-                    )
-                for fixed in itertools.combinations(names, count):
-                    yield self._examples(letters, fixed, facts)
+            for fixed in itertools.combinations(names, count):
+                yield self._examples(letters, (*constant, *fixed), facts)
 
     def _examples(
         self, letters: Mapping[str, tuple[str, ...]], fixed: Sequence[str], facts: Sequence[Any]
     ) -> Examples:
-        lengths = {each: (_FIRST[i], _SECOND[i]) for i, each in enumerate(_names(letters))}
         known = self._known(letters)
-        constant = {each: known.get(each, lengths[each][0]) for each in fixed}
-        lengths = {x: both for x, both in lengths.items() if x not in constant}
+        names = sorted(_names(letters), key=lambda each: known.get(each, 0))
+        # A short axis of the example, such as that of a kernel, is a short one here.
+        free = [each for each in names if each not in fixed]
+        lengths = {each: (_FIRST[i], _SECOND[i]) for i, each in enumerate(free)}
+        usual = dict(zip(names, _FIRST, strict=False))
+        constant = {each: known.get(each) or usual[each] for each in fixed}
         rng = np.random.default_rng(0)
-        runs: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-        for run in (0, 1):
-            here = {**constant, **{letter: both[run] for letter, both in lengths.items()}}
-            for name in self.names:
-                if name not in letters:
-                    value = self.settings[name]
-                    is_size = isinstance(value, str) and value in here
-                    runs[run][name] = here[value] if is_size else value
-                    continue
-                shape = tuple(size(axis, here) for axis in letters[name])
-                array = self.arrays.get(name)
-                runs[run][name] = _drawn(rng, shape, array, self.kinds.get(name))
-            for fact in facts:
-                fact.make_true(runs[run])
-        return Examples(Sizes(lengths), letters, runs, self.settings, constant)
-
-    def _letters(self, *, multiples: bool) -> dict[str, tuple[str, ...]]:
-        """The letter of each axis: those given, else one for each length.
-
-        With `multiples` a length that is 2, 3 or 4 times another is written so, and an even one
-        that is not as twice a letter.
-        """
-        lengths = sorted(
-            {
-                each
-                for shape in self.shapes.values()
-                if not any(isinstance(other, str) for other in shape)
-                for each in shape
-                if each > 1
-            }
+        first, second = (
+            self._arguments(
+                letters, {**constant, **{x: both[run] for x, both in lengths.items()}}, facts, rng
+            )
+            for run in (0, 1)
         )
-        known: dict[int, str] = {}
-        for each in lengths:
-            half = next((n for n in (2, 3, 4) for x in known if multiples and x * n == each), None)
-            if half is not None:
-                known[each] = f"{half} * {known[each // half]}"
+        return Examples(Sizes(lengths), letters, (first, second), self.settings, constant)
+
+    def elsewhere(
+        self, examples: Examples, facts: Iterable[Any]
+    ) -> Iterator[tuple[dict[str, int], dict[str, Any]]]:
+        """Further lengths of the letters, no two of them equal, with arguments of other values."""
+        facts, rng = list(facts), np.random.default_rng(4)
+        free = list(examples.sizes.lengths)
+        for lengths in _ELSEWHERE:
+            here = dict(zip(free, lengths[-len(free) :] if free else (), strict=True))
+            yield here, self._arguments(examples.letters, {**examples.fixed, **here}, facts, rng)
+
+    def _arguments(
+        self,
+        letters: Mapping[str, tuple[str, ...]],
+        lengths: Mapping[str, int],
+        facts: Sequence[Any],
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """Random arrays of these lengths, and the settings."""
+        found: dict[str, Any] = {}
+        for name in self.names:
+            if name not in letters:
+                value = self.settings[name]
+                is_size = isinstance(value, str) and value in lengths
+                found[name] = lengths[value] if is_size else value
                 continue
-            letter = next(
-                (x for x in _LETTERS if not any(x in text for text in known.values())), ""
-            )
-            if not letter:
-                raise ArgumentError(f"derive: more than {len(_LETTERS)} lengths are given")
-            known[each] = f"2 * {letter}" if multiples and each % 2 == 0 and each > 2 else letter
-        return {
-            name: tuple(
-                each if isinstance(each, str) else known.get(each, str(each)) for each in shape
-            )
+            shape = tuple(size(axis, lengths) for axis in letters[name])
+            found[name] = _drawn(rng, shape, self.arrays.get(name), self.kinds.get(name))
+        for fact in facts:
+            fact.make_true(found)
+        return found
+
+    def _letters(self, forward: Callable[..., Any]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        """The axes of each array, and the letters among them that have one length.
+
+        Shapes in letters are as they are given. Axes of example arrays have one letter where the
+        forward asks for it: those that have to keep their length, one for each length.
+        """
+        rng = np.random.default_rng(5)
+        declared = {
+            name: shape
             for name, shape in self.shapes.items()
+            if any(isinstance(each, str) for each in shape)
         }
+        taken = {*self.names, *_names({n: tuple(map(str, s)) for n, s in declared.items()})}
+        free = (each for each in _LETTERS if each not in taken)
+        lengths = dict(zip(taken, _FIRST, strict=False))
+
+        def runs(shapes: Mapping[str, tuple[int, ...]]) -> bool:
+            arguments = {
+                name: lengths.get(value, value) if isinstance(value, str) else value
+                for name, value in self.settings.items()
+            }
+            for name in self.names:
+                if name in self.shapes:
+                    shape = shapes.get(name) or tuple(
+                        size(str(each), lengths) for each in self.shapes[name]
+                    )
+                    kind = self.kinds.get(name)
+                    arguments[name] = _drawn(rng, shape, self.arrays.get(name), kind)
+            try:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    found = forward(**arguments)
+            except Exception:  # lengths that it does not take
+                return False
+            return bool(np.size(next(flat(found))))
+
+        shapes = {name: shape for name, shape in self.shapes.items() if name not in declared}
+        axes = {name: [str(each) for each in shape] for name, shape in self.shapes.items()}
+        if not shapes:
+            return {name: tuple(each) for name, each in axes.items()}, []
+        groups, does_run = tied_axes(shapes, runs)
+        if not does_run:
+            by_length: dict[int, dict[tuple[str, int], int]] = {}
+            for name, shape in shapes.items():
+                for at, n in enumerate(shape):
+                    by_length.setdefault(n, {})[name, at] = 1
+            groups = [group for n, group in sorted(by_length.items()) if n > 1]
+        try:
+            for group in groups:
+                letter = next(free)
+                for (name, at), times in group.items():
+                    axes[name][at] = letter if times == 1 else f"{times} * {letter}"
+            constant: dict[int, str] = {}
+            for name, shape in shapes.items():
+                for at, n in enumerate(shape):
+                    if n > 1 and axes[name][at] == str(n):
+                        constant[n] = constant.get(n) or next(free)
+                        axes[name][at] = constant[n]
+        except StopIteration:
+            raise ArgumentError(
+                f"derive: more than {len(_LETTERS)} sizes are given; allowed: arrays, or shapes in "
+                "letters, with fewer"
+            ) from None
+        return {name: tuple(each) for name, each in axes.items()}, [*constant.values()]
 
     def _known(self, letters: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
         """The lengths in the examples of axes that are one letter."""
@@ -137,8 +195,13 @@ class Given:
 
 
 def _names(letters: Mapping[str, tuple[str, ...]]) -> list[str]:
-    found = (re.findall(r"[A-Za-z_]\w*", axis) for axes in letters.values() for axis in axes)
+    found = (letters_in(axis) for axes in letters.values() for axis in axes)
     return list(dict.fromkeys(each for group in found for each in group))
+
+
+def letters_in(axis: str) -> dict[str, None]:
+    """The letters of an axis such as `4 * H`, in order."""
+    return dict.fromkeys(re.findall(r"[A-Za-z_]\w*", axis))
 
 
 def given_to(forward: Callable[..., Any], arrays: Sequence[Any], named: Mapping[str, Any]) -> Given:

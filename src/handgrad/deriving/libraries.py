@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+import inspect
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from handgrad.deriving.evaluation import functions_of
+from handgrad.deriving.proving import flat
+from handgrad.deriving.source import UnreadableError
 from handgrad.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -13,6 +22,8 @@ if TYPE_CHECKING:
 
 LIBRARIES: Final = ("numpy", "torch", "jax")
 
+#: By how much results may differ, of themselves and at all; JAX computes in float32.
+_NEAR: Final = {"numpy": (1e-8, 1e-10), "torch": (1e-8, 1e-10), "jax": (1e-3, 1e-4)}
 #: What PyTorch calls otherwise; its functions take NumPy's names of arguments.
 _TORCH: Final = {
     "absolute": "abs",
@@ -90,6 +101,60 @@ def source_for(derivation: Derivation, library: str) -> str:
     ]
     head = "from functools import partial\n\nimport jax\nimport jax.numpy as jnp\n\n\n"
     return f"{head}{written}\n\n\n" + "\n".join(lines) + "\n"
+
+
+def prove(derivation: Derivation, library: str, source: str) -> None:
+    """Run a source in its library, where that is installed, beside the functions for NumPy.
+
+    Raises UnreadableError where it fails there, or has other values.
+    """
+    if importlib.util.find_spec(library) is None or not derivation.arguments:
+        return
+    taken = inspect.signature(derivation.forward).parameters
+    arguments = {name: value for name, value in derivation.arguments.items() if name in taken}
+    rng = np.random.default_rng(6)
+    try:
+        with np.errstate(all="ignore"):
+            y, cache = derivation.forward(**arguments)
+            dys = tuple(rng.standard_normal(np.shape(each)) for each in flat(y))
+            wanted = [*flat(y), *flat(derivation.backward(dys if len(dys) > 1 else dys[0], cache))]
+        found = _Running(library, source).results(arguments, dys)
+        near = all(
+            np.shape(a) == np.shape(b) and np.allclose(a, b, *_NEAR[library], equal_nan=True)
+            for a, b in zip(found, wanted, strict=True)
+        )
+        wrong = "" if near else "has other values than that for NumPy"
+    except Exception as error:  # of code that no one wrote
+        wrong = f"fails ({type(error).__name__}: {error})"
+    if wrong:
+        raise UnreadableError(
+            f"derive: {derivation.where}: the source for {library} {wrong}; allowed: a forward of "
+            "operations that are the same there, or the source for numpy"
+        )
+
+
+class _Running:
+    """A source that was written here, in its library."""
+
+    def __init__(self, library: str, source: str) -> None:
+        self.library = library
+        self.names = functions_of(source)
+
+    def results(self, arguments: Mapping[str, Any], dys: tuple[Any, ...]) -> list[Any]:
+        """The results and the gradients, as a user of the source gets them."""
+        given = {name: self._array(value) for name, value in arguments.items()}
+        cotangents = tuple(map(self._array, dys))
+        y, cache = self.names["forward"](**given)
+        gradients = self.names["backward"](
+            cotangents if len(cotangents) > 1 else cotangents[0], cache
+        )
+        return [np.asarray(each) for each in (*flat(y), *flat(gradients))]
+
+    def _array(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray | np.generic):
+            return value
+        library = import_module("jax.numpy" if self.library == "jax" else self.library)
+        return library.asarray(np.asarray(value))
 
 
 def _plain(name: str) -> str:

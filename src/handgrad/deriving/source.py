@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -65,6 +66,24 @@ def refuse(node: Node, why: str) -> UnreadableError:
     """The error for a node: where it stands in the source, and why it cannot be derived."""
     where = f"line {node.line}: {node.site.text}" if node.site is not None else node.op
     return UnreadableError(f"derive: {where[:100]}: {why}")
+
+
+def unexpected(error: Exception, function: Any) -> UnreadableError:
+    """The error for what nothing here expects: the operation that was at work, and its line."""
+    why = f"no derivation of this is known ({type(error).__name__}: {error}); allowed: a forward "
+    why += "without it"
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        for value in frame.f_locals.values():
+            node = value if isinstance(value, Node) else getattr(value, "node", None)
+            if isinstance(node, Node) and node.site is not None:
+                return refuse(node, why)
+    return UnreadableError(f"derive: {of_function(function)}: {why}")
+
+
+def of_function(function: Any) -> str:
+    """The line of a function's definition."""
+    line = getattr(getattr(function, "__code__", None), "co_firstlineno", 0)
+    return f"line {line}: def {getattr(function, '__name__', 'forward')}"
 
 
 @dataclass

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from handgrad.deriving.emission import Functions
+from handgrad.deriving.emission import Functions, literal
 from handgrad.deriving.loops import Loop, NoLoopError, Part, sizes_of
 
 
@@ -92,7 +92,7 @@ class Stepping:
         lines.append(f"cache = ({', '.join(cache)}{',' * (len(cache) == 1)})")
         lines.append(f"return {_several(loop.results)}, cache")
         settings = [
-            f"{name}={value!r}"
+            f"{name}={literal(value)}"
             for name, value in self.settings.items()
             if any(name in part.settings for part in self._parts)
         ]

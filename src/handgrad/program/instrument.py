@@ -168,20 +168,50 @@ class _Instrumenter(ast.NodeTransformer):
         return self.operate(node, node.op, self.visit(node.left), self.visit(node.right))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
-            self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            return ast.UnaryOp(node.op, self.decided(node.operand))
+        if isinstance(node.operand, ast.Constant):
             return node
         return self.operate(node, node.op, self.visit(node.operand))
 
+    def decided(self, node: ast.expr) -> ast.expr:
+        """An expression whose truth decides what is computed next."""
+        return self.record("decided", self.site(node), self.visit(node))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        *parts, last = node.values
+        return ast.BoolOp(node.op, [*map(self.decided, parts), self.visit(last)])
+
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if len(node.ops) > 1 or type(node.ops[0]) not in _OPERATORS:
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            item, items = self.visit(node.left), self.visit(node.comparators[0])
+            found = self.record("contains", self.site(node), item, items)
+            return (
+                found
+                if isinstance(node.ops[0], ast.In)
+                else ast.UnaryOp(ast.Not(), self.record("decided", self.site(node), found))
+            )
+        names_more = any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
+        if any(type(each) not in _OPERATORS for each in node.ops) or (
+            len(node.ops) > 1 and names_more
+        ):
             self.generic_visit(node)
             return node
+        if len(node.ops) > 1:
+            # Each operand is computed once, and only where all comparisons before it hold.
+            nothing = ast.arguments([], [], None, [], [], None, [])
+            operands = [ast.Lambda(nothing, self.visit(each)) for each in node.comparators]
+            names = ast.Tuple([ast.Constant(_OPERATORS[type(o)]) for o in node.ops], ast.Load())
+            left = self.visit(node.left)
+            return self.record("compare", self.site(node), names, left, *operands)
         left, right = self.visit(node.left), self.visit(node.comparators[0])
         return self.operate(node, node.ops[0], left, right)
 
+    def visit_Match(self, node: ast.Match) -> ast.Match:
+        return ast.Match(self.decided(node.subject), [self.visit(each) for each in node.cases])
+
     def visit_match_case(self, node: ast.match_case) -> ast.match_case:
-        guard = node.guard and self.visit(node.guard)
+        guard = node.guard and self.decided(node.guard)
         return ast.match_case(node.pattern, guard, self.block(node.body))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
@@ -225,7 +255,7 @@ class _Instrumenter(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         iterable = self.looped(node.iter, node.target)
-        tests = [self.visit(each) for each in node.ifs]
+        tests = [self.decided(each) for each in node.ifs]
         return ast.comprehension(node.target, iterable, tests, node.is_async)
 
     def looped(self, iterable: ast.expr, target: ast.expr) -> ast.expr:

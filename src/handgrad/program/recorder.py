@@ -187,6 +187,25 @@ class Recorder:
         self._branches.append(Branch(self._frame, site, taken, node))
         return taken
 
+    def decided(self, site: Site, value: Any) -> Any:
+        """A value whose truth decides what Python computes next, within an expression."""
+        return value
+
+    def compare(
+        self, site: Site, names: tuple[str, ...], left: Any, *others: Callable[[], Any]
+    ) -> Any:
+        """A chain of comparisons: the last, or the first that does not hold."""
+        found: Any = True
+        for name, other in zip(names, others, strict=True):
+            if not self.decided(site, found):
+                break
+            right = other()
+            found, left = self.operate(site, name, left, right), right
+        return found
+
+    def contains(self, site: Site, item: Any, items: Any) -> bool:
+        return item in items
+
     def named(self, site: Site, name: str, value: Any) -> Any:
         self.bind(site, (name,), (value,))
         return value
