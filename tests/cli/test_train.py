@@ -263,6 +263,21 @@ def test_a_backend_that_is_not_there_is_refused(refused, tmp_path, monkeypatch):
     assert not run.exists()
 
 
+def test_a_finished_run_takes_more_epochs(handgrad, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    settings = [*SMALL, "--set", "schedule.type=constant"]
+    assert handgrad("train", "digits", *settings, "--epochs", 2, "--out", one).exit_code == 0
+    assert handgrad("train", "digits", *settings, "--epochs", 1, "--out", two).exit_code == 0
+    result = handgrad("train", "--resume", two, "--epochs", 2)
+    assert result.exit_code == 0, result.output
+    assert "after 2 epochs" in result.stdout
+    expected, found = (load_file(run / "model.safetensors") for run in (one, two))
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
+    assert tomllib.loads((two / "config.toml").read_text())["training"]["epochs"] == 2
+    assert handgrad("evaluate", two).exit_code == 0
+
+
 @pytest.mark.slow
 def test_a_run_of_jax_is_a_run_like_any_other(handgrad, refused, tmp_path):
     pytest.importorskip("jax")

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from handgrad.errors import HandgradWarning, RunError
+from handgrad.optimizers.schedules import Constant
 from handgrad.training import Callback, Interrupted, Trainer, train
 from handgrad.training.checkpoint import load_arrays
 from tests.training import problem
@@ -136,6 +138,78 @@ def test_resuming_a_finished_run_returns_its_summary(undisturbed: Path) -> None:
     summary = train(**problem.parts(), out=undisturbed, resume=True)
     assert summary == json.loads((undisturbed / "summary.json").read_text())
     assert (undisturbed / "metrics.jsonl").read_bytes() == before
+
+
+def _longer(epochs: int = problem.EPOCHS, **settings: Any) -> dict[str, Any]:
+    """The problem with a schedule that does not know of the number of epochs."""
+    return {**problem.parts(epochs, **settings), "schedule": Constant(5e-3)}
+
+
+@pytest.mark.parametrize("step", [None, 2 * STEPS_PER_EPOCH + 3])
+def test_a_finished_run_goes_on_for_more_epochs(tmp_path: Path, step: int | None) -> None:
+    train(**_longer(), out=tmp_path / "one")
+    quiet = {"callbacks": [At(-1, crash)]}
+    train(**_longer(2, **quiet), out=tmp_path / "two")
+    more = {"out": tmp_path / "two", "resume": True}
+    if step is not None:
+        with pytest.raises(CrashError):
+            train(**_longer(callbacks=[At(step, crash)]), **more, changes="training.epochs=4")
+        assert not (tmp_path / "two" / "summary.json").exists()
+        train(**_longer(**quiet), **more)
+    else:
+        train(**_longer(**quiet), **more, changes="training.epochs=4")
+    assert_same_run(tmp_path / "two", tmp_path / "one")
+    summary = json.loads((tmp_path / "two" / "summary.json").read_text())
+    assert summary["epochs"] == problem.EPOCHS
+    assert train(**_longer(**quiet), **more) == summary
+    with pytest.raises(
+        RunError, match=r"finished; allowed: .* more epochs than 4, such as --epochs"
+    ):
+        train(**_longer(3, **quiet), **more, changes="training.epochs=3")
+
+
+def test_a_schedule_over_all_epochs_is_said_to_be_another(tmp_path: Path) -> None:
+    train(**problem.parts(2), out=tmp_path / "run")
+    with pytest.warns(
+        HandgradWarning, match="schedule.steps is 32 from step 16 on, and was 16, bec"
+    ):
+        train(**problem.parts(), out=tmp_path / "run", resume=True, changes="training.epochs=4")
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["epochs"] == 4
+
+
+def test_a_run_that_stopped_early_has_no_more_epochs(tmp_path: Path) -> None:
+    class Stop(Callback):
+        def on_epoch(self, trainer: Trainer, record: dict[str, Any]) -> None:
+            trainer.stop = True
+
+    train(**_longer(callbacks=[Stop()]), out=tmp_path / "run")
+    with pytest.raises(RunError, match=r"ended the run after epoch 1; allowed: no more epochs"):
+        train(
+            **_longer(5, callbacks=[Stop()]),
+            out=tmp_path / "run",
+            resume=True,
+            changes="training.epochs=5",
+        )
+    assert (tmp_path / "run" / "summary.json").exists()
+
+
+def test_a_trainer_goes_on_with_its_finished_folder(tmp_path: Path) -> None:
+    def fit(name: str, epochs: int, **settings: Any) -> None:
+        pieces = problem.parts()
+        trainer = Trainer(
+            pieces["model"],
+            pieces["loss"],
+            pieces["optimizer"],
+            batch_size=problem.BATCH,
+            out=tmp_path / name,
+            progress="off",
+        )
+        trainer.fit(problem.data(), epochs=epochs, **settings)
+
+    fit("one", 3)
+    fit("two", 2)
+    fit("two", 3, resume=True)
+    assert_same_run(tmp_path / "two", tmp_path / "one")
 
 
 def test_ctrl_c_without_a_folder_is_the_usual_one() -> None:

@@ -76,7 +76,11 @@ def command(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option("--epochs", help="Passes over the data.", show_default=False),
+        typer.Option(
+            "--epochs",
+            help="Passes over the data; with --resume, more of them continue a finished run too.",
+            show_default=False,
+        ),
     ] = None,
     seed: Annotated[
         int | None,
@@ -178,11 +182,10 @@ def _train(
             target=target,
             drop=drop,
             out=out,
-            epochs=epochs,
             seed=seed,
             exact=exact or None,
         )
-        chosen = {"backend": backend, "devices": devices}
+        chosen = {"epochs": epochs, "backend": backend, "devices": devices}
         changes = [
             *(changes or ()),
             *(f"training.{key}={value}" for key, value in chosen.items() if value is not None),
@@ -281,5 +284,6 @@ def _refuse_beside_resume(**given: Any) -> None:
             found = value if name == "recipe" else f"--{name}"
             raise RecipeError(
                 f"train: --resume together with {found}; allowed: --resume DIR alone or with "
-                "--data, --set, --backend and --devices, because the run continues as it was begun"
+                "--data, --epochs, --set, --backend and --devices, because the run continues as it "
+                "was begun"
             )

@@ -150,6 +150,11 @@ class Run:
                 f"continue from it with: {self.resume_command}"
             ) from None
 
+    def reopen(self) -> None:
+        """Take back that the run is finished, because it goes on from its last checkpoint."""
+        with self.reporting(self.summary):
+            self.summary.unlink(missing_ok=True)
+
     # -- config.toml ------------------------------------------------------------------------------
 
     def write_config(self, text: str) -> None:

@@ -119,8 +119,9 @@ def train(
     entries of `TrainedModel` that the data do not say. With `resume`,
     `model`, `optimizer` and the rest are built exactly as the first time (from `read_config(out)`),
     and the state of the checkpoint replaces their first one; a finished run only returns its
-    summary. `changes` names the settings that differ on purpose (see
-    `Trainer.fit`); the run keeps them, `config.text` becomes its config.toml.
+    summary, unless `changes` and `config.epochs` give it more epochs. `changes` names the settings
+    that differ on purpose (see `Trainer.fit`); the run keeps them, `config.text` becomes its
+    config.toml.
 
     Raises RunError for a folder that holds something else, is in use, damaged or not to be written
     to, or (resuming) holds no run or one that was begun otherwise; `Interrupted` after a signal.
@@ -143,10 +144,15 @@ def train(
     if config.replicas.rank > 0:  # the folder is rank 0's
         return {} if config.replicas.share(None) else fit()
     with resume_run(out) if resume else start_run(out, config.text) as run:
-        if config.replicas.share(run.finished):
-            summary = run.read_summary()
+        summary = run.read_summary() if run.finished else None
+        goes_on = summary is None or (bool(changes) and config.epochs > summary["epochs"])
+        if config.replicas.share(not goes_on):
+            assert summary is not None
             if changes:
-                raise RunError(f"{out}: the run is finished; allowed: changes of an unfinished one")
+                raise RunError(
+                    f"{out}: the run is finished; allowed: changes of an unfinished one, or more "
+                    f"epochs than {summary['epochs']}, such as --epochs {2 * summary['epochs']}"
+                )
             return summary
         if prepare is not None:
             run.keep(prepare)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -18,7 +19,7 @@ from handgrad.arrays import Array
 from handgrad.calls import explained
 from handgrad.data.sources import Source
 from handgrad.elsewhere import OF_TRAINERS
-from handgrad.errors import ArgumentError, Interrupted, RunError
+from handgrad.errors import ArgumentError, HandgradWarning, Interrupted, RunError
 from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
@@ -579,11 +580,20 @@ class Trainer:
             )
             check_arrays(self, run, saved[0], state)
             self._check_epochs(run, epochs, state)
+            if change and state.stop and run.finished:
+                raise RunError(
+                    f"{run.folder}: early stopping, or another callback, ended the run after epoch "
+                    f"{state.epoch}; allowed: no more epochs"
+                )
             self._restore(*start)
+            if self.epoch < epochs and not self.stop:
+                run.reopen()
             self.history.epochs = [line for line in run.records() if line["kind"] == "epoch"]
         if change:
             described = ", ".join(f"{path} = {shown(now)}" for path, (_, now) in changes.items())
             run.change_config(f"after step {self.step}: {run.changes or described or 'nothing'}")
+        if run.changes and "schedule" not in run.changes:
+            self._warn_of_schedule(run, changes)
         if changes:
             run.log({"kind": "change", "step": self.step, "changes": changes})
         changed = bool(change or changes)
@@ -591,6 +601,19 @@ class Trainer:
             # The process may have been killed between checkpoint and table.
             run.save_table(self.history.epochs)
         return start, changed
+
+    def _warn_of_schedule(self, run: Run, changes: Mapping[str, Any]) -> None:
+        """Say that other epochs are another schedule, which no uninterrupted run would have."""
+        for path, (was, now) in changes.items():
+            if path.startswith("schedule"):
+                warnings.warn(
+                    f"{run.folder}: {path} is {shown(now)} from step {self.step} on, and was "
+                    f"{shown(was)}, because the schedule goes over all epochs; expected other "
+                    "numbers than those of a run that was not interrupted",
+                    HandgradWarning,
+                    stacklevel=2,
+                )
+                return
 
     def _follow(self, saved: tuple[dict[str, Array], State] | None) -> None:
         """Begin on every rank as on rank 0, which alone has read the checkpoint."""
