@@ -89,10 +89,11 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
         sizes = (self.embed_dim, self.kdim, self.vdim)
         right = all(each.shape[-1] == size for each, size in zip(inputs, sizes, strict=True))
         same = key.shape[:-1] == value.shape[:-1] and query.dim() in (2, 3)
-        split = self.head_dim * self.num_heads == self.embed_dim
-        width = 3 * self.embed_dim
+        heads, size = self.num_heads, query.shape[-1]
+        split = isinstance(heads, int) and heads > 0 and size % heads == 0
+        width = 3 * size
         packed, bias = self.in_proj_weight, self.in_proj_bias
-        thirds = (packed is None or packed.shape == (width, self.embed_dim)) and (
+        thirds = (packed is None or packed.shape == (width, size)) and (
             bias is None or bias.shape == (width,)
         )
         causal = attn_mask is not None or not is_causal
@@ -111,7 +112,7 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
         ]
         if any(each is None or each.shape[-1] != self.embed_dim for each in products):
             return None
-        q, k, v = (each.unflatten(-1, (self.num_heads, self.head_dim)) for each in products)
+        q, k, v = (each.unflatten(-1, (self.num_heads, -1)) for each in products)
         added, mask = masks_of(attn_mask, key_padding_mask, self.num_heads, q.dtype)
         p = self.dropout if self.training else 0.0
         seed = torch.randint(2**62, ()) if p > 0 else None

@@ -107,8 +107,8 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         """Return whether PyTorch would take these arguments, and not by a way of its own."""
         if src.is_nested or src.dim() not in (2, 3) or src.shape[-1] != self.linear1.in_features:
             return False
-        attention, features = self.self_attn, src.shape[-1]
-        if attention.embed_dim != features or attention.head_dim * attention.num_heads != features:
+        features = src.shape[-1]
+        if self.self_attn.embed_dim != features:
             return False
         if any(norm.normalized_shape != (features,) for norm in (self.norm1, self.norm2)):
             return False
