@@ -59,6 +59,7 @@ def test_opcheck(name: str, optional: bool, lengths: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
 def test_second_derivatives_are_pytorchs(name: str) -> None:
+    torch.manual_seed(0)  # a draw next to the kink of relu has no finite differences
     given = arguments(name, optional=True, lengths=True, reverse=True, dtype=torch.float64)
     places = [k for k, value in enumerate(given) if torch.is_tensor(value) and value.requires_grad]
 

@@ -12,7 +12,8 @@ from torch import nn
 
 from handgrad import kernels
 from handgrad.errors import ArgumentError
-from handgrad.torch.attention import MultiheadAttention
+from handgrad.torch.alterations import own_function_of
+from handgrad.torch.attention import MultiheadAttention, attention_without_kernel
 from handgrad.torch.encoder_layer import TransformerEncoderLayer, without_operator
 from handgrad.torch.modules import Conv1d, Conv2d, Linear, RMSNorm
 from handgrad.torch.recurrent import GRU, LSTM, RNN
@@ -69,7 +70,9 @@ def accelerate(module: Any) -> Acceleration:
     changes is their class, to one that is derived from it. So an optimizer made before goes on, as
     do parameters that several modules share. What computes at each call is the kernel where it
     can, and PyTorch otherwise. Modules with parameters that no class of handgrad.torch stands for
-    are left, as are products too small to gain.
+    are left, as are products too small to gain, and modules that compute otherwise than their class
+    says: those with parametrizations or a forward of their own, and an encoder layer or attention
+    with parts that have hooks or are of another class, because it never calls them.
 
     Raises ArgumentError for anything but a torch.nn.Module.
     """
@@ -93,7 +96,8 @@ def _replace(module: Any, path: str, replaced: dict[str, str], left: dict[str, s
         left[path] = reason
     if not isinstance(module, _WHOLE):
         for name, child in module.named_children():
-            _replace(child, f"{path}.{name}" if path else name, replaced, left)
+            if name != "parametrizations":
+                _replace(child, f"{path}.{name}" if path else name, replaced, left)
 
 
 def _refusal(module: Any) -> str | None:
@@ -102,6 +106,9 @@ def _refusal(module: Any) -> str | None:
     name = type(module).__name__
     if type(module) in _OURS.values():
         return ""
+    altered = own_function_of(module)
+    if altered is not None:
+        return f"it has {altered}"
     if type(module) in _AS_FAST:
         return f"PyTorch's own {name} is as fast"
     if type(module) not in _OURS:
@@ -114,6 +121,8 @@ def _refusal(module: Any) -> str | None:
             return f"its parameters are {kind} on {parameter.device}"
     if type(module) is nn.TransformerEncoderLayer:
         return without_operator(module)
+    if type(module) is nn.MultiheadAttention:
+        return attention_without_kernel(module)
     if isinstance(module, nn.Linear | nn.Conv1d | nn.Conv2d):
         if isinstance(module, nn.Linear) and module.weight.numel() < _FEWEST_WEIGHTS:
             return f"a product with fewer than {_FEWEST_WEIGHTS} weights gains nothing"

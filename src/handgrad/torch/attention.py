@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from handgrad.torch import single_ops
+from handgrad.torch.alterations import altered_part
 from handgrad.torch.attention_op import attention
 from handgrad.torch.bridge import hand_over
 from handgrad.torch.masks import masks_of
+from handgrad.torch.modules import Linear
 from handgrad.torch.operands import Operands, operands
+
+#: The parts that attention computes without calling them, as PyTorch does too.
+ATTENTION_PARTS: Final = {"out_proj": (NonDynamicallyQuantizableLinear, nn.Linear, Linear)}
 
 
 class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ignore]
@@ -40,7 +46,11 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
             hand_over("MultiheadAttention", reason)
         elif self._fits(query, key, value, attn_mask, is_causal):
             found = operands("MultiheadAttention", query, key, value, *self._weights())
-        if found is None:
+        y = None
+        if found is not None:
+            attn_mask_of_kernel = None if is_causal else attn_mask
+            y = self._attended(found, attn_mask_of_kernel, key_padding_mask, is_causal)
+        if found is None or y is None:
             return super().forward(
                 query,
                 key,
@@ -51,7 +61,6 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
                 average_attn_weights,
                 is_causal,
             )
-        y = self._attended(found, None if is_causal else attn_mask, key_padding_mask, is_causal)
         return found.result(y), None
 
     def _weights(self) -> tuple[Tensor | None, ...]:
@@ -66,11 +75,9 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
         """Why the operator does not compute what is asked for; None if it does."""
         if need_weights:
             return "need_weights=True asks for the weights, which the kernel does not store"
-        if self.bias_k is not None or self.add_zero_attn:
-            return "add_bias_kv and add_zero_attn have no kernel"
         if any(mask is not None and mask.requires_grad for mask in masks):
             return "a mask has a gradient"
-        return None
+        return attention_without_kernel(self)
 
     def _fits(
         self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Any, is_causal: bool
@@ -82,24 +89,39 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
         sizes = (self.embed_dim, self.kdim, self.vdim)
         right = all(each.shape[-1] == size for each, size in zip(inputs, sizes, strict=True))
         same = key.shape[:-1] == value.shape[:-1] and query.dim() in (2, 3)
-        return right and same and (attn_mask is not None or not is_causal)
+        heads, size = self.num_heads, query.shape[-1]
+        split = isinstance(heads, int) and heads > 0 and size % heads == 0
+        width = 3 * size
+        packed, bias = self.in_proj_weight, self.in_proj_bias
+        thirds = (packed is None or packed.shape == (width, size)) and (
+            bias is None or bias.shape == (width,)
+        )
+        causal = attn_mask is not None or not is_causal
+        return bool(right and same and split and thirds and causal)
 
     def _attended(
         self, found: Operands, attn_mask: Any, key_padding_mask: Any, causal: bool
-    ) -> Tensor:
+    ) -> Tensor | None:
         *tensors, wq, wk, wv, wo, bias, last_bias = found.tensors
         batched = tensors[0].dim() == 3
         inputs = [self._batch_first(each) for each in tensors]
         biases = (None, None, None) if bias is None else bias.chunk(3)
-        q, k, v = (
-            single_ops.linear(x, weight, own, found.bf16).unflatten(-1, (self.num_heads, -1))
+        products = [
+            single_ops.linear(x, weight, own, found.bf16)
             for x, weight, own in zip(inputs, (wq, wk, wv), biases, strict=True)
-        )
+        ]
+        if any(each is None or each.shape[-1] != self.embed_dim for each in products):
+            return None
+        q, k, v = (each.unflatten(-1, (self.num_heads, -1)) for each in products)
         added, mask = masks_of(attn_mask, key_padding_mask, self.num_heads, q.dtype)
         p = self.dropout if self.training else 0.0
         seed = torch.randint(2**62, ()) if p > 0 else None
-        o, *_ = attention(q, k, v, added, mask, seed, p, causal, found.bf16)
-        y = single_ops.linear(o.flatten(2), wo, last_bias, found.bf16)
+        outputs = attention(q, k, v, added, mask, seed, p, causal, found.bf16)
+        if outputs is None:
+            return None
+        y: Tensor | None = single_ops.linear(outputs[0].flatten(2), wo, last_bias, found.bf16)
+        if y is None:
+            return None
         if not batched:
             return y[0]
         return y if self.batch_first else y.transpose(0, 1)
@@ -108,3 +130,10 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
         if x.dim() == 2:
             return x[None]
         return x if self.batch_first else x.transpose(0, 1)
+
+
+def attention_without_kernel(module: Any) -> str | None:
+    """Why kernels have nothing for an attention of PyTorch; None if they have."""
+    if module.bias_k is not None or module.add_zero_attn is not False:
+        return "add_bias_kv and add_zero_attn have no kernel"
+    return altered_part(module, ATTENTION_PARTS)

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from handgrad import kernels
 from handgrad.arrays import Array
+from handgrad.errors import ShapeError
+from handgrad.ops import attention as attention_op
 from handgrad.torch.bridge import Tensors, as_array, as_set_in_torch, as_tensor, differentiable
 
 if kernels.native is not None:  # without, the bridge refuses every call
@@ -43,6 +45,34 @@ def _settings(
     wide = [None if each is None else np.broadcast_to(each, pairs) for each in (bias, mask)]
     scale = 1.0 if keep is None else 1.0 / (1.0 - p) if p < 1.0 else 0.0
     return (*wide, None, keep, scale, 1.0 / math.sqrt(q.shape[-1]))
+
+
+def _validate(
+    q: Array,
+    k: Array,
+    v: Array,
+    bias: Array | None,
+    mask: Array | None,
+    seed: Array | None,
+    p: float,
+    causal: bool,
+    bf16: bool,
+) -> None:
+    for name, array in (("q", q), ("k", k), ("v", v)):
+        if array.ndim != 4:
+            raise ShapeError(
+                f"attention: {name} has shape {array.shape}; allowed: (N, T, heads, d)"
+            )
+    attention_op.validate(
+        _by_head(q),
+        _by_head(k),
+        _by_head(v),
+        bias,
+        mask=mask,
+        causal=causal,
+        dropout_p=p,
+        rng=np.random.default_rng(0),
+    )
 
 
 def _forward(
@@ -132,8 +162,10 @@ attention: Final = differentiable(
     "attention",
     "(Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor? mask, Tensor? seed, float p, "
     "bool causal, bool bf16) -> (Tensor, Tensor, Tensor)",
+    validate=_validate,
     forward=_forward,
     backward=_backward,
     fake=_fake,
     again=_again,
+    reads=(0, 1, 2),
 )

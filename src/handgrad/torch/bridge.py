@@ -3,6 +3,9 @@
 An operator is a forward and a backward on tensors; `as_array` and `as_tensor` take their memory to
 a kernel and back without copies. An operator of PyTorch can save tensors only, so what backward
 needs beside the inputs, such as gates, are further outputs of forward.
+
+Every call of a kernel from PyTorch passes `_Door`, in both directions and whoever calls: a module
+whose settings were changed after it was made, or `torch.ops.handgrad` itself.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,14 +24,31 @@ from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.dispatch import get_engine, get_precision
 from handgrad.dispatch.settings import block
-from handgrad.errors import EngineError
+from handgrad.dispatch.values import shown
+from handgrad.errors import ArgumentError, EngineError, HandgradError, ShapeError
 
 Tensors = Sequence[Tensor | None]
 
+#: The types of tensors that kernels take, with those of NumPy.
+_DTYPES: Final = {
+    torch.float32: np.float32,
+    torch.float64: np.float64,
+    torch.int64: np.int64,
+    torch.bool: np.bool_,
+}
+
 
 def as_array(tensor: Tensor | None) -> Array | None:
-    """The tensor's memory as a C-contiguous NumPy array; a copy only where it is not contiguous."""
-    return None if tensor is None else tensor.detach().contiguous().numpy()
+    """The tensor's memory as a C-contiguous NumPy array; a copy only where it is not contiguous,
+    not aligned, or stands for other numbers than those in memory.
+    """
+    if tensor is None:
+        return None
+    tensor = tensor.detach()
+    if tensor.is_neg() or tensor._is_zerotensor():
+        tensor = tensor.clone()
+    array: Array = tensor.contiguous().numpy()
+    return array if array.flags.aligned else array.copy()
 
 
 def as_tensor(array: Array) -> Tensor:
@@ -91,37 +113,168 @@ def hand_over(name: str, reason: str) -> None:
     )
 
 
+class _Door:
+    """The check that every call of one operator's kernels passes.
+
+    `validate` raises for inputs that do not fit together, given as arrays that have shapes and
+    types alone; `fake` says what forward makes of them. Both run once for inputs of the same shapes
+    and constants.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        validate: Callable[..., None],
+        fake: Callable[..., Any],
+        reads: Sequence[int],
+    ) -> None:
+        self.name, self._reads = name, frozenset(reads)
+        self._expected = lru_cache(maxsize=4096)(
+            partial(_outputs_of, name, arguments, validate, fake)
+        )
+
+    def check_inputs(self, inputs: Sequence[Any]) -> Any:
+        """The shapes and types of forward's outputs.
+
+        Raises ShapeError or ArgumentError, or TypeError for a constant of another kind.
+        """
+        return self._expected(tuple(map(_likeness, inputs)))
+
+    def check_backward(
+        self, doutputs: Tensors, inputs: Sequence[Any], outputs: Tensors, wanted: Sequence[bool]
+    ) -> Any:
+        """As `check_inputs`; raises ShapeError too unless all tensors are like those of forward."""
+        expected = self.check_inputs(inputs)
+        if (len(doutputs), len(outputs), len(wanted)) != (len(expected),) * 2 + (len(inputs),):
+            raise ArgumentError(
+                f"{self.name}: backward gets {len(doutputs)} cotangents, {len(outputs)} outputs "
+                f"and {len(wanted)} wishes; allowed: {len(expected)}, {len(expected)} and "
+                f"{len(inputs)}"
+            )
+        for number, (doutput, output, like) in enumerate(
+            zip(doutputs, outputs, expected, strict=True)
+        ):
+            read = output if number in self._reads else None
+            for what, tensor in (("cotangent", doutput), ("output", read)):
+                if tensor is not None and (tensor.shape, tensor.dtype) != like:
+                    raise ShapeError(
+                        f"{self.name}: {what} {number} is of {tensor.dtype} and has shape "
+                        f"{tuple(tensor.shape)}; allowed: {like[1]} and {tuple(like[0])}"
+                    )
+            if output is None and number in self._reads:
+                raise ArgumentError(f"{self.name}: output {number} is None; allowed: a tensor")
+        return expected
+
+
+def _likeness(value: Any) -> Any:
+    """All of an input that memory depends on; it can be hashed."""
+    if isinstance(value, Tensor):
+        return _Like((value.shape, value.dtype))
+    return tuple(value) if type(value) is list else value
+
+
+class _Like(tuple[Any, ...]):
+    """The shape and type of a tensor."""
+
+    __slots__ = ()
+
+
+def _outputs_of(
+    name: str,
+    arguments: Sequence[str],
+    validate: Callable[..., None],
+    fake: Callable[..., Any],
+    inputs: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    for argument, value in zip(arguments, inputs, strict=True):
+        if argument.startswith("Tensor ") and type(value) is not _Like:
+            raise ArgumentError(f"{name}: {argument[7:]} is {shown(value)}; allowed: a tensor")
+    tensors = [value for value in inputs if type(value) is _Like]
+    types = {dtype for _, dtype in tensors}
+    if not types <= _DTYPES.keys() or {torch.float32, torch.float64} <= types:
+        raise ArgumentError(
+            f"{name}: the tensors are of {', '.join(sorted(map(str, types)))}; allowed: float32 or "
+            f"float64 alone, int64 and bool"
+        )
+    validate(
+        *(
+            np.broadcast_to(np.zeros((), _DTYPES[value[1]]), value[0])
+            if type(value) is _Like
+            else value
+            for value in inputs
+        )
+    )
+    found = fake(
+        *(
+            torch.empty(value[0], dtype=value[1], device="meta") if type(value) is _Like else value
+            for value in inputs
+        )
+    )
+    outputs = found if isinstance(found, tuple) else (found,)
+    return tuple((output.shape, output.dtype) for output in outputs)
+
+
 def differentiable(
     name: str,
     schema: str,
     *,
+    validate: Callable[..., None],
     forward: Callable[..., Any],
     backward: Callable[[Tensors, Sequence[Any], Tensors, Sequence[bool]], list[Tensor]],
     fake: Callable[..., Any],
     again: Callable[..., Tensors],
+    reads: Sequence[int],
 ) -> Callable[..., Any]:
     """Define `torch.ops.handgrad.<name>`, with PyTorch's `schema`; return what calls it.
 
+    It returns the outputs, or None where inputs do not fit together and PyTorch has the words for
+    it, or broadcasts; with the engine set to 'kernels' it raises.
+
+    - validate(*inputs): raises ShapeError or ArgumentError unless the inputs fit together. It gets
+      arrays for tensors, of which only shape and type are set, and none of the others is reached.
     - forward(*inputs): the outputs, one bare or several as a tuple, none of which shares memory
       with another or with an input.
     - backward(doutputs, inputs, outputs, wanted): the gradients of those inputs for which `wanted`
-      is true, in their order. A cotangent is None where nothing depends on that output.
+      is true, in their order. The first cotangent is there, others are None where nothing depends
+      on that output.
     - fake(*inputs): forward's outputs by shape and type alone.
     - again(*inputs): the outputs up to the last with a cotangent, by PyTorch's own differentiable
       operations: a derivative of the gradients is theirs.
+    - reads: the numbers of the outputs that backward reads; others are None there, so that whoever
+      gets them may write over them.
 
     Inputs are the arguments in the order of the schema, tensors and constants.
     """
     arguments = schema.partition(")")[0].removeprefix("(")
+    door = _Door(name, arguments.split(", "), validate, fake, reads)
+
+    def checked_forward(*inputs: Any) -> Any:
+        door.check_inputs(inputs)
+        return forward(*inputs)
+
+    def checked_backward(
+        doutputs: Tensors, outputs: Tensors, wanted: Sequence[bool], *inputs: Any
+    ) -> list[Tensor]:
+        shape, dtype = door.check_backward(doutputs, inputs, outputs, wanted)[0]
+        if 0 in shape:  # sums of nothing, which kernels need not write
+            return [
+                torch.zeros_like(value, memory_format=torch.contiguous_format)
+                for value, is_wanted in zip(inputs, wanted, strict=True)
+                if is_wanted
+            ]
+        first = torch.zeros(shape, dtype=dtype) if doutputs[0] is None else doutputs[0]
+        return backward([first, *doutputs[1:]], inputs, outputs, wanted)
+
     operator = torch.library.custom_op(
-        f"handgrad::{name}", forward, mutates_args=(), schema=schema, device_types="cpu"
+        f"handgrad::{name}", checked_forward, mutates_args=(), schema=schema, device_types="cpu"
     )
     operator.register_fake(fake)
     of_backward = torch.library.custom_op(
         f"handgrad::{name}_backward",
-        lambda doutputs, outputs, wanted, *inputs: backward(doutputs, inputs, outputs, wanted),
+        checked_backward,
         mutates_args=(),
-        schema=f"(Tensor?[] doutputs, Tensor[] outputs, bool[] wanted, {arguments}) -> Tensor[]",
+        schema=f"(Tensor?[] doutputs, Tensor?[] outputs, bool[] wanted, {arguments}) -> Tensor[]",
         device_types="cpu",
     )
 
@@ -141,9 +294,12 @@ def differentiable(
         ctx.are_tensors = [isinstance(value, Tensor) for value in inputs]
         ctx.constants = [None if isinstance(value, Tensor) else value for value in inputs]
         outputs = output if isinstance(output, tuple) else (output,)
-        ctx.save_for_backward(*(v for v in inputs if isinstance(v, Tensor)), *outputs)
+        kept = [value if number in reads else None for number, value in enumerate(outputs)]
+        ctx.save_for_backward(*(v for v in inputs if isinstance(v, Tensor)), *kept)
 
     def gradients(ctx: Any, *doutputs: Tensor | None) -> tuple[Tensor | None, ...]:
+        if all(each is None for each in doutputs):
+            return (None,) * len(ctx.constants)
         saved = iter(ctx.saved_tensors)
         inputs = [
             next(saved) if is_tensor else constant
@@ -152,11 +308,11 @@ def differentiable(
         wanted = list(ctx.needs_input_grad)
         if torch.is_grad_enabled():
             hand_over(name, "a derivative of gradients is asked for")
-            found = _gradients_of(again(*inputs), inputs, doutputs, wanted)
+            found = _gradients_of(again, inputs, doutputs, wanted)
         elif _is_traced():
             found = of_backward(list(doutputs), list(saved), wanted, *inputs)
         else:
-            found = backward(doutputs, inputs, list(saved), wanted)
+            found = checked_backward(doutputs, list(saved), wanted, *inputs)
         by_input = iter(found)
         return tuple(next(by_input) if is_wanted else None for is_wanted in wanted)
 
@@ -176,7 +332,15 @@ def differentiable(
     function: Any = type(f"Handgrad_{name}", (torch.autograd.Function,), functions)
 
     def call(*inputs: Any) -> Any:
-        return (operator if _is_traced() else function.apply)(*inputs)
+        if _is_traced():
+            return operator(*inputs)
+        try:
+            door.check_inputs(inputs)
+        except (HandgradError, TypeError, ValueError):
+            if get_engine() == "kernels":
+                raise
+            return None
+        return function.apply(*inputs)
 
     return call
 
@@ -194,17 +358,22 @@ def _is_traced() -> bool:
 
 
 def _gradients_of(
-    outputs: Tensors, inputs: Sequence[Any], doutputs: Tensors, wanted: Sequence[bool]
+    again: Callable[..., Tensors],
+    inputs: Sequence[Any],
+    doutputs: Tensors,
+    wanted: Sequence[bool],
 ) -> Sequence[Tensor]:
     """The same gradients as functions of `inputs` and `doutputs` that can be differentiated."""
+    # Views, because a gradient is that of one input, though another be made of it or the same.
+    own = [value.view_as(value) if isinstance(value, Tensor) else value for value in inputs]
     reached = [
         (output, cotangent)
-        for output, cotangent in zip(outputs, doutputs, strict=False)
+        for output, cotangent in zip(again(*own), doutputs, strict=False)
         if cotangent is not None
     ]
     found: Sequence[Tensor] = torch.autograd.grad(
         [output for output, _ in reached],
-        [value for value, is_wanted in zip(inputs, wanted, strict=True) if is_wanted],
+        [value for value, is_wanted in zip(own, wanted, strict=True) if is_wanted],
         [cotangent for _, cotangent in reached],
         create_graph=True,
         materialize_grads=True,

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
 from handgrad.torch.activations import activation_of
+from handgrad.torch.alterations import alteration_of, altered_part
+from handgrad.torch.attention import (
+    ATTENTION_PARTS,
+    MultiheadAttention,
+    attention_without_kernel,
+)
 from handgrad.torch.bridge import hand_over
 from handgrad.torch.encoder_layer_op import encoder_layer
 from handgrad.torch.masks import masks_of
+from handgrad.torch.modules import LayerNorm, Linear
 from handgrad.torch.operands import operands
 
 #: Activations whose derivative survives that their output is dropped.
 _ACTIVATIONS = ("relu", "gelu", "silu")
+#: The parts that the operator computes without calling them, and their classes.
+_PARTS: Final = {
+    "self_attn": (nn.MultiheadAttention, MultiheadAttention),
+    **{f"self_attn.{path}": classes for path, classes in ATTENTION_PARTS.items()},
+    **dict.fromkeys(("linear1", "linear2"), (nn.Linear, Linear)),
+    **dict.fromkeys(("norm1", "norm2"), (nn.LayerNorm, LayerNorm)),
+    **dict.fromkeys(("dropout", "dropout1", "dropout2"), (nn.Dropout,)),
+}
+#: PyTorch's own methods for the two halves of a layer.
+_METHODS: Final = ("_sa_block", "_ff_block")
 
 
 class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc, unused-ignore]
@@ -33,9 +50,11 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         is_causal: bool = False,
     ) -> Tensor:
         given = (src_mask, src_key_padding_mask, is_causal)
-        if not self._fits(src, *given):
-            return super().forward(src, *given)
-        reason = without_operator(self) or self._refusal(given[:2])
+        reason = without_operator(self)
+        if reason is None:
+            if not self._fits(src, *given):
+                return super().forward(src, *given)
+            reason = self._refusal(given[:2])
         if reason is not None:
             hand_over("TransformerEncoderLayer", reason)
             return super().forward(src, *given)
@@ -60,7 +79,7 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         bias, mask = masks_of(
             None if is_causal else src_mask, src_key_padding_mask, attention.num_heads, x.dtype
         )
-        y, *_ = encoder_layer(
+        outputs = encoder_layer(
             x.contiguous(),
             *weights,
             bias,
@@ -75,6 +94,9 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
             is_causal,
             found.bf16,
         )
+        if outputs is None:
+            return super().forward(src, *given)
+        y = outputs[0]
         if src.dim() == 2:
             y = y[0]
         elif not attention.batch_first:
@@ -85,12 +107,20 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         """Return whether PyTorch would take these arguments, and not by a way of its own."""
         if src.is_nested or src.dim() not in (2, 3) or src.shape[-1] != self.linear1.in_features:
             return False
+        features = src.shape[-1]
+        if self.self_attn.embed_dim != features:
+            return False
+        if any(norm.normalized_shape != (features,) for norm in (self.norm1, self.norm2)):
+            return False
         return src_mask is not None or not is_causal
 
     def _refusal(self, masks: tuple[Any, ...]) -> str | None:
         """Why the operator does not compute this call; None if it does."""
         if any(mask is not None and mask.requires_grad for mask in masks):
             return "a mask has a gradient"
+        modules: Any = torch.nn.modules.module
+        if modules._has_any_global_hook():
+            return "hooks of all modules are registered"
         drops = (self.dropout.p, self.dropout1.p, self.dropout2.p, self.self_attn.dropout)
         if self.training and len(set(drops)) > 1:
             return "it has several rates of dropout"
@@ -102,4 +132,16 @@ def without_operator(module: Any) -> str | None:
     named = activation_of(module.activation)
     if named is None or named[0] not in _ACTIVATIONS:
         return f"its activation is none of {', '.join(_ACTIVATIONS)}"
-    return None
+    if isinstance(module.activation, nn.Module):
+        found = alteration_of(module.activation)
+        if found is not None:
+            return f"its activation has {found}"
+    for name in _METHODS:
+        own = module.__dict__.get(name, getattr(type(module), name))
+        if own is not getattr(nn.TransformerEncoderLayer, name):
+            return f"its {name} is its own"
+    reason = altered_part(module, _PARTS)
+    if reason is not None:
+        return reason
+    reason = attention_without_kernel(module.self_attn)
+    return None if reason is None else f"in its self_attn {reason}"

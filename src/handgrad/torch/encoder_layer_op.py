@@ -12,7 +12,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from handgrad.dispatch import SKIP
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.activation import code_of, keeps_input
+from handgrad.ops import attention, dense, layer_norm
+from handgrad.ops.activation import check_activation
+from handgrad.ops.arguments import check_integer
 from handgrad.torch import encoder_layer_kernels as kernels
 from handgrad.torch.bridge import Tensors, as_array, as_set_in_torch, as_tensor, differentiable
 from handgrad.torch.encoder_layer_kernels import Inputs, Outputs
@@ -35,6 +39,43 @@ def _arrays(inputs: Sequence[Any]) -> Inputs:
     return Inputs(*arrays)
 
 
+def _validate(*inputs: Any) -> None:
+    """Each of its ops has the words for its own part."""
+    given = Inputs(*inputs)
+    x = given.x
+    if x.ndim != 3:
+        raise ShapeError(f"encoder_layer: x has shape {x.shape}; allowed: (N, T, E)")
+    *rows, features = x.shape
+    check_integer("encoder_layer", "heads", given.heads, 1, max(features, 1))
+    hidden = np.broadcast_to(x.dtype.type(0), (*rows, len(given.linear1_weight)))
+    products = (
+        ("in_proj", x, 3 * features),
+        ("out_proj", x, features),
+        ("linear1", x, hidden.shape[2]),
+        ("linear2", hidden, features),
+    )
+    for name, operand, size in products:
+        weight, bias = (getattr(given, f"{name}_{part}") for part in ("weight", "bias"))
+        dense.validate(operand, weight, bias)
+        if len(weight) != size:
+            raise ShapeError(
+                f"encoder_layer: {name}_weight has shape {weight.shape}; allowed: {size} rows"
+            )
+    for number in (1, 2):
+        gamma, beta = (getattr(given, f"norm{number}_{part}") for part in ("weight", "bias"))
+        eps = getattr(given, f"eps{number}")
+        layer_norm.validate(x, gamma, gamma if beta is None else beta, eps=eps)
+    if features % given.heads != 0:
+        raise ArgumentError(
+            f"encoder_layer: heads is {given.heads}; allowed: a divisor of the {features} features"
+        )
+    q = np.broadcast_to(x.dtype.type(0), (rows[0], given.heads, rows[1], features // given.heads))
+    attention.validate(
+        q, q, q, given.bias, mask=given.mask, dropout_p=given.dropout, rng=np.random.default_rng(0)
+    )
+    check_activation("encoder_layer", given.activation, given.approximate)
+
+
 def _forward(*inputs: Any) -> tuple[Tensor, ...]:
     given = _arrays(inputs)
     with as_set_in_torch(given.bf16):
@@ -48,7 +89,7 @@ def _backward(
     kept = Outputs(*map(as_array, outputs))
     pairs = zip(Inputs._fields, wanted, strict=True)
     at = {name: None if is_wanted else SKIP for name, is_wanted in pairs}
-    dy = np.zeros_like(kept.y) if doutputs[0] is None else as_array(doutputs[0])
+    dy: Any = as_array(doutputs[0])
     with as_set_in_torch(given.bf16):
         found = kernels.backward(dy, given, kept, at)
     return [as_tensor(found[name]) for name in LEARNED if at[name] is None]
@@ -135,5 +176,12 @@ def _again(*inputs: Any) -> Tensors:
 
 
 encoder_layer: Final = differentiable(
-    "encoder_layer", _SCHEMA, forward=_forward, backward=_backward, fake=_fake, again=_again
+    "encoder_layer",
+    _SCHEMA,
+    validate=_validate,
+    forward=_forward,
+    backward=_backward,
+    fake=_fake,
+    again=_again,
+    reads=range(1, len(Outputs._fields)),
 )

@@ -20,10 +20,8 @@ class Linear(nn.Linear):  # type: ignore[misc, unused-ignore]
     def forward(self, input: Tensor) -> Tensor:
         fits = input.dim() > 0 and input.shape[-1] == self.in_features
         found = operands("Linear", input, self.weight, self.bias) if fits else None
-        if found is None:
-            return super().forward(input)
-        y = single_ops.linear(*found.tensors, found.bf16)
-        return found.result(y)
+        y = None if found is None else single_ops.linear(*found.tensors, found.bf16)
+        return super().forward(input) if found is None or y is None else found.result(y)
 
 
 class Conv2d(nn.Conv2d):  # type: ignore[misc, unused-ignore]
@@ -44,17 +42,16 @@ class Conv1d(nn.Conv1d):  # type: ignore[misc, unused-ignore]
 
 def _convolved(name: str, module: Any, x: Tensor, axes: int) -> Tensor | None:
     """y of a convolution; None where it is not for kernels."""
-    padding = _padding(module)
+    stride, dilation = (_per_axis(each, axes) for each in (module.stride, module.dilation))
+    if x.dim() not in (axes + 1, axes + 2) or x.shape[-axes - 1] != module.in_channels:
+        return None
+    if stride is None or dilation is None:
+        return None
+    padding = _padding(module, dilation)
     if padding is None:
         hand_over(
             name, f"its padding, {module.padding!r} with {module.padding_mode}, has no kernel"
         )
-        return None
-    if x.dim() not in (axes + 1, axes + 2) or x.shape[-axes - 1] != module.in_channels:
-        return None
-    spans = [d * (k - 1) for k, d in zip(module.kernel_size, module.dilation, strict=True)]
-    sizes = zip(x.shape[-axes:], padding, spans, strict=True)
-    if any(size + 2 * both <= span for size, both, span in sizes):
         return None
     found = operands(name, x, module.weight, module.bias)
     if found is None:
@@ -69,28 +66,35 @@ def _convolved(name: str, module: Any, x: Tensor, axes: int) -> Tensor | None:
         images,
         weight,
         bias,
-        (*rows, *module.stride),
+        (*rows, *stride),
         (*(0 for _ in rows), *padding),
-        (*rows, *module.dilation),
+        (*rows, *dilation),
         module.groups,
         found.bf16,
     )
+    if y is None:
+        return None
     if axes == 1:
         y = y.squeeze(2)
     return found.result(y[0] if x.dim() == axes + 1 else y)
 
 
-def _padding(module: Any) -> Sequence[int] | None:
+def _per_axis(setting: Any, axes: int) -> Sequence[Any] | None:
+    """One number for every axis; None where there are others, which PyTorch has the words for."""
+    given = (setting,) * axes if isinstance(setting, int) else setting
+    return given if isinstance(given, tuple | list) and len(given) == axes else None
+
+
+def _padding(module: Any, dilation: Sequence[Any]) -> Sequence[Any] | None:
     """The padding of both sides of every axis; None where zeros do not pad both alike."""
     if module.padding_mode != "zeros":
         return None
     if module.padding == "valid":
-        return (0,) * len(module.kernel_size)
+        return (0,) * len(dilation)
     if module.padding == "same":
-        both = [d * (k - 1) for k, d in zip(module.kernel_size, module.dilation, strict=True)]
+        both = [d * (k - 1) for k, d in zip(module.weight.shape[2:], dilation, strict=True)]
         return None if any(size % 2 for size in both) else [size // 2 for size in both]
-    padding: Sequence[int] = module.padding
-    return padding
+    return _per_axis(module.padding, len(dilation))
 
 
 class LayerNorm(nn.LayerNorm):  # type: ignore[misc, unused-ignore]
@@ -98,13 +102,15 @@ class LayerNorm(nn.LayerNorm):  # type: ignore[misc, unused-ignore]
 
     def forward(self, input: Tensor) -> Tensor:
         shape = tuple(self.normalized_shape)
-        fits = tuple(input.shape[-len(shape) :]) == shape
+        fits = tuple(input.shape[-len(shape) :]) == shape and _weighs(shape, self.weight, self.bias)
         found = operands("LayerNorm", input, self.weight, self.bias) if fits else None
         if found is None:
             return super().forward(input)
         rows, weight, bias = _rows(shape, *found.tensors)
-        y, *_ = single_ops.layer_norm_rows(rows, weight, bias, self.eps)
-        return found.result(y.reshape(input.shape))
+        outputs = single_ops.layer_norm_rows(rows, weight, bias, self.eps)
+        if outputs is None:
+            return super().forward(input)
+        return found.result(outputs[0].reshape(input.shape))
 
 
 class RMSNorm(nn.RMSNorm):  # type: ignore[misc, unused-ignore]
@@ -112,15 +118,22 @@ class RMSNorm(nn.RMSNorm):  # type: ignore[misc, unused-ignore]
 
     def forward(self, x: Tensor) -> Tensor:
         shape = tuple(self.normalized_shape)
-        fits = tuple(x.shape[-len(shape) :]) == shape
+        fits = tuple(x.shape[-len(shape) :]) == shape and _weighs(shape, self.weight)
         found = operands("RMSNorm", x, self.weight) if fits else None
         if found is None:
             return super().forward(x)
-        x, weight = found.tensors
-        rows, weight, _ = _rows(shape, x, weight, None)
-        eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
-        y, *_ = single_ops.rms_norm_rows(rows, weight, eps)
-        return found.result(y.reshape(x.shape))
+        given, weight = found.tensors
+        rows, weight, _ = _rows(shape, given, weight, None)
+        eps = torch.finfo(given.dtype).eps if self.eps is None else self.eps
+        outputs = single_ops.rms_norm_rows(rows, weight, eps)
+        if outputs is None:
+            return super().forward(x)
+        return found.result(outputs[0].reshape(x.shape))
+
+
+def _weighs(shape: tuple[int, ...], *weights: Any) -> bool:
+    """Return whether the weights of a norm, where they are there, have the shape of its axes."""
+    return all(each is None or tuple(each.shape) == shape for each in weights)
 
 
 def _rows(
@@ -147,8 +160,8 @@ class GroupNorm(nn.GroupNorm):  # type: ignore[misc, unused-ignore]
         x, weight, bias = found.tensors
         if weight is None:
             weight = x.new_ones(self.num_channels)
-        y, *_ = single_ops.group_norm_channels(x, weight, bias, self.num_groups, self.eps)
-        return found.result(y)
+        outputs = single_ops.group_norm_channels(x, weight, bias, self.num_groups, self.eps)
+        return super().forward(input) if outputs is None else found.result(outputs[0])
 
 
 class CrossEntropyLoss(nn.CrossEntropyLoss):  # type: ignore[misc, unused-ignore]
@@ -166,10 +179,10 @@ class CrossEntropyLoss(nn.CrossEntropyLoss):  # type: ignore[misc, unused-ignore
         x, weight = found.tensors
         if target.is_floating_point():
             target = target.to(x.dtype)
-        loss, *_ = single_ops.cross_entropy(
+        outputs = single_ops.cross_entropy(
             x, target, weight, self.label_smoothing, self.ignore_index, self.reduction
         )
-        return found.result(loss)
+        return super().forward(input, target) if outputs is None else found.result(outputs[0])
 
     def _fits(self, x: Tensor, target: Tensor) -> bool:
         """Return whether the target is one that PyTorch takes, and has no gradient."""

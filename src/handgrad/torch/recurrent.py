@@ -24,9 +24,10 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
     that kernels cannot take go there with a warning.
     """
 
-    operator: ClassVar[Callable[..., tuple[Tensor, ...]]]
-    #: The parts of a state.
+    operator: ClassVar[Callable[..., tuple[Tensor, ...] | None]]
+    #: The parts of a state, and the gates, each of hidden_size rows of a weight.
     states: ClassVar[int] = 1
+    gates: ClassVar[int] = 1
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         # The compiler leaves PyTorch's recurrent modules, and so these, out of its graphs, unless
@@ -55,9 +56,12 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
             return super().forward(input, hx)
         data, states, weights = tensors[0], tensors[1 : 1 + len(states)], tensors[1 + len(states) :]
         if packed is not None:
-            y, final = self._of_packed(data, packed, states, weights, bf16)
+            found = self._of_packed(data, packed, states, weights, bf16)
         else:
-            y, final = self._of_tensor(data, states, weights, bf16)
+            found = self._of_tensor(data, states, weights, bf16)
+        if found is None:
+            return super().forward(input, hx)
+        y, final = found
         if narrow:
             y, final = y.bfloat16(), [part.bfloat16() for part in final]
         output = y if packed is None else packed._replace(data=y)
@@ -67,28 +71,36 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
 
     def _of_packed(
         self, data: Tensor, packed: PackedSequence, states: Parts, weights: Parts, bf16: bool
-    ) -> tuple[Tensor, Parts]:
+    ) -> tuple[Tensor, Parts] | None:
         padding = Padding.of(packed.batch_sizes)
         if packed.sorted_indices is not None:
             states = [part.index_select(1, packed.sorted_indices) for part in states]
         x = padding.padded(data)
-        y, final = self._layers(x, states, weights, padding.lengths, data.shape[0], bf16)
+        found = self._layers(x, states, weights, padding.lengths, data.shape[0], bf16)
+        if found is None:
+            return None
+        y, final = found
         if packed.unsorted_indices is not None:
             final = [part.index_select(1, packed.unsorted_indices) for part in final]
         return padding.packed(y), final
 
     def _of_tensor(
         self, data: Tensor, states: Parts, weights: Parts, bf16: bool
-    ) -> tuple[Tensor, Parts]:
+    ) -> tuple[Tensor, Parts] | None:
         if data.dim() == 2:
-            y, final = self._layers(
+            found = self._layers(
                 data[None], [part[:, None] for part in states], weights, None, data.shape[0], bf16
             )
-            return y[0], [part[:, 0] for part in final]
+            if found is None:
+                return None
+            return self._apart(found[0][0]), [part[:, 0] for part in found[1]]
         x = data if self.batch_first else data.transpose(0, 1)
         rows = x.shape[0] * x.shape[1]
-        y, final = self._layers(x.contiguous(), states, weights, None, rows, bf16)
-        return y if self.batch_first else y.transpose(0, 1).contiguous(), final
+        found = self._layers(x.contiguous(), states, weights, None, rows, bf16)
+        if found is None:
+            return None
+        y, final = found
+        return self._apart(y if self.batch_first else y.transpose(0, 1)), final
 
     def _layers(
         self,
@@ -98,8 +110,11 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
         lengths: Tensor | None,
         rows: int,
         bf16: bool,
-    ) -> tuple[Tensor, Parts]:
-        """All layers and directions on x (N, T, D): y of the last one, and all final states."""
+    ) -> tuple[Tensor, Parts] | None:
+        """All layers and directions on x (N, T, D): y of the last one, and all final states.
+
+        None where the operator does not take them.
+        """
         directions = 2 if self.bidirectional else 1
         count = len(weights) // (self.num_layers * directions)
         finals = []
@@ -107,7 +122,7 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
             outputs = []
             for direction in range(directions):
                 number = layer * directions + direction
-                y, *rest = self.operator(
+                results = self.operator(
                     x,
                     *self._arguments(weights[number * count : (number + 1) * count]),
                     *([part[number] for part in states] or [None] * self.states),
@@ -117,14 +132,25 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
                     direction == 1,
                     bf16,
                 )
-                outputs.append(y)
-                finals.append(rest[: self.states])
+                if results is None:
+                    return None
+                outputs.append(results[0])
+                finals.append(results[1 : 1 + self.states])
             x = outputs[0] if directions == 1 else torch.cat(outputs, dim=-1)
             if self.dropout > 0 and self.training and layer + 1 < self.num_layers:
                 x = dropout(x, self.dropout)
         if len(finals) == 1:
             return x, [part[None] for part in finals[0]]
         return x, [torch.stack(parts) for parts in zip(*finals, strict=True)]
+
+    def _apart(self, y: Tensor) -> Tensor:
+        """y in memory of its own, which the caller may write over: backward reads the operator's.
+
+        Those of two directions are in one copy already.
+        """
+        if self.bidirectional or not y.requires_grad:
+            return y.contiguous()
+        return y.clone(memory_format=torch.contiguous_format)
 
     def _arguments(self, weights: Parts) -> list[Tensor | None]:
         """The weights of one direction with None for those that this module has not."""
@@ -152,7 +178,13 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
             if data.shape[1 if self.batch_first else 0] == 0:
                 return False
         numbers = self.num_layers * (2 if self.bidirectional else 1)
-        sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
+        each = 2 + (2 if self.bias else 0) + (1 if self.proj_size > 0 else 0)
+        size = self.proj_size or self.hidden_size
+        weights: Any = self._flat_weights
+        recurrent = (self.gates * self.hidden_size, size)
+        if len(weights) != numbers * each or weights[1].shape != recurrent:
+            return False
+        sizes = (size, self.hidden_size)[: self.states]
         expected = [(numbers, *batch, size) for size in sizes]
         return not states or [tuple(part.shape) for part in states] == expected
 
@@ -162,6 +194,7 @@ class LSTM(_Recurrent, torch.nn.LSTM):  # type: ignore[misc, unused-ignore]
 
     operator = staticmethod(recurrent_ops.lstm)
     states = 2
+    gates = 4
 
     def _arguments(self, weights: Parts) -> list[Tensor | None]:
         return [*super()._arguments(weights), weights[-1] if self.proj_size > 0 else None]
@@ -171,6 +204,7 @@ class GRU(_Recurrent, torch.nn.GRU):  # type: ignore[misc, unused-ignore]
     """`torch.nn.GRU` on handgrad's kernels: the same arguments, parameters and results."""
 
     operator = staticmethod(recurrent_ops.gru)
+    gates = 3
 
 
 class RNN(_Recurrent, torch.nn.RNN):  # type: ignore[misc, unused-ignore]
@@ -179,4 +213,7 @@ class RNN(_Recurrent, torch.nn.RNN):  # type: ignore[misc, unused-ignore]
     operator = staticmethod(recurrent_ops.rnn)
 
     def _constants(self) -> tuple[bool, ...]:
-        return (self.nonlinearity == "relu",)
+        return (self.mode == "RNN_RELU",)
+
+    def _fits(self, *arguments: Any) -> bool:
+        return self.mode in ("RNN_RELU", "RNN_TANH") and super()._fits(*arguments)

@@ -11,15 +11,16 @@ for backward. They return y, the final states and what is kept.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-import torch
 from torch import Tensor
 
 from handgrad.dispatch import SKIP
+from handgrad.errors import ArgumentError
 from handgrad.torch.bridge import Tensors, as_array, as_set_in_torch, as_tensor, differentiable
 from handgrad.torch.one_direction import one_direction
 
@@ -69,9 +70,25 @@ _GRU: Final = _Kind("gru", _WEIGHTS, ("h",), {"kept_gates": 4})
 _RNN: Final = _Kind("rnn", _WEIGHTS, ("h",), {}, ("is_relu",))
 
 
+def _validate(kind: _Kind, *inputs: Any) -> None:
+    given = kind.named(inputs)
+    *arrays, lengths = (given[name] for name in kind.tensors)
+    import_module(f"handgrad.ops.{kind.name}").validate(*arrays, lengths=lengths)
+    if lengths is None:
+        _check_rows(kind, given["rows"], math.prod(given["x"].shape[:2]))
+
+
+def _check_rows(kind: _Kind, rows: int, steps: int) -> None:
+    """What is kept has a row for each step: their number decides how much memory is read."""
+    if rows != steps:
+        raise ArgumentError(f"{kind.name}: rows is {rows}; allowed: {steps}, one for each step")
+
+
 def _forward(kind: _Kind, *inputs: Any) -> tuple[Tensor, ...]:
     given = kind.named(inputs)
     *arrays, lengths = (as_array(given[name]) for name in kind.tensors)
+    if lengths is not None:
+        _check_rows(kind, given["rows"], int(lengths.sum()))
     options = {"nonlinearity": "relu" if given["is_relu"] else "tanh"} if kind is _RNN else {}
     with as_set_in_torch(given["bf16"]):
         (y, final), cache = import_module(f"handgrad.kernels.{kind.name}").forward(
@@ -93,16 +110,17 @@ def _backward(
         name: as_array(value) if isinstance(value, Tensor) else value
         for name, value in kind.named(inputs).items()
     }
+    if given["lengths"] is not None:
+        _check_rows(kind, given["rows"], int(given["lengths"].sum()))
     given |= zip(kind.outputs, map(as_array, outputs), strict=True)
     given |= {f"has_{name}": given[name] is not None for name in ("bias_ih", "bias_hh")}
     cache = kernel.Cache(*(given[name] for name in kernel.Cache._fields))
-    dy = torch.zeros_like(outputs[0]) if doutputs[0] is None else doutputs[0]
-    dstates = tuple(map(as_array, doutputs[1 : 1 + len(kind.states)]))
+    dy, *dstates = map(as_array, doutputs[: 1 + len(kind.states)])
     # The gradients of the tensors but lengths, the last of them.
     buffers = tuple(None if is_wanted else SKIP for is_wanted in wanted[: len(kind.tensors) - 1])
     with as_set_in_torch(given["bf16"]):
         found = kernel.backward(
-            (as_array(dy), dstates if len(dstates) > 1 else dstates[0]), cache, out=buffers
+            (dy, tuple(dstates) if len(dstates) > 1 else dstates[0]), cache, out=buffers
         )
     return [as_tensor(gradient) for gradient in found if gradient is not None]
 
@@ -138,10 +156,12 @@ def _defined(kind: _Kind) -> Callable[..., tuple[Tensor, ...]]:
     return differentiable(
         kind.name,
         kind.schema(),
+        validate=partial(_validate, kind),
         forward=partial(_forward, kind),
         backward=partial(_backward, kind),
         fake=partial(_fake, kind),
         again=partial(_again, kind),
+        reads=(0, *range(1 + len(kind.states), len(kind.outputs))),
     )
 
 

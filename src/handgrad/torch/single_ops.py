@@ -11,7 +11,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from handgrad import kernels
+from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
+from handgrad.ops import conv2d as conv2d_op
+from handgrad.ops import cross_entropy as cross_entropy_op
+from handgrad.ops import dense as dense_op
+from handgrad.ops import group_norm as group_norm_op
+from handgrad.ops import layer_norm as layer_norm_op
+from handgrad.ops import rms_norm as rms_norm_op
 from handgrad.torch.bridge import Tensors, as_array, as_set_in_torch, as_tensor, differentiable
 
 if kernels.native is not None:  # without, the bridge refuses every call
@@ -37,6 +44,10 @@ def _found(gradients: Sequence[Any], wanted: Wanted) -> list[Tensor]:
     return [as_tensor(gradient) for gradient, is_wanted in pairs if is_wanted]
 
 
+def _validate_linear(x: Array, weight: Array, bias: Array | None, bf16: bool) -> None:
+    dense_op.validate(x, weight, bias)
+
+
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None, bf16: bool) -> Tensor:
     with as_set_in_torch(bf16):
         y, _ = dense.forward(as_array(x), as_array(weight), as_array(bias))
@@ -55,11 +66,28 @@ def _linear_backward(
 linear: Final = differentiable(
     "linear",
     "(Tensor x, Tensor weight, Tensor? bias, bool bf16) -> Tensor",
+    validate=_validate_linear,
     forward=_linear,
     backward=_linear_backward,
     fake=lambda x, weight, bias, bf16: x.new_empty(*x.shape[:-1], weight.shape[0]),
     again=lambda x, weight, bias, bf16: (functional.linear(x, weight, bias),),
+    reads=(),
 )
+
+
+def _validate_conv2d(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    bf16: bool,
+) -> None:
+    conv2d_op.validate(
+        x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups
+    )
 
 
 def _conv2d(
@@ -110,11 +138,17 @@ conv2d: Final = differentiable(
     "conv2d",
     "(Tensor x, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
     "int groups, bool bf16) -> Tensor",
+    validate=_validate_conv2d,
     forward=_conv2d,
     backward=_conv2d_backward,
     fake=_conv2d_fake,
     again=lambda *inputs: (functional.conv2d(*inputs[:7]),),
+    reads=(),
 )
+
+
+def _validate_layer_norm(x: Array, weight: Array, bias: Array | None, eps: float) -> None:
+    layer_norm_op.validate(x, weight, weight if bias is None else bias, eps=eps)
 
 
 def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> tuple[Tensor, ...]:
@@ -136,11 +170,17 @@ def _layer_norm_backward(
 layer_norm_rows: Final = differentiable(
     "layer_norm",
     "(Tensor x, Tensor weight, Tensor? bias, float eps) -> (Tensor, Tensor)",
+    validate=_validate_layer_norm,
     forward=_layer_norm,
     backward=_layer_norm_backward,
     fake=lambda x, weight, bias, eps: (_like(x), x.new_empty(*x.shape[:-1], 2)),
     again=lambda x, weight, bias, eps: (functional.layer_norm(x, x.shape[-1:], weight, bias, eps),),
+    reads=(1,),
 )
+
+
+def _validate_rms_norm(x: Array, weight: Array, eps: float) -> None:
+    rms_norm_op.validate(x, weight, eps=eps)
 
 
 def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, ...]:
@@ -160,11 +200,23 @@ def _rms_norm_backward(
 rms_norm_rows: Final = differentiable(
     "rms_norm",
     "(Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)",
+    validate=_validate_rms_norm,
     forward=_rms_norm,
     backward=_rms_norm_backward,
     fake=lambda x, weight, eps: (_like(x), x.new_empty(*x.shape[:-1], 2)),
     again=lambda x, weight, eps: (functional.rms_norm(x, x.shape[-1:], weight, eps),),
+    reads=(1,),
 )
+
+
+def _validate_group_norm(
+    x: Array, weight: Array, bias: Array | None, groups: int, eps: float
+) -> None:
+    # Without positions y is empty, which the op refuses and PyTorch does not.
+    filled = np.broadcast_to(x.dtype.type(0), (*x.shape[:2], *(max(n, 1) for n in x.shape[2:])))
+    group_norm_op.validate(
+        filled, weight, weight if bias is None else bias, num_groups=groups, eps=eps
+    )
 
 
 def _group_norm(
@@ -188,13 +240,33 @@ def _group_norm_backward(
 group_norm_channels: Final = differentiable(
     "group_norm",
     "(Tensor x, Tensor weight, Tensor? bias, int groups, float eps) -> (Tensor, Tensor)",
+    validate=_validate_group_norm,
     forward=_group_norm,
     backward=_group_norm_backward,
     fake=lambda x, weight, bias, groups, eps: (_like(x), x.new_empty(x.shape[0], groups, 2)),
     again=lambda x, weight, bias, groups, eps: (
         functional.group_norm(x, groups, weight, bias, eps),
     ),
+    reads=(1,),
 )
+
+
+def _validate_cross_entropy(
+    x: Array,
+    target: Array,
+    weight: Array | None,
+    smoothing: float,
+    ignore_index: int,
+    reduction: str,
+) -> None:
+    cross_entropy_op.validate(
+        x,
+        target,
+        weight=weight,
+        label_smoothing=smoothing,
+        ignore_index=ignore_index,
+        reduction=reduction,
+    )
 
 
 def _cross_entropy(
@@ -252,6 +324,7 @@ cross_entropy: Final = differentiable(
     "cross_entropy",
     "(Tensor x, Tensor target, Tensor? weight, float smoothing, int ignore_index, str reduction) "
     "-> (Tensor, Tensor, Tensor)",
+    validate=_validate_cross_entropy,
     forward=_cross_entropy,
     backward=_cross_entropy_backward,
     fake=_cross_entropy_fake,
@@ -265,6 +338,7 @@ cross_entropy: Final = differentiable(
             label_smoothing=smoothing,
         ),
     ),
+    reads=(1, 2),
 )
 
 
