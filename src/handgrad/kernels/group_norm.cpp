@@ -123,7 +123,7 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
                 sum_g += double(found[2]);
                 sum_g_x_hat += double(found[3]);
             });
-            if (parameters && in.size > 1) {
+            if (parameters && in.size != 1) {
                 products[channel] = T(sum_dy_x_hat);
                 totals[channel] = T(sum_dy);
             }
