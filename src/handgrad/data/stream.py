@@ -28,6 +28,7 @@ from handgrad.data.files import StrPath
 from handgrad.data.sources import Arrays, Source
 from handgrad.data.text import Blocks
 from handgrad.errors import ArgumentError, DataError
+from handgrad.writing import writing_binary
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -63,30 +64,24 @@ def write_array(path: StrPath, pieces: Iterable[Array]) -> int:
     They may come from a generator, and are in memory one at a time. Returns the length of all.
     Raises DataError where there is nothing to write, or a piece does not fit the first.
     """
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
     written = iter(pieces)
     first = next((np.asarray(piece) for piece in written), None)
     if first is None or first.ndim == 0 or first.dtype.kind not in "biuf":
         raise DataError(f"{path}: there is nothing to write; expected arrays of numbers")
     count = 0
-    try:
-        with open(partial, "wb") as file:
-            _write_header(file, first, 0)
-            for piece in itertools.chain([first], written):
-                array = np.asarray(piece)
-                if array.dtype != first.dtype or array.shape[1:] != first.shape[1:]:
-                    raise DataError(
-                        f"{path}: a piece is of {array.dtype} and has shape {array.shape}; "
-                        f"expected {first.dtype} and (..., {str(first.shape[1:])[1:]}"
-                    )
-                file.write(np.ascontiguousarray(array).data)
-                count += len(array)
-            file.seek(0)
-            _write_header(file, first, count)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with writing_binary(Path(path)) as file:
+        _write_header(file, first, 0)
+        for piece in itertools.chain([first], written):
+            array = np.asarray(piece)
+            if array.dtype != first.dtype or array.shape[1:] != first.shape[1:]:
+                raise DataError(
+                    f"{path}: a piece is of {array.dtype} and has shape {array.shape}; "
+                    f"expected {first.dtype} and (..., {str(first.shape[1:])[1:]}"
+                )
+            file.write(np.ascontiguousarray(array).data)
+            count += len(array)
+        file.seek(0)
+        _write_header(file, first, count)
     return count
 
 

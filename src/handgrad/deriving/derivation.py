@@ -29,6 +29,7 @@ from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.terms import Sum
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program import Node, Program, trace
+from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
     from handgrad.derivation.notes import Notes
@@ -124,10 +125,10 @@ class Derivation:
         source = source_for(self, library)
         if path is not None:
             try:
-                Path(path).write_text(source)
+                write_file(Path(path), source.encode())
             except OSError as error:
                 raise ArgumentError(
-                    f"derive: {path} cannot be written ({error.strerror}); allowed: a file in a "
+                    f"derive: {path} cannot be written ({reason(error)}); allowed: a file in a "
                     "folder that exists and can be written to"
                 ) from None
         return source

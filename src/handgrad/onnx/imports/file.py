@@ -24,7 +24,7 @@ from handgrad.onnx.export.recurrent import kind_of
 from handgrad.onnx.imports.chain import sequential
 from handgrad.onnx.imports.graph import ReadGraph
 from handgrad.onnx.imports.recurrent import unpacked
-from handgrad.training.files import reason
+from handgrad.writing import reason
 
 
 def read(path: str | os.PathLike[str], start: str | None, end: str | None) -> TrainedModel:
