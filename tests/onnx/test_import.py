@@ -186,7 +186,7 @@ def test_a_file_that_is_none_is_one_sentence(tmp_path) -> None:
         path.write_bytes(content)
         with pytest.raises(hg.errors.DataError, match=re.escape(str(path))):
             hg.import_onnx(path)
-    with pytest.raises(hg.errors.DataError, match="cannot be read"):
+    with pytest.raises(hg.errors.DataError, match="is missing"):
         hg.import_onnx(tmp_path / "none.onnx")
     with pytest.raises(hg.errors.DataError, match="cannot be read"):
         hg.import_onnx(tmp_path)

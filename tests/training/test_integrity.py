@@ -14,8 +14,9 @@ import pytest
 from handgrad.errors import HandgradWarning, RunError
 from handgrad.training import checkpoint, resume_run, start_run, train
 from handgrad.training.checkpoint import load_checkpoint, save_checkpoint
-from handgrad.training.files import BLANK, with_checksum, write_atomically
+from handgrad.training.files import BLANK, with_checksum
 from handgrad.training.folder import Run
+from handgrad.writing import write_atomically
 from tests.training import problem
 
 FILES = (
@@ -240,6 +241,26 @@ def test_planted_links_are_not_followed(tmp_path: Path) -> None:
         (folder / "metrics.jsonl").symlink_to(precious)
         with pytest.raises(RunError, match=r"metrics\.jsonl cannot be written"):
             run.log({"kind": "epoch"})
+    assert precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [*FILES, "checkpoint"])
+def test_a_file_moved_away_and_linked_to_is_refused(name: str, tmp_path: Path) -> None:
+    folder = make(tmp_path / "run")
+    (folder / name).rename(tmp_path / "moved")
+    (folder / name).symlink_to(tmp_path / "moved")
+    with pytest.raises(RunError, match=r"not a regular file|is a symbolic link"):
+        Run(folder).load_model()
+
+
+def test_a_planted_link_is_not_replaced(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    with start_run(tmp_path / "run", "") as run:
+        run.model.symlink_to(precious)
+        with pytest.raises(RunError, match="not a regular file"):
+            run.save_model({"w": np.zeros(2)})
+        assert run.model.is_symlink()
     assert precious.read_text() == "mine"
 
 

@@ -12,6 +12,7 @@ import typer
 
 from handgrad.cli.check import show
 from handgrad.errors import ArgumentError
+from handgrad.writing import write_new
 
 if TYPE_CHECKING:
     from handgrad.exercises import Exercise
@@ -76,8 +77,7 @@ def _write(chosen: Exercise, file: Path) -> None:
     if file.suffix != ".py":
         raise ArgumentError(f"exercise: --start {file}: found no Python file; allowed: NAME.py")
     try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(chosen.start)
+        write_new(file, chosen.start.encode())
     except FileExistsError:
         raise ArgumentError(f"exercise: {file} exists; allowed: a new file") from None
     typer.echo(f"{file}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import sys
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.errors import ArgumentError, DataError, RunError
+from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
     from handgrad.arrays import Array
@@ -194,6 +196,8 @@ def _write(reading: Reading, path: Path) -> None:
     enlarged = pixels.repeat(side, axis=0).repeat(side, axis=1)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(enlarged.squeeze()).save(path)
+        drawn = io.BytesIO()
+        Image.fromarray(enlarged.squeeze()).save(drawn, "PNG")
+        write_file(path, drawn.getvalue())
     except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror}") from None
+        raise RunError(f"{path} cannot be written: {reason(error)}") from None

@@ -10,6 +10,7 @@ import typer
 
 from handgrad.cli.options import known_recipes
 from handgrad.errors import ArgumentError
+from handgrad.writing import write_new
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
@@ -65,8 +66,7 @@ def copy(
         raise ArgumentError(f"recipes: FILE is {file}; allowed: a name that ends in .toml")
     content = recipes.text(recipe)
     try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(content)
+        write_new(file, content.encode())
     except FileExistsError:
         raise ArgumentError(f"recipes: {file} is there already; allowed: a new file") from None
     typer.echo(f"{file}: train it with handgrad train {file}")

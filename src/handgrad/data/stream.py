@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath
+from handgrad.data.files import StrPath, opened
 from handgrad.data.sources import Arrays, Source
 from handgrad.data.text import Blocks
 from handgrad.errors import ArgumentError, DataError
+from handgrad.writing import writing_binary
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -47,12 +48,13 @@ def mapped(path: StrPath) -> NDArray[Any]:
 
     Raises DataError where there is none, or none of numbers.
     """
-    try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "no .npy file"
-        raise DataError(f"{path} cannot be mapped ({why}); expected an array in a .npy") from None
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf":
+    what = "an array in a .npy file"
+    with opened(Path(path), what):  # which refuses what is no regular file; NumPy would wait
+        try:
+            found = np.lib.format.open_memmap(path, mode="r")
+        except (ValueError, EOFError):
+            raise DataError(f"{path} is no .npy file; expected {what}") from None
+    if found.dtype.kind not in "biuf":
         raise DataError(f"{path} is no array of numbers; expected one in a .npy file")
     return np.asarray(found)
 
@@ -63,30 +65,24 @@ def write_array(path: StrPath, pieces: Iterable[Array]) -> int:
     They may come from a generator, and are in memory one at a time. Returns the length of all.
     Raises DataError where there is nothing to write, or a piece does not fit the first.
     """
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
     written = iter(pieces)
     first = next((np.asarray(piece) for piece in written), None)
     if first is None or first.ndim == 0 or first.dtype.kind not in "biuf":
         raise DataError(f"{path}: there is nothing to write; expected arrays of numbers")
     count = 0
-    try:
-        with open(partial, "wb") as file:
-            _write_header(file, first, 0)
-            for piece in itertools.chain([first], written):
-                array = np.asarray(piece)
-                if array.dtype != first.dtype or array.shape[1:] != first.shape[1:]:
-                    raise DataError(
-                        f"{path}: a piece is of {array.dtype} and has shape {array.shape}; "
-                        f"expected {first.dtype} and (..., {str(first.shape[1:])[1:]}"
-                    )
-                file.write(np.ascontiguousarray(array).data)
-                count += len(array)
-            file.seek(0)
-            _write_header(file, first, count)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with writing_binary(Path(path)) as file:
+        _write_header(file, first, 0)
+        for piece in itertools.chain([first], written):
+            array = np.asarray(piece)
+            if array.dtype != first.dtype or array.shape[1:] != first.shape[1:]:
+                raise DataError(
+                    f"{path}: a piece is of {array.dtype} and has shape {array.shape}; "
+                    f"expected {first.dtype} and (..., {str(first.shape[1:])[1:]}"
+                )
+            file.write(np.ascontiguousarray(array).data)
+            count += len(array)
+        file.seek(0)
+        _write_header(file, first, count)
     return count
 
 
@@ -154,7 +150,7 @@ def _write_shard(
 def _content(path: Path, array: Array) -> str:
     """A few pieces of a file, which stand for all of it: it may be larger than anyone reads."""
     found = hashlib.sha256()
-    with open(path, "rb") as file:
+    with opened(path, "the file that is mapped") as (file, _):
         end = max(os.fstat(file.fileno()).st_size - _SAMPLE, 0)
         for i in range(_SAMPLES):
             file.seek(end * i // (_SAMPLES - 1))

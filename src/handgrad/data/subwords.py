@@ -13,6 +13,7 @@ from handgrad.arrays import Array
 from handgrad.data.files import StrPath, as_path, read_utf8, shortened
 from handgrad.data.tokens import MARKS
 from handgrad.errors import ArgumentError, DataError
+from handgrad.writing import write_file
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -110,7 +111,7 @@ class Subwords:
         return str(self._tokenizer.to_str(pretty=False))
 
     def save(self, path: Path) -> None:
-        path.write_text(self.to_json(), encoding="utf-8")
+        write_file(path, self.to_json().encode())
 
 
 class PretrainedTokenizer:
@@ -151,4 +152,4 @@ class PretrainedTokenizer:
         return json.dumps({"tokens": "pretrained", "tokenizer": inner}, ensure_ascii=False)
 
     def save(self, path: Path) -> None:
-        path.write_text(self.to_json(), encoding="utf-8")
+        write_file(path, self.to_json().encode())

@@ -16,6 +16,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import parse_json, read_json
 from handgrad.errors import DataError
+from handgrad.writing import write_file
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -108,7 +109,7 @@ class Symbols:
 
     def save(self, path: Path) -> None:
         """Write what `load_tokenizer` reads."""
-        path.write_text(self.to_json(), encoding="utf-8")
+        write_file(path, self.to_json().encode())
 
 
 class Bytes:
@@ -130,7 +131,7 @@ class Bytes:
 
     def save(self, path: Path) -> None:
         """Write what `load_tokenizer` reads."""
-        path.write_text(self.to_json(), encoding="utf-8")
+        write_file(path, self.to_json().encode())
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

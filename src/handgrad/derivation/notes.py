@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
 from handgrad.resolve import Target, resolve
+from handgrad.writing import reason, write_file
 
 #: The format of each suffix.
 _SUFFIXES: Final = {
@@ -97,10 +97,10 @@ class Notes:
         file = Path(path)
         content = self.rendered(format_of(file) if format is None else format)
         try:
-            _write(file, content)
+            write_file(file, content)
         except OSError as error:
             raise ArgumentError(
-                f"notes: {file} cannot be written ({error.strerror}); allowed: a file in a folder "
+                f"notes: {file} cannot be written ({reason(error)}); allowed: a file in a folder "
                 "that exists and can be written to"
             ) from None
         return file
@@ -244,22 +244,3 @@ def format_of(file: Path) -> str:
             f"notes: {file} has no suffix of a format; allowed: {', '.join(_SUFFIXES)}, or format="
         )
     return _SUFFIXES[file.suffix]
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Into a file beside it first, so that no half of it ever stands there."""
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(content)
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, file)
-    except BaseException:
-        os.unlink(beside)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

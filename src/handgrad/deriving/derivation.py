@@ -32,6 +32,7 @@ from handgrad.deriving.terms import Sum
 from handgrad.deriving.watching import differing, refused_size, watched
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program import Node, Program, Site, trace
+from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
     from handgrad.derivation.notes import Notes
@@ -134,10 +135,10 @@ class Derivation:
         prove(self, library, source)
         if path is not None:
             try:
-                Path(path).write_text(source)
+                write_file(Path(path), source.encode())
             except OSError as error:
                 raise ArgumentError(
-                    f"derive: {path} cannot be written ({error.strerror}); allowed: a file in a "
+                    f"derive: {path} cannot be written ({reason(error)}); allowed: a file in a "
                     "folder that exists and can be written to"
                 ) from None
         return source

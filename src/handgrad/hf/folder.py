@@ -55,7 +55,7 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
 def save(model: Pretrained, path: str | os.PathLike[str]) -> None:
     """Write a model into a folder; see `Pretrained.save_pretrained`."""
     from handgrad.training.checkpoint import to_json
-    from handgrad.training.files import reason, write_atomically
+    from handgrad.writing import reason, write_file
 
     folder, family = as_path("save_pretrained", path), _family(type(model))
     constructor = inspect.signature(type(model)).parameters
@@ -78,7 +78,7 @@ def save(model: Pretrained, path: str | os.PathLike[str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write(folder, found)
         text = to_json(f"save_pretrained: the settings of {type(model).__name__}", config, indent=2)
-        write_atomically(folder / CONFIG, text.encode())
+        write_file(folder / CONFIG, text.encode())
     except OSError as error:
         raise RunError(f"{folder} cannot be written: {reason(error)}") from None
 

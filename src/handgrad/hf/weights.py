@@ -14,6 +14,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import opened, read_json, read_raw, shortened
 from handgrad.errors import DataError
+from handgrad.writing import write_file
 
 WEIGHTS: Final = "model.safetensors"
 INDEX: Final = "model.safetensors.index.json"
@@ -90,10 +91,8 @@ def write(folder: Path, arrays: Mapping[str, Array]) -> None:
     """Put float32 arrays into the one file of a folder. Raises OSError where that fails."""
     from safetensors.numpy import save
 
-    from handgrad.training.files import write_atomically
-
     contiguous = {name: np.asarray(array, np.float32, order="C") for name, array in arrays.items()}
-    write_atomically(folder / WEIGHTS, save(contiguous, metadata={"format": "pt"}))
+    write_file(folder / WEIGHTS, save(contiguous, metadata={"format": "pt"}))
 
 
 def _parts(index: Path) -> dict[str, list[str]]:

@@ -28,8 +28,8 @@ from handgrad.layers.base import Layer
 from handgrad.layers.flat import check_same_arrays
 from handgrad.training.checkpoint import load_arrays, load_model_arrays, save_arrays, to_json
 from handgrad.training.config import is_of_program
-from handgrad.training.files import reason
 from handgrad.training.folder import PROGRAM, Run
+from handgrad.writing import reason, write_file
 
 FORMAT: Final = 1
 #: Names of the entries, and the form of each in JSON.
@@ -66,7 +66,7 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
         raise DataError(
             f"{location} does not exist; expected the folder of a run or a .safetensors file"
         )
-    return read_trained(location, *load_arrays(location))
+    return read_trained(location, *load_arrays(location, follow=True))
 
 
 def save_model(model: Layer, path: str | os.PathLike[str]) -> None:
@@ -79,7 +79,8 @@ def save_trained(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
     location = as_path("save", path)
     arrays = {**trained.model.parameters, **trained.model.buffers}
     try:
-        save_arrays(location, arrays, {"format": "np", "handgrad": description(trained)})
+        metadata = {"format": "np", "handgrad": description(trained)}
+        save_arrays(location, arrays, metadata, write_file)
     except OSError as error:
         raise RunError(f"{location} cannot be written: {reason(error)}") from None
 
@@ -107,7 +108,7 @@ def description(trained: TrainedModel) -> str:
 def load_weights(model: Layer, path: str | os.PathLike[str]) -> None:
     """Put the arrays of a file into a model; see `Layer.load_weights`."""
     location = as_path("load_weights", path)
-    arrays, _ = load_arrays(location)
+    arrays, _ = load_arrays(location, follow=True)
     _fill(model, arrays, location)
 
 

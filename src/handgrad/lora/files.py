@@ -50,7 +50,7 @@ def save(model: Layer, folder: str | os.PathLike[str], *, base: str = "") -> Non
     from safetensors.numpy import save as to_bytes
 
     from handgrad.training.checkpoint import to_json
-    from handgrad.training.files import reason, write_atomically
+    from handgrad.writing import reason, write_file
 
     check_adapted("lora.save", model)
     path, adaptation = as_path("lora.save", folder), vars(model)["adaptation"]
@@ -75,8 +75,8 @@ def save(model: Layer, folder: str | os.PathLike[str], *, base: str = "") -> Non
     }
     try:
         path.mkdir(parents=True, exist_ok=True)
-        write_atomically(path / MODEL, to_bytes(arrays, metadata={"format": "pt"}))
-        write_atomically(path / CONFIG, to_json("lora.save", config, indent=2).encode())
+        write_file(path / MODEL, to_bytes(arrays, metadata={"format": "pt"}))
+        write_file(path / CONFIG, to_json("lora.save", config, indent=2).encode())
     except OSError as error:
         raise RunError(f"{path} cannot be written: {reason(error)}") from None
 

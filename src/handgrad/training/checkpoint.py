@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,10 +25,9 @@ from handgrad.training.files import (
     BLANK,
     read_checksum,
     read_whole,
-    reason,
     with_checksum,
-    write_atomically,
 )
+from handgrad.writing import reason, write_atomically
 
 #: Written into every checkpoint; a reader refuses another one instead of misreading it.
 FORMAT = 2
@@ -69,30 +68,36 @@ def changed(path: Path, written: str, found: str) -> RunError:
     )
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a file of a run. Raises RunError where the system does not give them."""
+def read_file(path: Path, *, follow: bool = False) -> bytes:
+    """The bytes of a file of a run, through a link only if `follow`.
+
+    Raises RunError where the system does not give them.
+    """
     try:
-        return read_whole(path)
+        return read_whole(path, follow=follow)
     except OSError as error:
         raise RunError(f"{path} cannot be read: {reason(error)}") from None
 
 
 def save_arrays(
-    path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None
+    path: Path,
+    arrays: Mapping[str, Array],
+    metadata: Mapping[str, str] | None = None,
+    write: Callable[..., None] = write_atomically,
 ) -> None:
-    """Write named arrays as a safetensors file with a checksum, atomically."""
+    """Write named arrays as a safetensors file with a checksum; `write` puts bytes at a path."""
     from safetensors.numpy import save
 
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = save(contiguous, metadata={**(metadata or {}), "sha256": BLANK.decode()})
-    write_atomically(path, *with_checksum(content, _MARKER, _header_end(content)))
+    write(path, *with_checksum(content, _MARKER, _header_end(content)))
 
 
 def _header_end(content: bytes) -> int:
     return _PREFIX + int.from_bytes(content[:_PREFIX], "little")
 
 
-def load_arrays(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+def load_arrays(path: Path, *, follow: bool = False) -> tuple[dict[str, Array], dict[str, str]]:
     """The arrays and the metadata of a file that `save_arrays` wrote.
 
     Raises RunError where it is none, or where a byte of it has changed since.
@@ -100,7 +105,7 @@ def load_arrays(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    content = read_file(path)
+    content = read_file(path, follow=follow)
     try:
         arrays = load(content)
         end = _header_end(content)

@@ -8,7 +8,8 @@ from typing import Final
 
 from handgrad.errors import RunError
 from handgrad.training.checkpoint import changed
-from handgrad.training.files import BLANK, Content, read_checksum, with_checksum
+from handgrad.training.files import BLANK, read_checksum, with_checksum
+from handgrad.writing import Content
 
 #: The start of the config.toml of a run that a program started.
 PROGRAM_CONFIG: Final = "[trainer]"

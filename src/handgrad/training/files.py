@@ -1,4 +1,4 @@
-"""Files of a run: written whole or not at all, with a checksum in them that covers every byte.
+"""Files of a run, with a checksum in them that covers every byte.
 
 A checksum is the SHA-256 of the file in which the 64 digits of the checksum itself are zeros. So it
 can stand inside the file, which stays one file that is replaced in one step:
@@ -15,22 +15,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-Content = bytes | memoryview
+from handgrad.writing import BINARY, OWN, Content, not_regular
 
 #: The digits before the checksum is known.
 BLANK: Final = b"0" * 64
 _DIGITS: Final = re.compile(rb"[0-9a-f]{64}")
 
-#: Neither through a symbolic link that somebody planted, nor handed on to other programs.
-_OWN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_BINARY: Final = getattr(os, "O_BINARY", 0)
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{16}\.partial")
 
 
@@ -71,50 +67,15 @@ def _position(content: Content, marker: bytes, end: int | None) -> int | None:
     return at + len(marker)
 
 
-def write_atomically(path: Path, *content: Content) -> None:
-    """Put `content` at `path`: temporary file beside it, sync, rename, sync of the folder.
+def read_whole(path: Path, *, follow: bool = False) -> bytes:
+    """The bytes of a file. Raises OSError also for what is no file, such as a pipe or a folder.
 
-    The temporary file has a name of its own and is new; it is removed where any of this fails. A
-    process killed at any moment leaves the old file or the new one, whole.
+    A symbolic link is none either, unless `follow`.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN | _BINARY, 0o666)
-    try:
-        try:
-            for part in content:
-                write_all(descriptor, part)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(path.parent)
-
-
-def write_all(descriptor: int, content: Content) -> None:
-    """Write every byte: the system may take a part of them at a time."""
-    rest = memoryview(content)
-    while len(rest):
-        rest = rest[os.write(descriptor, rest) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename inside `folder` durable, where the system lets a folder be opened."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def read_whole(path: Path) -> bytes:
-    """The bytes of a file. Raises OSError also for what is no file, such as a pipe or a folder."""
+    if not follow and os.path.islink(path):
+        raise not_regular(path)
     waiting = getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | _BINARY | waiting)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | BINARY | waiting)
     try:
         check_file(descriptor, path)
         with open(descriptor, "rb", closefd=False) as file:
@@ -126,13 +87,13 @@ def read_whole(path: Path) -> bytes:
 def check_file(descriptor: int, path: Path) -> None:
     """Raise OSError unless the descriptor is that of a regular file."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise OSError(None, "it is not a regular file", str(path))
+        raise not_regular(path)
 
 
 def open_own(path: Path, flags: int) -> int:
     """A descriptor of a file of the run, made where it is missing, not through a symbolic link."""
     waiting = getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags | os.O_CREAT | _OWN | _BINARY | waiting, 0o666)
+    descriptor = os.open(path, flags | os.O_CREAT | OWN | BINARY | waiting, 0o666)
     try:
         check_file(descriptor, path)
     except OSError:
@@ -147,8 +108,3 @@ def remove_temporary(folder: Path) -> None:
         for entry in entries:
             if _TEMPORARY.fullmatch(entry.name) and not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.path)
-
-
-def reason(error: OSError) -> str:
-    """The system's words for an error, such as "No space left on device"."""
-    return error.strerror or str(error)

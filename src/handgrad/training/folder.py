@@ -51,14 +51,13 @@ from handgrad.training.files import (
     digest,
     open_own,
     read_checksum,
-    reason,
     remove_temporary,
     with_checksum,
-    write_atomically,
 )
 from handgrad.training.log import NO_METRICS, MetricsLog
 from handgrad.training.state import State
 from handgrad.training.table import as_csv
+from handgrad.writing import reason, write_atomically
 
 try:
     import fcntl
@@ -175,8 +174,13 @@ class Run:
     def read_config(self) -> str:
         """The text of config.toml without its last line.
 
-        Raises RunError where there is none, or where it was damaged or changed.
+        Raises RunError where there is none, or where it was damaged or changed, and where the
+        folder of the checkpoint is a link: its files would be others than those of the run.
         """
+        if os.path.islink(self.checkpoint.parent):
+            raise RunError(
+                f"{self.checkpoint.parent} is a symbolic link; allowed: the folder of the run"
+            )
         if not os.path.lexists(self.config):
             raise RunError(f"{self.folder}: no run here (config.toml is missing)")
         advice = f"; to change a setting: {self.resume_command} --set KEY=VALUE"

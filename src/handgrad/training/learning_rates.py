@@ -19,13 +19,13 @@ from handgrad.data.sources import Source
 from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
 from handgrad.optimizers import clipping_factor, global_norm
-from handgrad.training.files import write_atomically
 from handgrad.training.fitting import ready
 from handgrad.training.gradients import StepGradients
 from handgrad.training.metrics import Sums
 from handgrad.training.report.charts import Series, figure, line_chart, standalone
 from handgrad.training.report.html import page, section
 from handgrad.training.trainer import Trainer
+from handgrad.writing import write_file
 
 #: The search ends where the mean of late losses is so many times its smallest value.
 _RISEN: Final = 4.0
@@ -67,7 +67,7 @@ class LearningRates:
                 text = standalone(self._chart())
             case _:
                 raise ArgumentError(f"LearningRates: file is {path}; allowed: .html or .svg")
-        write_atomically(path, text.encode())
+        write_file(path, text.encode())
 
     def _repr_html_(self) -> str:
         return standalone(self._chart())

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from handgrad.errors import RunError
 from handgrad.training.checkpoint import changed, finite, read_file, to_json
-from handgrad.training.files import digest, open_own, write_all
+from handgrad.training.files import digest, open_own
+from handgrad.writing import write_all
 
 #: The metrics before the first checkpoint, as `MetricsLog.sync` gives them.
 NO_METRICS: Final = {"length": 0, "sha256": digest([])}

@@ -21,7 +21,7 @@ from handgrad.layers.base import Layer, walk
 from handgrad.onnx.export.inputs import Input, inputs_of
 from handgrad.onnx.export.table import rule_of
 from handgrad.onnx.graph import IR_VERSION, OPSET, Graph
-from handgrad.training.files import reason, write_atomically
+from handgrad.writing import reason, write_file
 
 #: The most that a file of protocol buffers holds.
 _LARGEST: Final = 2**31 - 1
@@ -47,7 +47,7 @@ def write(
             "that one file of ONNX holds"
         )
     try:
-        write_atomically(location, proto.SerializeToString())
+        write_file(location, proto.SerializeToString())
     except OSError as error:
         raise RunError(f"{location} cannot be written: {reason(error)}") from None
 

@@ -12,7 +12,7 @@ import onnx
 from onnx import external_data_helper
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path
+from handgrad.data.files import as_path, read_bytes
 from handgrad.errors import DataError, HandgradError
 from handgrad.inference.description import rebuild
 from handgrad.inference.files import read_trained
@@ -24,7 +24,6 @@ from handgrad.onnx.export.recurrent import kind_of
 from handgrad.onnx.imports.chain import sequential
 from handgrad.onnx.imports.graph import ReadGraph
 from handgrad.onnx.imports.recurrent import unpacked
-from handgrad.training.files import reason
 
 
 def read(path: str | os.PathLike[str], start: str | None, end: str | None) -> TrainedModel:
@@ -42,10 +41,9 @@ def read(path: str | os.PathLike[str], start: str | None, end: str | None) -> Tr
 
 def _read(path: Path) -> onnx.ModelProto:
     """The file with all its values, of which some may stand in files beside it."""
+    content = read_bytes(path, "a file of ONNX")
     try:
-        proto = onnx.load_model_from_string(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {reason(error)}") from None
+        proto = onnx.load_model_from_string(content)
     except Exception as error:
         # protobuf has errors of its own, others for each of its implementations.
         raise DataError(f"{path} is no file of ONNX, or not whole: {_first_line(error)}") from None

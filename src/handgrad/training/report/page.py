@@ -11,7 +11,6 @@ from typing import Any
 
 from handgrad.arrays import Array
 from handgrad.layers.base import Layer
-from handgrad.training.files import write_atomically
 from handgrad.training.folder import Run
 from handgrad.training.progress import clock
 from handgrad.training.report import network
@@ -19,6 +18,7 @@ from handgrad.training.report.charts import Series, figure, line_chart
 from handgrad.training.report.html import page, percent, section
 from handgrad.training.report.judgement import Judged, judgement
 from handgrad.training.review import Section, shown
+from handgrad.writing import write_atomically
 
 TRAIN, VALIDATION, TEST = "var(--blue)", "var(--orange)", "var(--muted)"
 
