@@ -11,7 +11,6 @@ from typing import Final
 import typer
 
 import handgrad as hg
-from handgrad.dispatch.cpu_caches import known_caches
 
 EXAMPLES: Final = """
 handgrad info
@@ -28,6 +27,7 @@ def command() -> None:
 
 def _facts() -> list[tuple[str, str]]:
     from handgrad import kernels
+    from handgrad.dispatch.cpu_caches import known_caches
 
     facts = [("handgrad", hg.__version__), ("engine", _engine())]
     facts.append(("precision", hg.get_precision()))
