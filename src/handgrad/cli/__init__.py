@@ -15,7 +15,8 @@ def main() -> None:
     """The entry point of the command `handgrad`.
 
     An error in what the user gave, or of the system, is one sentence on stderr and exit code 2;
-    Ctrl-C is 130, SIGTERM 143 and SIGHUP 129. A warning is one sentence too.
+    Ctrl-C is 130, SIGTERM 143 and SIGHUP 129. A warning is one sentence too. Any other exception is
+    a fault of handgrad: a sentence, a report in the temporary folder, and exit code 70.
     """
     accept_any_text()
     warnings.showwarning = _show_warning
@@ -36,6 +37,12 @@ def main() -> None:
         with suppress(OSError, ValueError):
             print(f"handgrad: {sentence_of(error)}", file=sys.stderr)
         code = 2
+    except BaseException as error:  # some of extensions, such as a panic in Rust, are no Exception
+        from handgrad.cli.unforeseen import FAULT, report
+
+        with suppress(OSError, ValueError):
+            print(f"handgrad: {report(error)}", file=sys.stderr)
+        code = FAULT
     sys.exit(finish(code if isinstance(code, int) else 0 if code is None else 1))
 
 
