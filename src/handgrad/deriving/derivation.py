@@ -124,7 +124,7 @@ class Derivation:
         source = source_for(self, library)
         if path is not None:
             try:
-                Path(path).write_text(source)
+                Path(path).write_text(source, encoding="utf-8")
             except OSError as error:
                 raise ArgumentError(
                     f"derive: {path} cannot be written ({error.strerror}); allowed: a file in a "
