@@ -497,8 +497,10 @@ def sentence(error: HandgradError) -> None:
 
 def peak(work: Callable[[], None]) -> int:
     """The bytes by which this process grew while it worked, at most."""
-    Path("/proc/self/clear_refs").write_text("5")
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    before = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf(
+        "SC_PAGESIZE"
+    )
     work()
     return 1024 * peak_kib() - before
 

@@ -172,5 +172,8 @@ def _tell(text: str) -> None:
 
 
 def _to_terminal(text: str) -> None:
-    with suppress(OSError), open("CONOUT$" if os.name == "nt" else "/dev/tty", "w") as terminal:
+    with (
+        suppress(OSError),
+        open("CONOUT$" if os.name == "nt" else "/dev/tty", "w", encoding="utf-8") as terminal,
+    ):
         terminal.write(text)

@@ -23,7 +23,7 @@ def test_every_block_runs(
         for name, mean in kinds.items()
         for _ in range(50)
     ]
-    Path("flowers.csv").write_text("\n".join(["length,width,kind", *rows]))
+    Path("flowers.csv").write_text("\n".join(["length,width,kind", *rows]), encoding="utf-8")
     names: dict[str, object] = {}
     for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         exec(compile(block, "own-data.md", "exec"), names)

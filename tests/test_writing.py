@@ -161,7 +161,7 @@ def test_standard_output_in_the_place_of_a_file_keeps_what_was_printed(tmp_path:
         "from pathlib import Path; from handgrad.writing import write_file; "
         "print('before', flush=True); write_file(Path('/dev/stdout'), b'page\\n'); print('after')"
     )
-    with open(tmp_path / "printed", "w") as out:
+    with open(tmp_path / "printed", "w", encoding="utf-8") as out:
         subprocess.run([sys.executable, "-c", program], stdout=out, check=True)
     assert (tmp_path / "printed").read_text() == "before\npage\nafter\n"
 

@@ -135,7 +135,7 @@ class _Worker:
     def _resident_kib(self) -> int:
         assert self.process is not None
         try:
-            status = Path(f"/proc/{self.process.pid}/statm").read_text()
+            status = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="utf-8")
         except OSError:
             return 0
         return int(status.split()[1]) * (os.sysconf("SC_PAGESIZE") >> 10)

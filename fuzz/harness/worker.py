@@ -88,7 +88,7 @@ def run(job: Job) -> None:
     with (
         open(folder / "beat", "r+b") as file,
         mmap.mmap(file.fileno(), BEAT.size) as beat,
-        open(folder / "faults", "a") as faults,
+        open(folder / "faults", "a", encoding="utf-8") as faults,
     ):
         _bound_memory(bound)
 
@@ -117,7 +117,7 @@ def run(job: Job) -> None:
                     message = f"the worker grew by {grown >> 10} MiB; allowed: {bound} MiB"
                     write(_record(number, case.where, "memory", message, case.program()))
                     gc.collect()
-                    Path("/proc/self/clear_refs").write_text("5")
+                    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
                     start_kib = max(start_kib, peak_kib())
             number += job.stride
         BEAT.pack_into(beat, 0, -1, done, start_kib)

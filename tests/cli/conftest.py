@@ -1,19 +1,47 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from handgrad.cli.app import app
+from handgrad.cli.unforeseen import PREFIX
 
 
 @pytest.fixture(scope="session")
 def handgrad() -> Callable[..., Result]:
-    """Runs the command line in this process."""
+    """Runs the command line in this process; an exception that is left, exit code 70, is raised."""
     runner = CliRunner()
-    return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments])
+
+    def run(*arguments: object) -> Result:
+        result = runner.invoke(app, [str(argument) for argument in arguments])
+        if not isinstance(result.exception, SystemExit | None):
+            raise result.exception
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory) -> Iterator[Path]:
+    """The folder of what processes started here report when they end with exit code 70."""
+    folder = tmp_path_factory.mktemp("reports")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def never_a_fault(reports) -> Iterator[None]:
+    """Fails a test during which a command ended with exit code 70."""
+    yield
+    left = []
+    for file in reports.glob(f"{PREFIX}*.txt"):
+        left.append(file.read_text("utf-8"))
+        file.unlink()  # so that only this test fails
+    assert not left, left[0]
 
 
 @pytest.fixture(scope="session")

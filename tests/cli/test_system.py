@@ -31,6 +31,18 @@ def start(*arguments: str | bytes, **settings) -> subprocess.Popen:
     )
 
 
+def shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of `handgrad` in a shell of POSIX, in this folder."""
+    return subprocess.run(
+        ["sh", "-c", f'"$PYTHON" -m handgrad {command}'],
+        cwd=folder,
+        env={**os.environ, "PYTHON": sys.executable, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @posix
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 def test_a_signal_saves_and_says_how_to_resume(handgrad, tmp_path, name, code):
@@ -101,25 +113,44 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         assert (process.stderr.read(), process.wait(timeout=HANGS)) == ("", 141)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", [["info"], ["--help"], ["recipes"], ["train", "digits"]])
-def test_a_full_disk_behind_stdout_is_one_sentence(tmp_path, arguments):
-    with open("/dev/full", "w") as full:
-        found = subprocess.run(
-            [*HERE, *arguments], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False
-        )
-    assert found.returncode in (1, 2)
-    stderr = found.stderr.decode()
-    assert "Traceback" not in stderr
-    assert "No space left" in stderr
-    assert stderr.count("\n") == 1
+COMMANDS = ("info", "--help", "recipes", "train digits --epochs 1", "notes relu --format md -o -")
 
 
 @posix
-def test_closed_streams_are_no_tracebacks(tmp_path):
-    command = f"{sys.executable} -m handgrad recipes >&- 2>&-"
-    found = subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False)
-    assert found.returncode in (0, 1, 2)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_closed_streams_end_a_command_without_its_output(tmp_path, command):
+    for closed in (">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        found = shell(f"{command} {closed}", tmp_path)
+        assert (found.returncode, found.stderr) == (0, ""), closed
+        assert (found.stdout != "") == (">&-" not in closed.replace("2>&-", "")), closed
+
+
+@posix
+def test_an_error_without_a_place_to_say_it_is_code_2(tmp_path):
+    for command in ("evaluate nothing", "frobnicate"):
+        for closed in ("2>&-", ">&- 2>&-", "2>/dev/full"):
+            found = shell(f"{command} {closed}", tmp_path)
+            assert (found.returncode, found.stdout, found.stderr) == (2, "", "")
+
+
+@posix
+def test_a_closed_stream_is_no_file_of_the_run(tmp_path):
+    """Its descriptor would be the next file's, and the output of libraries would go there."""
+    done = shell("train digits --epochs 1 --out run >&- 2>&- <&-", tmp_path)
+    assert done.returncode == 0
+    assert shell("evaluate run", tmp_path).returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk_behind_a_stream(tmp_path, command):
+    full = shell(f"{command} >/dev/full", tmp_path)
+    assert full.returncode in (1, 2)
+    assert "Traceback" not in full.stderr
+    assert "No space left" in full.stderr
+    assert full.stderr.count("\n") == 1
+    assert shell(f"{command} 2>/dev/full", tmp_path).returncode == 0
+    assert shell(f"{command} >/dev/full 2>/dev/full", tmp_path).returncode in (1, 2)
 
 
 @posix
@@ -178,6 +209,29 @@ def test_a_terminal_without_unicode(tmp_path, encoding):
         )
         assert b"Traceback" not in found.stderr, arguments
         assert found.returncode == 0, (arguments, found.stderr)
+
+
+#: Where Python takes ASCII for files and streams.
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@posix
+@pytest.mark.parametrize("locale", [C_LOCALE, {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}])
+def test_files_are_utf8_and_terminals_get_what_they_can_show(tmp_path, locale):
+    source = "import numpy as np\ndef f(x):\n    σ = np.tanh(x)\n    return σ * x\n"
+    (tmp_path / "f.py").write_text(source, encoding="utf-8")
+    written = shell("derive f.py:f --shape x=N --out σ.py", tmp_path, **locale)
+    assert written.returncode == 0, written.stderr
+    assert "σ = np.tanh" in (tmp_path / "σ.py").read_text("utf-8")
+    assert written.stdout.isascii()
+    printed = shell("derive f.py:f --shape x=N", tmp_path, **locale)
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert "\\u03c3 = np.tanh" in printed.stdout
+    missing = shell("evaluate τ", tmp_path, **{**locale, "PYTHONIOENCODING": "ascii"})
+    assert missing.returncode == 2
+    assert missing.stderr == "handgrad: \\u03c4: no run here (config.toml is missing)\n" or (
+        missing.stderr.startswith("handgrad: \\udc")
+    )
 
 
 def test_a_name_of_300_characters_is_one_sentence(refused):

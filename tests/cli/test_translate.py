@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import sys
+from io import BytesIO, TextIOWrapper
+
 import pytest
+
+from handgrad.cli.translate import _read_stdin
+from handgrad.errors import DataError
 
 PAIRS = "\n".join(f"{a}{b}\t{b}{a}" for a in "abcdefgh" for b in "ijklmnop")
 
@@ -46,6 +52,15 @@ def test_texts_a_file_and_stdin_give_the_same(handgrad, pairs_run, tmp_path):
     searched = handgrad("translate", pairs_run, "ai", "bk", "--longest", 4, "--beam", 3)
     assert searched.exit_code == 0, searched.output
     assert len(searched.stdout.splitlines()) == 2
+
+
+def test_stdin_is_utf8_in_every_locale(monkeypatch):
+    given = TextIOWrapper(BytesIO("ναι\n".encode()), encoding="ascii")
+    monkeypatch.setattr(sys, "stdin", given)
+    assert _read_stdin() == "ναι\n"
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"ab\xff"), encoding="utf-8"))
+    with pytest.raises(DataError, match="standard input has the byte 0xff at position 2"):
+        _read_stdin()
 
 
 def test_unknown_letters_are_read_as_unknown(handgrad, pairs_run):

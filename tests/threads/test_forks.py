@@ -196,6 +196,6 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_processes_of_multiprocessing_compute(method: str, tmp_path: object) -> None:
     program = f"{tmp_path}/program.py"
-    with open(program, "w") as file:
+    with open(program, "w", encoding="utf-8") as file:
         file.write(MULTIPROCESSING)
     run(program, method, HANDGRAD_THREADS="2")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from contextlib import suppress
 from typing import Any
 
-from handgrad.cli.streams import accept_any_text, finish, sentence_of
+from handgrad.cli.streams import finish, open_streams, say, sentence_of
 from handgrad.errors import HandgradError
 
 
@@ -15,9 +14,10 @@ def main() -> None:
     """The entry point of the command `handgrad`.
 
     An error in what the user gave, or of the system, is one sentence on stderr and exit code 2;
-    Ctrl-C is 130, SIGTERM 143 and SIGHUP 129. A warning is one sentence too.
+    Ctrl-C is 130, SIGTERM 143 and SIGHUP 129. A warning is one sentence too. Any other exception is
+    a fault of handgrad: a sentence, a report in the temporary folder, and exit code 70.
     """
-    accept_any_text()
+    open_streams()
     warnings.showwarning = _show_warning
     try:
         # Here, because a wrong HANDGRAD_ENGINE, _ISA or _THREADS is an error of this import.
@@ -28,16 +28,20 @@ def main() -> None:
     except SystemExit as ended:
         code = ended.code
     except HandgradError as error:
-        print(f"handgrad: {error}", file=sys.stderr)
+        say(str(error))
         code = 2
     except KeyboardInterrupt:
         code = 130
     except (MemoryError, OSError) as error:  # of what is printed without a command, such as --help
-        with suppress(OSError, ValueError):
-            print(f"handgrad: {sentence_of(error)}", file=sys.stderr)
+        say(sentence_of(error))
         code = 2
+    except BaseException as error:  # some of extensions, such as a panic in Rust, are no Exception
+        from handgrad.cli.unforeseen import FAULT, report
+
+        say(report(error))
+        code = FAULT
     sys.exit(finish(code if isinstance(code, int) else 0 if code is None else 1))
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"handgrad: {message}", file=sys.stderr)
+    say(str(message))

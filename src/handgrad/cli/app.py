@@ -40,7 +40,8 @@ app = typer.Typer(
     name="handgrad",
     help="Neural networks with every gradient written out.",
     epilog="Exit codes: 0 done; 1 something was found to be wrong (check); 2 an error, reported in "
-    "one sentence; 129, 130, 143 stopped by SIGHUP, Ctrl-C, SIGTERM, a run after saving.",
+    "one sentence; 70 a fault of handgrad, with the name of a report; 129, 130, 143 stopped by "
+    "SIGHUP, Ctrl-C, SIGTERM, a run after saving.",
     no_args_is_help=True,
     # Click writes no lines shorter than 50 letters unless it is told the width.
     context_settings={

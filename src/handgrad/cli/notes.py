@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from handgrad.cli.options import Quiet, targets
+from handgrad.cli.streams import standard_output
 from handgrad.errors import ArgumentError
 
 EXAMPLES: Final = """
@@ -90,7 +90,7 @@ def command(
         )
     written = notes(target, *arrays, numbers=numbers, lang=lang, eta=eta)
     if out == "-":
-        sys.stdout.buffer.write(written.rendered(chosen))
+        standard_output().write(written.rendered(chosen))
     else:
         file = Path(out or f"{_stem(target)}.{chosen}")
         written.save(file, chosen)

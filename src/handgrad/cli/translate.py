@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, DataError
 
 EXAMPLES: Final = """
 handgrad translate runs/dates "3 May 1999"
@@ -44,7 +44,18 @@ def command(
     if file is not None:
         texts = read_utf8(file).splitlines()
     elif not texts:
-        texts = sys.stdin.read().splitlines()
+        texts = _read_stdin().splitlines()
     trained = load(folder)
     for text in trained.translate(texts, longest=longest, beam=beam, length_penalty=length_penalty):
         typer.echo(text)
+
+
+def _read_stdin() -> str:
+    """Standard input, which is UTF-8 in every locale."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"standard input has the byte 0x{error.object[error.start]:02x} at position "
+            f"{error.start:,}, which is not UTF-8; expected texts in UTF-8"
+        ) from None

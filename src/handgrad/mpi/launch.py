@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -84,6 +83,7 @@ def launched(*, shard: bool = False) -> Iterator[Replicas]:
 def _end_all(ranks: Replicas, error: BaseException) -> None:
     """Print the error and end every rank; where all of them have one, rank 0 is the first."""
     from handgrad.cli.streams import sentence_of
+    from handgrad.cli.unforeseen import FAULT, report
 
     if ranks.rank > 0:
         time.sleep(_PATIENCE * (1 + ranks.rank / ranks.size))
@@ -97,7 +97,7 @@ def _end_all(ranks: Replicas, error: BaseException) -> None:
         case SystemExit():
             code, text = error.code if isinstance(error.code, int) else 1, ""
         case _:
-            code, text = 1, "".join(traceback.format_exception(error)).rstrip()
+            code, text = FAULT, f"handgrad: {report(error)}"
     if text:
         print(text, file=sys.stderr, flush=True)
     ranks.abort(code)
