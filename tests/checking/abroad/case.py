@@ -60,7 +60,8 @@ class Program:
     @cached_property
     def variants(self) -> tuple[tuple[Wrong, ...], ...]:
         """One tuple of faults for every wrong variant."""
-        listed = self.scope(self.text, Path(tempfile.gettempdir()))["WRONG"]
+        with tempfile.TemporaryDirectory() as folder:  # of its own: others read the corpus too
+            listed = self.scope(self.text, Path(folder))["WRONG"]
         return tuple(each if isinstance(each, tuple) else (each,) for each in listed)
 
     def planted(self, faults: tuple[Wrong, ...]) -> str:
@@ -114,7 +115,7 @@ def changed(before: str, after: str) -> set[int]:
 def imported(text: str, name: str, folder: Path) -> ModuleType:
     """The module that this text is, from a file in `folder`."""
     path = folder / f"{name}_{next(_numbers)}.py"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -129,7 +130,7 @@ def programs(folder: Path = HERE, style: str | None = None) -> Iterator[Program]
     """Every program of the corpus in `folder`."""
     for each in STYLES if style is None else (style,):
         for path in sorted((folder / each).glob("*.py")):
-            text, mark, case = path.read_text().partition(MARK)
+            text, mark, case = path.read_text(encoding="utf-8").partition(MARK)
             if not mark:
                 raise ValueError(f"{path}: there is no line {MARK.strip()!r}; allowed: one")
             yield Program(each, path.stem, text, case)
