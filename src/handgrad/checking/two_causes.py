@@ -73,11 +73,14 @@ def _pairs(side: Side, name: str, draw: Draw) -> Iterator[Explanation]:
 
 
 def _predicted(single: Explanation, draw: Draw) -> np.ndarray | None:
-    """The gradient with one edit made; None where it raises, which two edits may not."""
+    """The gradient with one edit made; None where it raises, which two edits may not, and where it
+    is no array of numbers, such as several that were meant for several inputs.
+    """
     try:
-        return np.asarray(single.predict(draw))
+        value = np.asarray(single.predict(draw))
     except Inapplicable:
         return None
+    return None if value.dtype == object else value
 
 
 def _are_apart(side: Side, i: int, j: int) -> bool:
