@@ -26,8 +26,6 @@ ALLOWED = {
     ("resolve.py", "exec_module"): "`handgrad check file.py` runs the user's file on purpose",
     ("exercises/course.py", "exec"): "the package's own solution with a mistake of its own list",
     ("program/instrument.py", "compile"): "a function that is called anyway, so that it records",
-    ("data/stream.py", "np.load"): "maps arrays larger than memory, without pickle",
-    ("data/stream.py", "allow_pickle"): "is False",
     ("mpi/lost.py", "subprocess"): "a process of Python's that speaks when the ranks are gone",
     **dict.fromkeys(
         [("jax/loops.py", name) for name in ("exec", "compile")],
