@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, as_path, read_utf8, shortened
+from handgrad.data.files import StrPath, as_path, parse_json, read_utf8, shortened
+from handgrad.data.growth import MOST, growth
 from handgrad.data.tokens import MARKS
 from handgrad.errors import ArgumentError, DataError
 from handgrad.writing import write_file
@@ -32,9 +33,14 @@ def _package() -> Any:
 def parsed(path: Path, text: str) -> Any:
     """The tokenizer of the package in the `text` of a tokenizer.json.
 
-    Raises DataError for text that is none, and without the package.
+    Raises DataError for text that is none, whose steps multiply texts, and without the package.
     """
     package = _package()
+    grown = growth(parse_json(path, text, "a tokenizer.json")[0])
+    if grown > MOST:
+        raise DataError(
+            f"{path} may make {grown:,} characters or tokens of one; expected at most {MOST:,}"
+        )
     try:
         tokenizer = package.Tokenizer.from_str(text)
     except BaseException as error:  # a panic of the package's Rust is no Exception

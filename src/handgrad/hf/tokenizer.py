@@ -33,6 +33,9 @@ class Tokenizer:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._tokenizer.no_padding()
+        if cut := self._tokenizer.truncation:
+            # The tokens that are cut off would be kept in pieces that overlap by the stride.
+            self._tokenizer.enable_truncation(**{**cut, "stride": 0})
 
     @classmethod
     def from_pretrained(
