@@ -78,7 +78,7 @@ def test_what_is_no_tokenizer(tmp_path: Path) -> None:
 
 def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
     folder = write(tmp_path)
-    with pytest.raises(ArgumentError, match="texts is a str; allowed: a list of them, or of pairs"):
+    with pytest.raises(ArgumentError, match="texts is a str; allowed: a list of str, or of pairs"):
         hg.hf.Tokenizer.from_pretrained(folder).batch("a cat")
     with pytest.raises(ArgumentError, match="longest is 0; allowed: 1 or more"):
         hg.hf.Tokenizer.from_pretrained(folder, longest=0)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, as_path, read_utf8, shortened
+from handgrad.data.files import StrPath, as_path, parse_json, read_utf8, shortened
+from handgrad.data.growth import MOST, growth
 from handgrad.data.tokens import MARKS
-from handgrad.errors import ArgumentError, DataError
+from handgrad.errors import ArgumentError, DataError, HandgradError
 from handgrad.writing import write_file
 
 if TYPE_CHECKING:
@@ -32,18 +34,48 @@ def _package() -> Any:
 def parsed(path: Path, text: str) -> Any:
     """The tokenizer of the package in the `text` of a tokenizer.json.
 
-    Raises DataError for text that is none, and without the package.
+    Raises DataError for text that is none, whose steps multiply texts, and without the package.
     """
     package = _package()
-    try:
-        tokenizer = package.Tokenizer.from_str(text)
-    except BaseException as error:  # a panic of the package's Rust is no Exception
-        if isinstance(error, KeyboardInterrupt | SystemExit):
-            raise
+    grown = growth(parse_json(path, text, "a tokenizer.json")[0])
+    if grown > MOST:
         raise DataError(
-            f"{path} is no tokenizer ({shortened(error)}); expected a tokenizer.json"
-        ) from None
-    return tokenizer
+            f"{path} may make {grown:,} characters or tokens of one; expected at most {MOST:,}"
+        )
+    with failing(f"{path} is no tokenizer", "a tokenizer.json"):
+        return Guarded(package.Tokenizer.from_str(text))
+
+
+@contextmanager
+def failing(what: str, expected: str) -> Iterator[None]:
+    """Make a DataError of whatever the package raises; a panic of its Rust is no Exception."""
+    try:
+        yield
+    except (HandgradError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise
+    except BaseException as error:
+        raise DataError(f"{what} ({shortened(error)}); expected {expected}") from None
+
+
+class Guarded:
+    """A tokenizer of the package whose methods raise no errors but handgrad's."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._inner: Any = tokenizer._inner if isinstance(tokenizer, Guarded) else tokenizer
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # also while a copy is made, which has no `_inner` yet
+            raise AttributeError(name)
+        found = getattr(self._inner, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **settings: Any) -> Any:
+            what = f"Tokenizer: the package tokenizers fails in {name}"
+            with failing(what, "texts and tokens that its tokenizer.json allows"):
+                return found(*args, **settings)
+
+        return call
 
 
 class Subwords:
@@ -57,7 +89,7 @@ class Subwords:
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer = Guarded(tokenizer)
 
     @classmethod
     def learn(cls, texts: Iterable[str], size: int) -> Subwords:
@@ -121,7 +153,7 @@ class PretrainedTokenizer:
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer = Guarded(tokenizer)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 

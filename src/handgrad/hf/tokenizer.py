@@ -10,7 +10,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.files import as_path, read_utf8
-from handgrad.data.subwords import parsed
+from handgrad.data.subwords import Guarded, parsed
 from handgrad.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ class Tokenizer:
     """Text to tokens and back, as the tokenizer.json of a model says."""
 
     def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer = Guarded(tokenizer)
         self._tokenizer.no_padding()
+        if cut := self._tokenizer.truncation:
+            # The tokens that are cut off would be kept in pieces that overlap by the stride.
+            self._tokenizer.enable_truncation(**{**cut, "stride": 0})
 
     @classmethod
     def from_pretrained(
@@ -67,8 +70,10 @@ class Tokenizer:
 
         Raises ArgumentError for a text alone, which is no list of texts.
         """
-        if isinstance(texts, str):
-            raise ArgumentError("Tokenizer: texts is a str; allowed: a list of them, or of pairs")
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise ArgumentError(
+                f"Tokenizer: texts is a {type(texts).__name__}; allowed: a list of str, or of pairs"
+            )
         encoded = self._tokenizer.encode_batch(list(texts))
         lengths = np.array([len(each.ids) for each in encoded], dtype=np.int64)
         tokens = np.zeros((len(encoded), max(lengths, default=0)), dtype=np.int64)

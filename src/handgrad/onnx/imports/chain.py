@@ -14,6 +14,7 @@ import onnx
 
 from handgrad import layers
 from handgrad.arrays import Array
+from handgrad.data.files import Bound
 from handgrad.errors import DataError, HandgradError
 from handgrad.layers.base import Layer
 from handgrad.onnx.imports import recurrent
@@ -75,10 +76,12 @@ class _Chain:
         self.time_first = False
         self.stacked = False  # (T, directions, N, H), or (T, N, directions, H) once transposed
         self._seen = {start}
+        self._bound = Bound(g.path, g.proto.ByteSize())
+        self._bytes = 0
 
     def follow(self) -> None:
         """Take the next node, or the few that compute one function of the value."""
-        nodes = self.g.readers(self.value)
+        nodes, before = self.g.readers(self.value), len(self.plans)
         if len(nodes) > 1:
             self._fork(nodes)
         elif not nodes:
@@ -98,6 +101,10 @@ class _Chain:
         if self.value in self._seen:
             raise DataError(f"{self.g.path}: the nodes run in a circle; expected a chain")
         self._seen.add(self.value)
+        # Each layer has weights of its own, also where thousands of nodes read one constant.
+        for plan in self.plans[before:]:
+            self._bytes += sum(array.nbytes for array in plan.arrays.values())
+        self._bound.check(self._bytes)
 
     def _single(self, node: onnx.NodeProto) -> None:
         kind = node.op_type

@@ -15,7 +15,9 @@ from handgrad.errors import DataError
 
 #: Nodes that read only the shape of a value, and so take no part in what a chain computes.
 _OF_SHAPE: Final = ("Shape", "Size")
-
+#: Numbers in a shape that is computed, and nodes between it and what it is computed from.
+_LONGEST_SHAPE: Final = 16
+_DEEPEST: Final = 12
 
 #: Functions of shapes, which exporters write to compute the shapes of others.
 _SHAPE_FUNCTIONS: Final[Mapping[str, Callable[..., Array]]] = {
@@ -37,6 +39,7 @@ class ReadGraph:
         self.path = path
         self.proto = proto
         self._tensors = {each.name: each for each in proto.initializer}
+        self._arrays: dict[str, Array] = {}
         self._writers = {name: node for node in proto.node for name in node.output if name}
         self._readers: dict[str, list[onnx.NodeProto]] = {}
         for node in proto.node:
@@ -66,13 +69,17 @@ class ReadGraph:
 
     def constant(self, value: str, deepest: int = 8) -> Array | None:
         """The array of a value that depends on no input; None where it does, or may."""
-        if value in self._tensors:
-            return self.array(self._tensors[value])
+        if value in self._arrays:  # many nodes may read one large constant
+            return self._arrays[value]
         node = self._writers.get(value)
+        if value in self._tensors or (node is not None and node.op_type == "Constant"):
+            tensor = self._tensors.get(value)
+            found = self._of_constant(node) if tensor is None else self.array(tensor)
+            if found is not None:
+                self._arrays[value] = found
+            return found
         if node is None or deepest == 0:
             return None
-        if node.op_type == "Constant":
-            return self._of_constant(node)
         if node.op_type in ("Identity", "Transpose") and len(node.input) == 1:
             array = self.constant(node.input[0], deepest - 1)
             if array is None or node.op_type == "Identity":
@@ -107,25 +114,45 @@ class ReadGraph:
             return self.is_zero(node.input[0], deepest - 1)
         return False
 
-    def shape_for(self, value: str, of: str, shape: Sequence[int], deepest: int = 12) -> Any:
+    def shape_for(self, value: str, of: str, shape: Sequence[int]) -> Array | None:
         """What a shape that is computed from that of the value `of` comes to where that is `shape`.
 
         None for one that is computed in another way.
         """
-        known = self.constant(value)
-        if known is not None:
-            return known
+        return self._shape_for(value, of, np.array(shape), _DEEPEST, {})
+
+    def _shape_for(
+        self, value: str, of: str, shape: Array, deepest: int, known: dict[tuple[str, int], Any]
+    ) -> Array | None:
+        """The same, with what is known by value and depth.
+
+        A value that is read many times is computed once, so that the work is at most the number of
+        nodes × the depth; without this 16 readers at each of six levels are 16⁶ computations.
+        """
+        key = (value, deepest)
+        if key not in known:
+            found = self._shape_of(value, of, shape, deepest, known)
+            known[key] = None if found is None or found.size > _LONGEST_SHAPE else found
+        return known[key]
+
+    def _shape_of(
+        self, value: str, of: str, shape: Array, deepest: int, known: dict[tuple[str, int], Any]
+    ) -> Array | None:
+        constant = self.constant(value)
         node = self._writers.get(value)
-        if node is None or deepest == 0:
-            return None
+        if constant is not None or node is None or deepest == 0:
+            return constant
         if node.op_type == "Shape" and node.input[0] == of:
             found = attributes(node)
-            return np.array(shape)[found.get("start", 0) : found.get("end")]
-        if node.op_type not in _SHAPE_FUNCTIONS:
+            return shape[found.get("start", 0) : found.get("end")]
+        if node.op_type not in _SHAPE_FUNCTIONS or len(node.input) > _LONGEST_SHAPE:
             return None
-        given = [self.shape_for(each, of, shape, deepest - 1) for each in node.input if each]
-        if any(each is None or each.size > 16 for each in given):
-            return None
+        given = []
+        for each in filter(None, node.input):
+            part = self._shape_for(each, of, shape, deepest - 1, known)
+            if part is None:
+                return None
+            given.append(part)
         try:
             return _SHAPE_FUNCTIONS[node.op_type](*given)
         except (TypeError, ValueError, IndexError):
