@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.errors import ArgumentError, DataError, RunError
+from handgrad.escaping import one_line
 
 if TYPE_CHECKING:
     from handgrad.arrays import Array
@@ -43,9 +44,9 @@ class _Answer:
         from handgrad.printing import plain
 
         if self.number is not None:
-            return f"{self.example}  {plain(self.number)}"
+            return one_line(f"{self.example}  {plain(self.number)}")
         found = "  ".join(f"{name} {100 * share:.1f} %" for name, share in self.classes)
-        return f"{self.example}  {found}"
+        return one_line(f"{self.example}  {found}")
 
     def record(self) -> dict[str, Any]:
         if self.number is not None:
