@@ -76,7 +76,7 @@ def test_a_link_stays_and_is_written_through(name: str, tmp_path: Path) -> None:
 
 
 def test_nothing_else_in_the_package_opens_files_to_write() -> None:
-    """One function does, so that no file is ever half written; a report of a fault is a new file."""
+    """One function does, so that no file is half written; the report of a fault is a new one."""
     package = Path(hg.__file__).parent
     own = {"writing.py", "training/files.py", "cli/predict.py", "cli/unforeseen.py"}
     pattern = re.compile(

@@ -71,7 +71,7 @@ def _same(default: Any, value: Any) -> bool:
 
 def terminal_text(renderable: Any, width: int = _WIDTH) -> str:
     """What rich prints, without colours."""
-    from rich.console import Console
+    from handgrad.console import Console
 
     text = StringIO()
     Console(file=text, width=width, no_color=True).print(renderable)
@@ -80,7 +80,7 @@ def terminal_text(renderable: Any, width: int = _WIDTH) -> str:
 
 def html(renderable: Any) -> str:
     """What rich prints, in its colours, for a notebook."""
-    from rich.console import Console
+    from handgrad.console import Console
 
     console = Console(file=StringIO(), record=True, width=_WIDTH, force_jupyter=False)
     console.print(renderable)

@@ -46,6 +46,8 @@ app = typer.Typer(
     # Click writes no lines shorter than 50 letters unless it is told the width.
     context_settings={
         "help_option_names": ["-h", "--help"],
+        # Otherwise click takes from a text what looks like a colour, which the stream escapes.
+        "color": True,
         "terminal_width": min(shutil.get_terminal_size().columns, 80) - 2,
     },
     pretty_exceptions_enable=False,

@@ -119,7 +119,7 @@ def command(
 
 def show(report: CheckReport) -> None:
     """Print a report, as wide as the terminal."""
-    from rich.console import Console
+    from handgrad.console import Console
 
     Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(report)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.errors import RunError
+from handgrad.escaping import one_line
 
 if TYPE_CHECKING:
     from handgrad.data import Dataset
@@ -64,7 +65,7 @@ def command(
     extra = task.review.figures(model) if task.review is not None else {}
     more = "".join(f", {figure(name, value)}" for name, value in extra.items())
     typer.echo(
-        f"{task.name}: {part} accuracy {100 * (judged.accuracy or 0.0):.2f} %, "
+        f"{one_line(task.name)}: {part} accuracy {100 * (judged.accuracy or 0.0):.2f} %, "
         f"{part} loss {judged.loss:.4f}{more}, {judged.examples:,} examples"
     )
 
@@ -122,4 +123,4 @@ def _judged(trained: TrainedModel, data: Dataset) -> str:
         else f"{name.replace('_', ' ')} {value:.4g}"
         for name, value in figures.items()
     )
-    return f"{data.name}: {shown}, {count:,} examples"
+    return f"{one_line(data.name)}: {shown}, {count:,} examples"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.errors import ArgumentError, DataError, RunError
+from handgrad.escaping import one_line
 from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ class _Answer:
         from handgrad.printing import plain
 
         if self.number is not None:
-            return f"{self.example}  {plain(self.number)}"
+            return one_line(f"{self.example}  {plain(self.number)}")
         found = "  ".join(f"{name} {100 * share:.1f} %" for name, share in self.classes)
-        return f"{self.example}  {found}"
+        return one_line(f"{self.example}  {found}")
 
     def record(self) -> dict[str, Any]:
         if self.number is not None:

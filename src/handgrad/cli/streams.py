@@ -1,4 +1,4 @@
-"""Standard output and standard error: closed, full, broken, or of an encoding without the text."""
+"""Standard output and standard error: what they cannot show or take, closed, full or broken."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any, BinaryIO, Final, TextIO
 
+from handgrad.escaping import printable
+
 #: The exit code where the reader of the output, such as `head`, has gone: 128 and SIGPIPE.
 CLOSED_PIPE: Final = 141
 
 
 class Terminal:
-    """A stream that takes any text: what its encoding lacks is written as \\u2717.
+    """A stream that takes any text: what its encoding lacks is written as \\u2717, and what would
+    act on a terminal as \\x1b.
 
     What it says of its encoding is therefore true, and keeps click from writing past it where the
     stream's own is ASCII; for the same reason it has no `buffer`. One that is lossy goes on without
@@ -31,7 +34,7 @@ class Terminal:
 
     def write(self, text: str) -> int:
         with self._losing():
-            self.stream.write(text)
+            self.stream.write(printable(text))
         return len(text)
 
     def flush(self) -> None:
@@ -74,9 +77,14 @@ def _nowhere(mode: str) -> Any:
     return os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8")
 
 
+def unescaped_output() -> TextIO:
+    """Standard output for text that has been escaped, and is coloured."""
+    return sys.stdout.stream if isinstance(sys.stdout, Terminal) else sys.stdout
+
+
 def standard_output() -> BinaryIO:
     """Standard output for bytes."""
-    return getattr(sys.stdout, "stream", sys.stdout).buffer
+    return unescaped_output().buffer
 
 
 def say(sentence: str) -> None:

@@ -15,10 +15,11 @@ _WIDTH: Final = 100
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; in a narrow terminal the first two cells of a row above all others."""
-    from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
+
+    from handgrad.console import Console
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     console = Console(width=width, highlight=False)

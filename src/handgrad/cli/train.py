@@ -11,6 +11,7 @@ import typer
 from handgrad.cli.described import described
 from handgrad.cli.options import Drop, Quiet, known_recipes
 from handgrad.errors import RecipeError
+from handgrad.escaping import one_line
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
@@ -205,7 +206,7 @@ def _train(
 
     built = recipes.build(made, recipes.load_task(made, data))
     if not quiet:
-        typer.echo(f"{built.task.name}: {built.task.summary}; run in {folder}")
+        typer.echo(one_line(f"{built.task.name}: {built.task.summary}; run in {folder}"))
     changed = ", ".join(changes or ()) if resume is not None else ""
     summary = built.train(
         folder,

@@ -26,6 +26,7 @@ from handgrad.derivation.topics import Topic, op_topic, pair_topic, worked_topic
 from handgrad.derivation.translations import cited
 from handgrad.derivation.worked import WORKED
 from handgrad.errors import ArgumentError
+from handgrad.escaping import printable
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
@@ -79,11 +80,11 @@ class Notes:
         """The notes in one of FORMATS. Raises ArgumentError for another."""
         match format:
             case "html":
-                return self.to_html().encode()
+                return printable(self.to_html()).encode()
             case "tex":
-                return self.to_latex().encode()
+                return printable(self.to_latex()).encode()
             case "md":
-                return self.to_markdown().encode()
+                return printable(self.to_markdown()).encode()
             case "pdf":
                 return self.to_pdf()
         raise ArgumentError(f"notes: format is {format!r}; allowed: {', '.join(FORMATS)}")

@@ -12,6 +12,8 @@ import sys
 from contextlib import suppress
 from typing import Final
 
+from handgrad.escaping import one_line
+
 _PROGRAM: Final = """
 import sys
 said = ""
@@ -40,7 +42,7 @@ class LastWords:
             )
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):  # it is gone, and the training goes on without it
-                self._process.stdin.write(sentence + "\n")
+                self._process.stdin.write(one_line(sentence) + "\n")
                 self._process.stdin.flush()
 
     def close(self) -> None:

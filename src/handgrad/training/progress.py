@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from handgrad.errors import ArgumentError, RunError
+from handgrad.escaping import printable
 
 
 class DisplayError(RunError):
@@ -139,7 +140,7 @@ class Lines(Off):
     def end_epoch(self, record: Mapping[str, Any]) -> None:
         self.pace.measure(time.perf_counter(), self.pace.examples)
         with _writing():
-            print(epoch_line(record, self.pace.epochs), flush=True)
+            print(printable(epoch_line(record, self.pace.epochs)), flush=True)
 
 
 class Bar(Off):
@@ -150,10 +151,11 @@ class Bar(Off):
     numbers_width = 72
 
     def __init__(self, epochs: int) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        console = Console()
+        from handgrad.console import Console
+
+        console = Console(markup=False, emoji=False)
         self.pace = _Pace(epochs)
         self.due = 0.0
         self._progress = Progress(

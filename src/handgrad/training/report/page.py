@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from handgrad.arrays import Array
+from handgrad.escaping import printable
 from handgrad.layers.base import Layer
 from handgrad.training.folder import Run
 from handgrad.training.progress import clock
@@ -58,7 +59,7 @@ def write_report(
     if heading != name:
         lead = f"Run {escape(name)}{_data(recipe)}. {lead}"
     text = page(name, heading[0].upper() + heading[1:], lead, sections)
-    write_atomically(run.report, text.encode(errors="backslashreplace"))
+    write_atomically(run.report, printable(text).encode(errors="backslashreplace"))
 
 
 def _data(recipe: Mapping[str, Any]) -> str:
