@@ -147,6 +147,7 @@ def test_an_unfinished_run_checks_its_checkpoint_and_its_metrics(copy: Path) -> 
 EDITS: dict[str, Any] = {
     "epoch": [None, "1", -1, 1.5, True, [], 10**30],
     "position": [-1, "x", 10**9],
+    "settings": [{}, [], {"optimizer.lr": 0.1}],
     "sums": [{}, [], {"examples": 1}, {"loss": "x"}],
     "stop": [0, "false"],
     "callbacks": [[], [1], [{}], {}],
@@ -178,6 +179,54 @@ def test_a_state_with_a_right_checksum_and_wrong_values_is_one_sentence(
     save_checkpoint(path, arrays, {**state, "surplus": 1}, run.id)
     with pytest.raises(RunError, match="surplus is unknown"):
         resume(copy)
+
+
+def edited(copy: Path, **changes: Any) -> Path:
+    """The run with other entries in the state of its checkpoint, under a right checksum."""
+    (copy / "summary.json").unlink()
+    run = Run(copy)
+    run.read_config()
+    saved = load_checkpoint(run.checkpoint, run.id)
+    assert saved is not None
+    arrays, state = saved
+    for key, value in changes.items():
+        state[key] = {**state[key], **value} if isinstance(value, dict) else value
+    save_checkpoint(run.checkpoint, arrays, state, run.id)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("optimizer.lr", -0.1),
+        ("optimizer.lr", "0.1"),
+        ("optimizer.lr", True),
+        ("optimizer.lr", 10**400),
+        ("optimizer.lr", None),
+        ("optimizer.lr", {"dtype": "float32", "value": -1}),
+        ("optimizer.lr", {"dtype": "float32", "value": 1e300}),
+        ("optimizer.lr", {"dtype": "object", "value": 1}),
+        ("optimizer.lr", {"dtype": "int64", "value": 1.5}),
+        ("optimizer.lr", {"dtype": "int64"}),
+        ("clip_norm", 0),
+        ("clip_norm", "x"),
+        ("optimizer.hyperparameters.beta1", None),
+        ("optimizer.hyperparameters.beta1", []),
+        ("optimizer.step", 5),
+        ("optimizer._slots", 5),
+        ("optimizer.hyperparameters.x", 5),
+        ("model", 5),
+    ],
+)
+def test_settings_that_no_training_comes_to_are_named(copy: Path, path: str, value: Any) -> None:
+    with pytest.raises(RunError, match=rf"settings\.{path} is "):
+        resume(edited(copy, settings={path: value}))
+
+
+@pytest.mark.parametrize("position", [121, 10**9])
+def test_a_position_behind_the_data_is_refused(copy: Path, position: int) -> None:
+    with pytest.raises(RunError, match=f"position is {position}; allowed: 0 to 120"):
+        resume(edited(copy, epoch=0, position=position))
 
 
 def test_arrays_of_a_checkpoint_are_those_of_the_training(copy: Path) -> None:
@@ -212,7 +261,7 @@ def test_a_checkpoint_of_format_1_is_refused(copy: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "FORMAT", 1)
         save_checkpoint(copy / "checkpoint" / "latest.safetensors", {}, {}, run.id)
-    with pytest.raises(RunError, match="checkpoint format is 1; allowed: 2"):
+    with pytest.raises(RunError, match="checkpoint format is 1; allowed: 3"):
         resume_run(copy).load()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 from handgrad.errors import HandgradWarning, RunError
+from handgrad.losses import CrossEntropy
+from handgrad.optimizers import Adam
 from handgrad.optimizers.schedules import Constant
 from handgrad.training import Callback, Interrupted, Trainer, train
 from handgrad.training.checkpoint import load_arrays
@@ -252,3 +255,105 @@ def test_trainer_resumes_its_own_folder(tmp_path: Path) -> None:
     history = trainer(tmp_path / "two", At(-1, crash)).fit(data, epochs=3, resume=True)
     assert_same_run(tmp_path / "two", tmp_path / "one")
     assert [record["epoch"] for record in history.epochs] == [1, 2, 3]
+
+
+class Every(Callback):
+    """Changes something of the trainer after each epoch, and at some steps."""
+
+    def __init__(self, change: Any) -> None:
+        self.change = change
+
+    def on_epoch(self, trainer: Trainer, record: Any) -> None:
+        self.change(trainer)
+
+    def on_step(self, trainer: Trainer) -> None:
+        if trainer.step % 5 == 0:
+            self.change(trainer)
+
+
+def halve(trainer: Trainer) -> None:
+    trainer.optimizer.lr *= 0.5
+
+
+def scale_by_numpy(trainer: Trainer) -> None:
+    trainer.optimizer.lr = np.float32(trainer.optimizer.lr * 0.7)
+
+
+def forget_faster(trainer: Trainer) -> None:
+    trainer.optimizer.hyperparameters["beta1"] *= 0.9
+
+
+def clip_more(trainer: Trainer) -> None:
+    trainer.clip_norm = 0.5 if trainer.clip_norm is None else trainer.clip_norm * 0.5
+
+
+def trainer_of(
+    out: Path, *callbacks: Callback, optimizer: type[Adam] = Adam, lr: float = 0.01
+) -> Trainer:
+    """A trainer without a schedule."""
+    return Trainer(
+        problem.model(),
+        CrossEntropy(),
+        optimizer(lr=lr),
+        batch_size=problem.BATCH,
+        checkpoint_steps=3,
+        out=out,
+        progress="off",
+        callbacks=callbacks,
+    )
+
+
+def trained(
+    out: Path, change: Any, step: int, *, resume: bool = False, optimizer: type[Adam] = Adam
+) -> bytes:
+    """The weights of a training that a crash ends after `step`."""
+    data = problem.data()
+    trainer = trainer_of(out, At(step, crash), Every(change), optimizer=optimizer)
+    trainer.fit(data.x_train, data.y_train, epochs=3, resume=resume)
+    return trainer.parameters.buffer.tobytes()
+
+
+@pytest.mark.parametrize("change", [halve, scale_by_numpy, forget_faster, clip_more])
+@pytest.mark.parametrize("step", [4, 7, 8, 14, 17, 23])
+def test_what_a_callback_changed_is_kept(tmp_path: Path, change: Any, step: int) -> None:
+    whole = trained(tmp_path / "whole", change, -1)
+    with pytest.raises(CrashError):
+        trained(tmp_path / "parts", change, step)
+    if step > 8:
+        with pytest.raises(CrashError):
+            trained(tmp_path / "parts", change, step - 1, resume=True)
+    assert trained(tmp_path / "parts", change, -1, resume=True) == whole
+
+
+def test_an_attribute_of_an_own_optimizer_is_kept(tmp_path: Path) -> None:
+    class Fading(Adam):
+        def __init__(self, lr: float) -> None:
+            super().__init__(lr)
+            self.factor, self.limit = 1.0, math.inf
+
+        def step(self, parameters: Any, gradients: Any, lr: Any = None, **settings: Any) -> None:
+            super().step(parameters, gradients, lr * self.factor, **settings)
+
+    def fade(trainer: Trainer) -> None:
+        vars(trainer.optimizer)["factor"] *= 0.8
+
+    whole = trained(tmp_path / "whole", fade, -1, optimizer=Fading)
+    with pytest.raises(CrashError):
+        trained(tmp_path / "parts", fade, 14, optimizer=Fading)
+    assert trained(tmp_path / "parts", fade, -1, resume=True, optimizer=Fading) == whole
+
+
+def test_a_rate_that_is_changed_on_purpose_goes_before_that_of_a_callback(tmp_path: Path) -> None:
+    with pytest.raises(CrashError):
+        trained(tmp_path / "run", halve, 14)
+    data, seen = problem.data(), []
+
+    def see() -> None:
+        seen.append(trainer.optimizer.lr)
+        crash()
+
+    for lr, change in ((0.003, True), (0.003, False)):
+        trainer = trainer_of(tmp_path / "run", At(13, see), Every(halve), lr=lr)
+        with pytest.raises(CrashError):
+            trainer.fit(data.x_train, data.y_train, epochs=3, resume=True, change=change)
+    assert seen == [0.003, 0.003]

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 #: Settings that a run may change when it is resumed, by the start of their path in the identity.
 _CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
+#: What a setting may be, where its type does not say all.
+_ALLOWED: Final = {"optimizer.lr": "0 or more", "clip_norm": "a positive number or none"}
+#: The types of NumPy of which a checkpoint keeps single numbers, with the largest that they hold.
+_LARGEST: Final = {
+    **{name: float(np.finfo(name).max) for name in ("float16", "float32", "float64")},
+    **{name: int(np.iinfo(name).max) for name in ("int32", "int64")},
+}
 
 
 def config_of(trainer: Trainer, epochs: int) -> str:
@@ -80,6 +87,86 @@ def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> 
         "examples": len(source),
         "data": {"train": describe_data(source), "validation": describe_data(validation)},
     }
+
+
+def settings_of(trainer: Trainer) -> dict[str, Any]:
+    """The settings that a callback may change while a run goes on, by their paths in the identity.
+
+    They are the optimizer's public attributes that are single values or tables of such, and
+    `clip_norm`. The identity has those that the run began with.
+    """
+    found: dict[str, Any] = {}
+    for name, value in vars(trainer.optimizer).items():
+        if not name.startswith("_") and name != "steps":
+            parts = value.items() if isinstance(value, dict) else [("", value)]
+            found |= {f"optimizer.{name}.{key}".rstrip("."): part for key, part in parts}
+    found["clip_norm"] = trainer.clip_norm
+    return {path: _saved(value) for path, value in found.items() if _is_plain(_saved(value))}
+
+
+def _saved(value: Any) -> Any:
+    """A value for JSON; a number of NumPy with its type, in which a callback goes on to compute."""
+    if isinstance(value, np.number) and value.dtype.name in _LARGEST:
+        return {"dtype": value.dtype.name, "value": value.item()}
+    return value
+
+
+def _restored(value: Any) -> Any:
+    return np.dtype(value["dtype"]).type(value["value"]) if isinstance(value, dict) else value
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value says all and JSON has it, as it has no infinite numbers."""
+    match value:
+        case {"dtype": str(dtype), "value": int() | float() as number, **more}:
+            fits = dtype.startswith("float") or isinstance(number, int)
+            return not more and fits and abs(number) <= _LARGEST.get(dtype, -1)
+        case int() | float():
+            return abs(value) <= _LARGEST["float64"]
+    return isinstance(value, str | None)
+
+
+def check_settings(trainer: Trainer, run: Run, settings: Mapping[str, Any]) -> None:
+    """Raise RunError unless these are settings that this training may have come to."""
+    own = settings_of(trainer)
+    for path in dict.fromkeys((*own, *settings)):
+        if path not in own or path not in settings:
+            what = "missing" if path in own else "unknown"
+            raise RunError(
+                f"{run.checkpoint}: settings.{path} is {what}; allowed: {', '.join(own)}"
+            )
+        if _is_plain(settings[path]) and _fits(path, _restored(settings[path]), own[path]):
+            continue
+        allowed = _ALLOWED.get(path, f"such as {shown(own[path])}")
+        raise RunError(
+            f"{run.checkpoint}: settings.{path} is {shown(settings[path])}; allowed: {allowed}"
+        )
+
+
+def _fits(path: str, value: Any, own: Any) -> bool:
+    """Return whether a training that has `own` may come to this value."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    match path:
+        case "optimizer.lr":
+            return is_number and value >= 0
+        case "clip_norm":
+            return value is None or (is_number and value > 0)
+    if is_number:
+        return not isinstance(own, bool | str)
+    return type(value) is type(own)
+
+
+def restore_settings(trainer: Trainer, settings: Mapping[str, Any]) -> None:
+    """Set what `settings_of` had of a training."""
+    for path, value in settings.items():
+        owner, _, name = path.partition(".")
+        name, _, key = name.partition(".")
+        if owner == "clip_norm":
+            trainer.clip_norm = _restored(value)
+        elif key:
+            getattr(trainer.optimizer, name)[key] = _restored(value)
+        else:
+            setattr(trainer.optimizer, name, _restored(value))
 
 
 def changed_settings(

@@ -24,6 +24,7 @@ _GENERATORS: Final = {"shuffling": _TABLE, "augmenting": _TABLE, "model": _TABLE
 _KINDS: Final = {
     "format": _COUNT,
     "identity": _TABLE,
+    "settings": _TABLE,
     "config": (str, "a checksum"),
     "epoch": _COUNT,
     "position": _COUNT,
@@ -40,10 +41,12 @@ _KINDS: Final = {
 class State:
     """The counters, sums and generators of a training between two steps.
 
-    identity: see `identity`; config: the checksum of the config.toml that it was trained with.
+    identity: see `identity`; settings: see `continuing.settings_of`; config: the checksum of the
+    config.toml that it was trained with.
     """
 
     identity: dict[str, Any]
+    settings: dict[str, Any]
     config: str
     epoch: int
     position: int

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -46,8 +46,11 @@ from handgrad.training.choices import (
 from handgrad.training.continuing import (
     changed_settings,
     check_arrays,
+    check_settings,
     config_of,
     identity_of,
+    restore_settings,
+    settings_of,
 )
 from handgrad.training.divergence import layer_of
 from handgrad.training.fitting import ready
@@ -378,6 +381,11 @@ class Trainer:
         ]
         checkpoint_due = math.inf if run is None else began + self.checkpoint_every
         first_position = self._position
+        if first_position > len(order):
+            raise RunError(
+                f"{run.checkpoint if run else 'checkpoint'}: position is {first_position}; "
+                f"allowed: 0 to {len(order)}, the examples of an epoch"
+            )
         display.start(self.epoch, first_position, len(order))
 
         while self._position < len(order):
@@ -450,7 +458,7 @@ class Trainer:
             )
             record["validation_loss"] = judged.loss
             record["validation_accuracy"] = judged.accuracy
-        record["learning_rate"] = self._learning_rate(self.step - 1)
+        record["learning_rate"] = float(self._learning_rate(self.step - 1))
         record["examples_per_second"] = round(pace, 1)
         return record
 
@@ -530,6 +538,7 @@ class Trainer:
             arrays,
             {
                 "identity": self._identity,
+                "settings": settings_of(self),
                 "epoch": self.epoch,
                 "position": self._position,
                 "step": self.step,
@@ -578,7 +587,11 @@ class Trainer:
             changes = changed_settings(
                 run, state, self._identity, change or state.config != run.config_checksum
             )
+            check_settings(self, run, state.settings)
             check_arrays(self, run, saved[0], state)
+            # Another value that is meant goes before the one that a callback had come to.
+            kept = {path: v for path, v in state.settings.items() if path not in changes}
+            start = saved[0], replace(state, settings=kept)
             self._check_epochs(run, epochs, state)
             if change and state.stop and run.finished:
                 raise RunError(
@@ -639,6 +652,7 @@ class Trainer:
     def _restore(self, arrays: Mapping[str, Array], state: State) -> None:
         """Continue from what a checkpoint of this training has."""
         self.load_model_arrays(under("model.", arrays))
+        restore_settings(self, state.settings)
         self._updater.load_state(under("optimizer.", arrays))
         for i, callback in enumerate(self.callbacks):
             callback.restore(state.callbacks[i], under(f"callback{i}.", arrays))
