@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import shutil
 from collections.abc import Callable
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -73,7 +75,31 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             raise _exit(130, "interrupted", before="\n") from None
 
-    return run
+    return _with_paths(run)
+
+
+def _with_paths(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with `path` as the parser of every path among its parameters."""
+    hints = get_type_hints(command, include_extras=True)
+    for hint in hints.values():
+        kind = getattr(hint, "__origin__", None)
+        if Path in (kind, *get_args(kind)):
+            hint.__metadata__[0].parser = path
+    # Typer reads the signature, and would otherwise evaluate the annotations anew.
+    own = inspect.signature(command)
+    parameters = (each.replace(annotation=hints[each.name]) for each in own.parameters.values())
+    command.__signature__ = own.replace(parameters=list(parameters))  # type: ignore[attr-defined]
+    return command
+
+
+def path(given: str) -> Path:
+    """The path for a parameter, checked while it is text: an empty Path would be this folder."""
+    from handgrad.data.files import as_path
+
+    try:
+        return as_path("command line", given)
+    except HandgradError as error:  # as a ValueError it would be said by typer, in other words
+        raise _exit(2, str(error)) from None
 
 
 def _exit(code: int, sentence: str, before: str = "") -> typer.Exit:

@@ -37,6 +37,7 @@ def described(
     Raises RecipeError where data are given twice, or as `recipes.read` does.
     """
     from handgrad import recipes
+    from handgrad.data.files import as_path
 
     learner = _learner(recipe)
     if learner is not None:
@@ -53,7 +54,7 @@ def described(
         read = recipes.read(recipe, changes)
         name = Path(read.name).stem
     if data is not None:
-        read = read.changed("data", path=str(data.expanduser().absolute()))
+        read = read.changed("data", path=str(as_path(command, data).absolute()))
     if target is not None:
         read = read.changed("data", target=target)
     if drop:

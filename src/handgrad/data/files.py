@@ -91,14 +91,20 @@ def find_file(
     raise DataError(f"{location} is a folder without {name}; expected {expected}")
 
 
+class _NoPathError(ArgumentError, DataError):
+    """A path that is none: a wrong argument, and a file that is not there for whoever reads it."""
+
+
 def as_path(name: str, given: Any) -> Path:
-    """The path a user gave, `~` replaced. Raises ArgumentError where it is none."""
+    """The path a user gave, `~` replaced. Raises ArgumentError where it is none, or is empty."""
     try:
-        return Path(given).expanduser()
+        # An empty one would be the working folder, and no system has names with NUL.
+        if given != "" and "\0" not in str(given):
+            return Path(given).expanduser()
     except (TypeError, RuntimeError):  # the latter for the home of a user who is unknown
-        raise ArgumentError(
-            f"{name}: path is {given!r}; allowed: the path of a file or folder"
-        ) from None
+        pass
+    found = str(given) if isinstance(given, Path) else given
+    raise _NoPathError(f"{name}: path is {found!r}; allowed: the path of a file or folder")
 
 
 def entries(folder: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import Bound, opened, shortened
+from handgrad.data.files import Bound, StrPath, as_path, opened, shortened
 from handgrad.errors import DataError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Size(NamedTuple):
     file: int
 
 
-def read_size(path: Path) -> Size:
+def read_size(path: StrPath) -> Size:
     """The size of an image, from its header alone. Raises DataError as `read_image` does."""
     with _opened(path) as (image, _, bound):
         height, width = image.height, image.width
@@ -61,7 +61,7 @@ def read_size(path: Path) -> Size:
         return Size(_channels(image), height, width, bound.size)
 
 
-def read_image(path: Path, *, channels: int | None = None) -> UInt8[Array, "C H W"]:
+def read_image(path: StrPath, *, channels: int | None = None) -> UInt8[Array, "C H W"]:
     """An image file as unsigned bytes (C, H, W): 1 channel for grey, 3 for colour.
 
     channels: 1 or 3 converts; None takes what the file has. A camera's note of how it was held is
@@ -142,8 +142,10 @@ def _channels(image: Any) -> int:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any, Bound]]:
+def _opened(given: StrPath) -> Iterator[tuple[Any, Any, Bound]]:
     """The image with only its header read, Pillow's module `Image`, and the bound of the file."""
+    # A Path may be a name that a folder listed, which may begin with ~.
+    path = given if isinstance(given, Path) else as_path("read_image", given)
     try:
         from PIL import Image, UnidentifiedImageError
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from handgrad.data.files import Bound, StrPath, decoded, find_file, read_bytes
+from handgrad.data.files import Bound, StrPath, as_path, decoded, find_file, read_bytes
 from handgrad.data.pairs import PairData, Row, assemble, divide
 from handgrad.data.tokens import Symbols, Tokenizer
 from handgrad.errors import DataError
@@ -59,7 +59,7 @@ def _learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:
     return letters, Symbols.learn((said for _, said in train), words=True, marked=True)
 
 
-def read_dictionary(path: Path, *, stress: bool = True, alternates: bool = True) -> list[Row]:
+def read_dictionary(path: StrPath, *, stress: bool = True, alternates: bool = True) -> list[Row]:
     """(word in small letters, phonemes with spaces between) for each way to say each word.
 
     Words that are no words but names of punctuation marks are passed over. Raises DataError for a
@@ -95,7 +95,8 @@ def read_dictionary(path: Path, *, stress: bool = True, alternates: bool = True)
     return list(found)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str, Bound]]:
+def _lines(given: StrPath) -> Iterator[tuple[int, str, Bound]]:
+    path = as_path("read_dictionary", given)
     content = read_bytes(path, EXPECTED)
     bound = Bound(path, len(content))
     encoding = "utf-8"

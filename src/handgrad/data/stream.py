@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, opened
+from handgrad.data.files import StrPath, as_path, opened
 from handgrad.data.sources import Arrays, Source
 from handgrad.data.text import Blocks
 from handgrad.errors import ArgumentError, DataError
@@ -48,10 +48,10 @@ def mapped(path: StrPath) -> NDArray[Any]:
 
     Raises DataError where there is none, or none of numbers.
     """
-    what = "an array in a .npy file"
-    with opened(Path(path), what):  # which refuses what is no regular file; NumPy would wait
+    what, file = "an array in a .npy file", as_path("mapped", path)
+    with opened(file, what):  # which refuses what is no regular file; NumPy would wait
         try:
-            found = np.lib.format.open_memmap(path, mode="r")
+            found = np.lib.format.open_memmap(file, mode="r")
         except (ValueError, EOFError):
             raise DataError(f"{path} is no .npy file; expected {what}") from None
     if found.dtype.kind not in "biuf":
@@ -65,12 +65,13 @@ def write_array(path: StrPath, pieces: Iterable[Array]) -> int:
     They may come from a generator, and are in memory one at a time. Returns the length of all.
     Raises DataError where there is nothing to write, or a piece does not fit the first.
     """
+    target = as_path("write_array", path)
     written = iter(pieces)
     first = next((np.asarray(piece) for piece in written), None)
     if first is None or first.ndim == 0 or first.dtype.kind not in "biuf":
         raise DataError(f"{path}: there is nothing to write; expected arrays of numbers")
     count = 0
-    with writing_binary(Path(path)) as file:
+    with writing_binary(target) as file:
         _write_header(file, first, 0)
         for piece in itertools.chain([first], written):
             array = np.asarray(piece)
@@ -120,7 +121,7 @@ def write_shards(folder: StrPath, batches: Iterable[tuple[Array, Array]], size: 
     """
     if size < 1:
         raise ArgumentError(f"write_shards: size is {size}; allowed: 1 or more")
-    place = Path(folder)
+    place = as_path("write_shards", folder)
     place.mkdir(parents=True, exist_ok=True)
     kept: list[tuple[Array, Array]] = []
     waiting = count = number = 0
@@ -188,7 +189,7 @@ class Tokens(Blocks):
             raise ArgumentError(f"Tokens: part is {part}; allowed: two shares from 0 to 1, rising")
         first, last = (int(len(tokens) * share) for share in part)
         super().__init__(tokens[first:last], size, count)
-        self.path = Path(path)
+        self.path = as_path("Tokens", path)
         self.part = part
 
     def fingerprint(self) -> Any:
@@ -204,7 +205,7 @@ class Shards:
     """
 
     def __init__(self, folder: StrPath, dtype: Any = np.float32) -> None:
-        self.folder = Path(folder)
+        self.folder = as_path("Shards", folder)
         names = sorted(path.name[2:] for path in self.folder.glob("x-*.npy"))
         if not names:
             raise DataError(f"{folder} has no shards; expected x-00000.npy, y-00000.npy, …")

@@ -142,8 +142,8 @@ class Subwords:
     def to_json(self) -> str:
         return str(self._tokenizer.to_str(pretty=False))
 
-    def save(self, path: Path) -> None:
-        write_file(path, self.to_json().encode())
+    def save(self, path: StrPath) -> None:
+        write_file(as_path("save", path), self.to_json().encode())
 
 
 class PretrainedTokenizer:
@@ -183,5 +183,5 @@ class PretrainedTokenizer:
         inner = json.loads(self._tokenizer.to_str(pretty=False))
         return json.dumps({"tokens": "pretrained", "tokenizer": inner}, ensure_ascii=False)
 
-    def save(self, path: Path) -> None:
-        write_file(path, self.to_json().encode())
+    def save(self, path: StrPath) -> None:
+        write_file(as_path("save", path), self.to_json().encode())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import parse_json, read_json
+from handgrad.data.files import StrPath, as_path, parse_json, read_json
 from handgrad.errors import DataError
 from handgrad.writing import write_file
 
@@ -44,7 +44,7 @@ class Tokenizer(Protocol):
     def to_json(self) -> str:
         """The text that `load_tokenizer` reads from a file."""
 
-    def save(self, path: Path) -> None:
+    def save(self, path: StrPath) -> None:
         """Write what `load_tokenizer` reads."""
 
 
@@ -107,9 +107,9 @@ class Symbols:
         content = {"tokens": "words" if self.words else "characters", "symbols": self.symbols}
         return json.dumps(content, ensure_ascii=False)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: StrPath) -> None:
         """Write what `load_tokenizer` reads."""
-        write_file(path, self.to_json().encode())
+        write_file(as_path("save", path), self.to_json().encode())
 
 
 class Bytes:
@@ -129,14 +129,15 @@ class Bytes:
         """The text that `load_tokenizer` reads from a file."""
         return json.dumps({"tokens": "bytes"})
 
-    def save(self, path: Path) -> None:
+    def save(self, path: StrPath) -> None:
         """Write what `load_tokenizer` reads."""
-        write_file(path, self.to_json().encode())
+        write_file(as_path("save", path), self.to_json().encode())
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
+def load_tokenizer(path: StrPath) -> Tokenizer:
     """The tokenizer that was saved in `path`. Raises DataError where it holds something else."""
-    return _tokenizer(path, *read_json(path, _TOKENIZER))
+    file = as_path("load_tokenizer", path)
+    return _tokenizer(file, *read_json(file, _TOKENIZER))
 
 
 def parse_tokenizer(path: Path, text: str) -> Tokenizer:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.data.files import as_path
 from handgrad.derivation import docstrings, verdicts
 from handgrad.derivation.documents import html, markdown, pdf, tex
 from handgrad.derivation.documents.document import Alert, Document, Equation, Mono, Paragraph
@@ -95,7 +96,7 @@ class Notes:
         The file is there whole or not at all. Raises ArgumentError for an unknown format, or where
         the file cannot be written.
         """
-        file = Path(path)
+        file = as_path("notes", path)
         content = self.rendered(format_of(file) if format is None else format)
         try:
             write_file(file, content)

@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from handgrad.data.files import as_path
 from handgrad.deriving.arrays import Array, Graph
 from handgrad.deriving.derivatives import Context
 from handgrad.deriving.emission import Emission, Functions
@@ -135,7 +135,7 @@ class Derivation:
         prove(self, library, source)
         if path is not None:
             try:
-                write_file(Path(path), source.encode())
+                write_file(as_path("derive", path), source.encode())
             except OSError as error:
                 raise ArgumentError(
                     f"derive: {path} cannot be written ({reason(error)}); allowed: a file in a "

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking import CheckReport, check
+from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError
 from handgrad.resolve import resolve
 
@@ -104,7 +105,8 @@ class Exercise:
         Raises ArgumentError where it is no Python file with both functions, cannot be imported, or
         has another forward.
         """
-        if Path(file).suffix != ".py":
+        file = as_path("exercise", file)
+        if file.suffix != ".py":
             raise ArgumentError(f"exercise: {file} is no Python file; allowed: a file NAME.py")
         answer = resolve(str(file)).value
         inputs = self.module.inputs(np.random.default_rng(0))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError, RunError
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class SaveAdapter(Callback):
     """At the end writes the model's adapter into `folder`, in the files of `handgrad.lora`."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = folder
+        self._folder = as_path("SaveAdapter", folder)
 
     def on_end(self, trainer: Trainer) -> None:
         from handgrad.lora import save

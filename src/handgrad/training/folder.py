@@ -32,6 +32,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from handgrad.arrays import Array
+from handgrad.data.files import as_path
 from handgrad.errors import HandgradWarning, RunError
 from handgrad.training.checkpoint import (
     changed,
@@ -80,8 +81,8 @@ class Run:
     ends, so a killed run never blocks its own resumption.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = folder = as_path("run", folder)
         self.config = folder / "config.toml"
         self.metrics = folder / "metrics.jsonl"
         self.table = folder / "metrics.csv"
@@ -356,7 +357,8 @@ class Run:
                     os.close(descriptor)
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(AttributeError):  # of one whose folder was no path
+            self.close()
 
     def __enter__(self) -> Run:
         return self
@@ -388,7 +390,7 @@ def start_run(folder: str | Path, config_text: str) -> Run:
 
     Raises RunError where the folder holds anything already, or is in use.
     """
-    run = Run(Path(folder))
+    run = Run(folder)
     if os.path.lexists(run.config):
         done = "a finished run" if run.finished else "an unfinished run"
         hint = "" if run.finished else f", or continue it with: {run.resume_command}"
@@ -416,7 +418,7 @@ def start_run(folder: str | Path, config_text: str) -> Run:
 
 def read_config(folder: str | Path) -> str:
     """The text of a run's config.toml. Raises RunError where there is none or it was changed."""
-    return Run(Path(folder)).read_config()
+    return Run(folder).read_config()
 
 
 def resume_run(folder: str | Path) -> Run:
@@ -425,7 +427,7 @@ def resume_run(folder: str | Path) -> Run:
     Raises RunError where there is none, or another process is using it.
     """
     read_config(folder)
-    run = Run(Path(folder))
+    run = Run(folder)
     run.lock()
     try:
         run.read_config()

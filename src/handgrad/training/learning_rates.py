@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad import dispatch
 from handgrad.arrays import Array
+from handgrad.data.files import as_path
 from handgrad.data.sources import Source
 from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
@@ -57,7 +57,7 @@ class LearningRates:
 
         Raises ArgumentError for another suffix, OSError where it cannot be written.
         """
-        path = Path(path)
+        path = as_path("LearningRates", path)
         match path.suffix:
             case ".html":
                 heading = f"Learning rates for {title}"

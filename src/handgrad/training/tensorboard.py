@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError
 from handgrad.training.callbacks import Callback
 
@@ -36,7 +36,7 @@ class TensorBoard(Callback):
                 "TensorBoard: tensorboardX is not installed; allowed: after "
                 "pip install 'handgrad[tensorboard]'"
             ) from None
-        self.folder = Path(folder)
+        self.folder = as_path("TensorBoard", folder)
         self._writers = tensorboardX.SummaryWriter
         self._writer: Any = None
 
