@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,41 @@ def test_a_signal_saves_and_says_how_to_resume(handgrad, tmp_path, name, code):
         result = handgrad(*command)
         assert result.exit_code == 0, result.output
     assert_same_run(folder, tmp_path / "whole")
+
+
+LISTENING = """
+import sys
+from handgrad import cli
+class Interrupts(cli.Interrupts):
+    def heed(self):
+        super().heed()
+        print("listening", flush=True)
+cli.Interrupts = Interrupts
+cli.main()
+"""
+
+
+@posix
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3, 0.6, 1.0, 1.5])
+@pytest.mark.parametrize("command", ["train digits --epochs 9999 --out run", "check all"])
+def test_a_burst_of_ctrl_c_is_one_line(tmp_path, command, delay):
+    process = subprocess.Popen(
+        [sys.executable, "-c", LISTENING, *command.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout.readline() == "listening\n"
+    time.sleep(delay)
+    for _ in range(40):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.002)
+    _, stderr = process.communicate(timeout=HANGS)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert stderr.strip().count("\n") == 0, stderr
 
 
 @posix

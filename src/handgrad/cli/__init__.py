@@ -6,6 +6,7 @@ import sys
 import warnings
 from typing import Any
 
+from handgrad.cli.interrupts import INTERRUPTED, Interrupts
 from handgrad.cli.streams import finish, open_streams, say, sentence_of
 from handgrad.errors import HandgradError
 
@@ -19,28 +20,44 @@ def main() -> None:
     """
     open_streams()
     warnings.showwarning = _show_warning
+    interrupts = Interrupts()
+    try:
+        interrupts.heed()
+        code = finish(_run(interrupts))
+        interrupts.end()
+    except (
+        KeyboardInterrupt
+    ):  # while another exception ended the command, or its output was written
+        code = finish(INTERRUPTED)
+        interrupts.end()
+    sys.exit(code)
+
+
+def _run(interrupts: Interrupts) -> int:
+    """The exit code of the command, after the sentence where it failed."""
     try:
         # Here, because a wrong HANDGRAD_ENGINE, _ISA or _THREADS is an error of this import.
         from handgrad.cli.app import app
 
         app()
-        code: int | str | None = 0
     except SystemExit as ended:
-        code = ended.code
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except HandgradError as error:
         say(str(error))
-        code = 2
-    except KeyboardInterrupt:
-        code = 130
+        return 2
     except (MemoryError, OSError) as error:  # of what is printed without a command, such as --help
         say(sentence_of(error))
-        code = 2
+        return 2
     except BaseException as error:  # some of extensions, such as a panic in Rust, are no Exception
+        # Python's import system and extensions make other exceptions of a KeyboardInterrupt.
+        if interrupts.heard or isinstance(error, KeyboardInterrupt):
+            say("interrupted")
+            return INTERRUPTED
         from handgrad.cli.unforeseen import FAULT, report
 
         say(report(error))
-        code = FAULT
-    sys.exit(finish(code if isinstance(code, int) else 0 if code is None else 1))
+        return FAULT
+    return 0
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -1,0 +1,62 @@
+"""Ctrl-C on the command line: the first ends the command, and no other interrupts its ending."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any, Final
+
+INTERRUPTED: Final = 130
+#: Seconds for which a command that ends is left to do so; a Ctrl-C after them ends it at once.
+_PATIENCE: Final = 1.0
+
+
+class Interrupts:
+    """Raises KeyboardInterrupt for the first SIGINT alone: who holds the keys sends several, and
+    the others would end what says the one sentence, in a traceback.
+
+    Where SIGINT is handled or ignored already, and outside of the main thread, nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+
+    @property
+    def heard(self) -> bool:
+        """Return whether a SIGINT has come."""
+        return self._began is not None
+
+    def heed(self) -> None:
+        """Begin to listen."""
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ):
+            signal.signal(signal.SIGINT, self._hear)
+            sys.unraisablehook = self._lose
+
+    def end(self) -> None:
+        """Let no SIGINT raise anything from here on, and change no exit code of one before.
+
+        Python ends with the system's own handlers in the place of its functions.
+        """
+        if signal.getsignal(signal.SIGINT) == self._hear:
+            signal.signal(signal.SIGINT, signal.SIG_IGN if self.heard else signal.SIG_DFL)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self._began is None:
+            self._began = time.monotonic()
+            raise KeyboardInterrupt
+        if time.monotonic() - self._began > _PATIENCE:
+            os._exit(INTERRUPTED)
+
+    def _lose(self, lost: Any) -> None:
+        """An exception in a finalizer goes no further; of a Ctrl-C the next one takes its place."""
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            self._began = None
+        else:
+            sys.__unraisablehook__(lost)
