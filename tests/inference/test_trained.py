@@ -132,3 +132,19 @@ def test_evaluate_names_the_row_of_a_label_that_the_model_lacks():
     trainer.fit(np.eye(2), [0, 1], epochs=1)
     with pytest.raises(DataError, match="label 5 in row 1; expected 0 to 1"):
         trainer.trained.evaluate(np.eye(2), [0, 5])
+
+
+@pytest.mark.parametrize(
+    ("task", "features", "classes"),
+    [("classification", 3, ("no", "yes")), ("classification", 2, ()), ("binary", 1, ("yes",))],
+)
+def test_fewer_classes_than_outputs_are_one_sentence(task, features, classes):
+    trained = hg.TrainedModel(hg.Dense(2, features, rng=RNG), task=task, classes=classes)
+    x = np.ones((4, 2))
+    for use in (trained.predict, trained.predict_proba, lambda x: trained.evaluate(x, [0] * 4)):
+        with pytest.raises(
+            DataError, match=f"outputs and {len(classes)} classes; expected the name"
+        ):
+            use(x)
+    with pytest.raises(DataError, match="expected the name of a class for each"):
+        trained.name_of(len(classes))

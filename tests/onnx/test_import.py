@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.errors import DataError, HandgradError
 from handgrad.inference.preprocessing import Preprocessing, Standardize
 from handgrad.training.identity import compare, describe_model
 from tests.layers.cases import CASES
@@ -203,3 +205,27 @@ def test_values_in_a_file_beside_it_are_read_and_missed(tmp_path) -> None:
     (tmp_path / "values").unlink()
     with pytest.raises(hg.errors.DataError, match="values in a file beside it cannot be read"):
         hg.import_onnx(path)
+
+
+@pytest.mark.parametrize("field", ["input", "output"])
+@pytest.mark.parametrize("case", [*RECURRENT[::8], *MODELS[::4]], ids=lambda case: case.name)
+def test_a_node_without_what_its_operator_needs_is_one_sentence(case: Case, field, tmp_path):
+    path = tmp_path / "model.onnx"
+    hg.export_onnx(made(case), path, **case.settings)
+    whole = path.read_bytes()
+    for position in range(len(onnx.load_model_from_string(whole).graph.node)):
+        proto = onnx.load_model_from_string(whole)
+        node = proto.graph.node[position]
+        if node.op_type == "Constant" and field == "input":
+            continue
+        names = list(getattr(node, field))
+        for last in range(1, len(names)):
+            del getattr(node, field)[last:]
+            path.write_bytes(proto.SerializeToString())
+            with suppress(HandgradError):  # what is optional may be missing
+                hg.import_onnx(path)
+            getattr(node, field).extend(names[last:])
+        del getattr(node, field)[:]
+        path.write_bytes(proto.SerializeToString())
+        with pytest.raises(DataError, match=rf"with 0 {field}s; expected \d or more"):
+            hg.import_onnx(path)

@@ -357,3 +357,26 @@ def test_a_rate_that_is_changed_on_purpose_goes_before_that_of_a_callback(tmp_pa
         with pytest.raises(CrashError):
             trainer.fit(data.x_train, data.y_train, epochs=3, resume=True, change=change)
     assert seen == [0.003, 0.003]
+
+
+class Keeping(Callback):
+    """Keeps what its state has, as one without checks does."""
+
+    def __init__(self, state):
+        self.kept = state
+
+    def state(self):
+        return self.kept
+
+    def restore(self, state, arrays):
+        self.kept = {"best": state["best"][0]}
+
+
+@pytest.mark.parametrize("state", [{}, {"best": None}, {"best": []}, {"best": 1.5}])
+def test_a_damaged_state_of_a_callback_is_one_sentence(tmp_path, state):
+    run = tmp_path / "run"
+    with pytest.raises(Interrupted):
+        train(**problem.parts(callbacks=[Keeping(state), At(5, press_ctrl_c)]), out=run)
+    with pytest.raises(RunError, match="the state of Keeping is damaged") as refused:
+        train(**problem.parts(callbacks=[Keeping(state), At(-1, crash)]), out=run, resume=True)
+    assert "\n" not in str(refused.value)

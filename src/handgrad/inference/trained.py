@@ -205,7 +205,18 @@ class TrainedModel:
 
     def name_of(self, index: int) -> str:
         """The name of a class, or its index where it has none."""
-        return str(index) if self.classes is None else self.classes[index]
+        if self.classes is None:
+            return str(index)
+        self._check_classes(index + 1)
+        return self.classes[index]
+
+    def _check_classes(self, outputs: int) -> None:
+        """Raise DataError where the model has outputs without a name."""
+        if self.classes is not None and outputs > len(self.classes):
+            raise DataError(
+                f"the model has {outputs} outputs and {len(self.classes)} classes; expected the "
+                "name of a class for each, or none"
+            )
 
     # -- inputs and outputs -----------------------------------------------------------------------
 
@@ -273,9 +284,11 @@ class TrainedModel:
 
     def _probabilities(self, outputs: Array) -> Array:
         if self.task != "binary":
+            self._check_classes(outputs.shape[-1])
             return softmax.forward(outputs)[0]
         yes = sigmoid.forward(outputs)[0]
         if yes.ndim == 1 or yes.shape[1] == 1:
+            self._check_classes(2)
             yes = yes.reshape(len(yes), 1)
             return np.concatenate([1 - yes, yes], axis=1)
         return yes

@@ -17,9 +17,16 @@ import numpy as np
 from handgrad import dispatch
 from handgrad.arrays import Array
 from handgrad.calls import explained
+from handgrad.data.files import shortened
 from handgrad.data.sources import Source
 from handgrad.elsewhere import OF_TRAINERS
-from handgrad.errors import ArgumentError, HandgradWarning, Interrupted, RunError
+from handgrad.errors import (
+    ArgumentError,
+    HandgradError,
+    HandgradWarning,
+    Interrupted,
+    RunError,
+)
 from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
 from handgrad.layers.base import Layer
@@ -655,7 +662,16 @@ class Trainer:
         restore_settings(self, state.settings)
         self._updater.load_state(under("optimizer.", arrays))
         for i, callback in enumerate(self.callbacks):
-            callback.restore(state.callbacks[i], under(f"callback{i}.", arrays))
+            kind = type(callback).__name__
+            try:
+                callback.restore(state.callbacks[i], under(f"callback{i}.", arrays))
+            except HandgradError:
+                raise
+            except Exception as error:  # of whoever wrote the callback
+                raise RunError(
+                    f"checkpoint: the state of {kind} is damaged ({type(error).__name__}: "
+                    f"{shortened(error)}); expected what its state() returned"
+                ) from error
         restore_generator(self._shuffling, state.generators["shuffling"])
         restore_generator(self._augmenting, state.generators["augmenting"])
         for name, generator in self.model.generators.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def _read(path: Path) -> onnx.ModelProto:
         raise DataError(f"{path} is no file of ONNX, or not whole: {_first_line(error)}") from None
     if not proto.graph.node:
         raise DataError(f"{path} has no nodes; expected a file of ONNX with a graph")
+    _check_nodes(path, proto)
     try:
         external_data_helper.load_external_data_for_model(proto, str(path.parent))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
@@ -56,6 +58,27 @@ def _read(path: Path) -> onnx.ModelProto:
             f"{path}: values in a file beside it cannot be read: {_first_line(error)}"
         ) from None
     return proto
+
+
+def _check_nodes(path: Path, proto: onnx.ModelProto) -> None:
+    """Raise DataError for a node with fewer inputs or outputs than its operator has.
+
+    Of one that ONNX does not know, nothing is asked but an output.
+    """
+    versions = {each.domain: each.version for each in proto.opset_import}
+    for node in proto.graph.node:
+        version = versions.get(node.domain, onnx.defs.onnx_opset_version())
+        least = {"inputs": 0, "outputs": 1}
+        with suppress(onnx.defs.SchemaError, TypeError):  # an operator, or a version, of nobody
+            schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+            least = {"inputs": schema.min_input, "outputs": max(schema.min_output, 1)}
+        for what, found in (("inputs", node.input), ("outputs", node.output)):
+            if len(found) < least[what] or not all(found[: least[what]]):
+                given = sum(map(bool, found))
+                raise DataError(
+                    f"{path}: the node {node.name!r} is a {node.op_type} with {given} {what}; "
+                    f"expected {least[what]} or more"
+                )
 
 
 def _first_line(error: Exception) -> str:
