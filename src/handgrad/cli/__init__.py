@@ -24,12 +24,12 @@ def main() -> None:
     try:
         interrupts.heed()
         code = finish(_run(interrupts))
-        interrupts.end()
+        interrupts.end(code)
     except (
         KeyboardInterrupt
     ):  # while another exception ended the command, or its output was written
         code = finish(INTERRUPTED)
-        interrupts.end()
+        interrupts.end(code)
     sys.exit(code)
 
 

@@ -39,13 +39,16 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._hear)
             sys.unraisablehook = self._lose
 
-    def end(self) -> None:
+    def end(self, code: int) -> None:
         """Let no SIGINT raise anything from here on, and change no exit code of one before.
 
         Python ends with the system's own handlers in the place of its functions.
         """
+        # A training hears of SIGINT itself, and only its exit code says so.
+        interrupted = self.heard or code == INTERRUPTED
+        ended = signal.SIG_IGN if interrupted else signal.SIG_DFL
         if signal.getsignal(signal.SIGINT) == self._hear:
-            signal.signal(signal.SIGINT, signal.SIG_IGN if self.heard else signal.SIG_DFL)
+            signal.signal(signal.SIGINT, ended)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         if self._began is None:
