@@ -33,7 +33,7 @@ from typing import Any, Final
 
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
-from handgrad.errors import HandgradWarning, RunError
+from handgrad.errors import HandgradError, HandgradWarning, RunError
 from handgrad.training.checkpoint import (
     changed,
     check_run,
@@ -82,7 +82,10 @@ class Run:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = folder = as_path("run", folder)
+        try:
+            self.folder = folder = as_path("run", folder)
+        except HandgradError as error:
+            raise RunError(str(error)) from None
         self.config = folder / "config.toml"
         self.metrics = folder / "metrics.jsonl"
         self.table = folder / "metrics.csv"
