@@ -13,6 +13,7 @@ from tests.tolerances import assert_close
 torch = pytest.importorskip("torch")
 hgt = pytest.importorskip("handgrad.torch")
 nn = torch.nn
+prune = pytest.importorskip("torch.nn.utils.prune")
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
 
@@ -67,7 +68,6 @@ def patched(module: Any) -> None:
 
 
 def pruned(module: Any) -> None:
-    import torch.nn.utils.prune as prune
 
     prune.random_unstructured(module.linear1, "weight", 0.5)
 
@@ -220,7 +220,7 @@ def test_hooks_of_a_replaced_module_run(change: str) -> None:
     if change == "hook":
         module.register_forward_hook(lambda module, args, y: y * 3)
     elif change == "prune":
-        nn.utils.prune.random_unstructured(module, "weight", 0.5)
+        prune.random_unstructured(module, "weight", 0.5)
     else:
         nn.utils.weight_norm(module)
     x = torch.randn(2, 256, dtype=torch.float64)
