@@ -68,7 +68,6 @@ def patched(module: Any) -> None:
 
 
 def pruned(module: Any) -> None:
-
     prune.random_unstructured(module.linear1, "weight", 0.5)
 
 
