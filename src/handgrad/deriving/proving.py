@@ -1,4 +1,4 @@
-"""What was derived is run beside the forward, at sizes, values and settings of its own."""
+"""Run the derived functions beside the forward, at sizes, values and settings of their own."""
 
 from __future__ import annotations
 

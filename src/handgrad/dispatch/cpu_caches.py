@@ -30,7 +30,7 @@ class Cache(NamedTuple):
         return size if self.shared == 1 else f"{size} shared by {self.shared}"
 
 
-#: What is assumed where a system does not say; most CPUs have as much.
+#: Assumed where a system does not say; most CPUs have as much.
 DEFAULTS: Final = {"l1": Cache(32 << 10), "l2": Cache(512 << 10), "l3": Cache(4 << 20, 16)}
 LINE: Final = 64
 

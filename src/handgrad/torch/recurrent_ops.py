@@ -79,7 +79,7 @@ def _validate(kind: _Kind, *inputs: Any) -> None:
 
 
 def _check_rows(kind: _Kind, rows: int, steps: int) -> None:
-    """What is kept has a row for each step: their number decides how much memory is read."""
+    """Refuse gates that have not a row for each step, as their number decides what is read."""
     if rows != steps:
         raise ArgumentError(f"{kind.name}: rows is {rows}; allowed: {steps}, one for each step")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Settings that a run may change when it is resumed, by the start of their path in the identity.
 _CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
-#: What a setting may be, where its type does not say all.
+#: Allowed values of settings whose type does not say all.
 _ALLOWED: Final = {"optimizer.lr": "0 or more", "clip_norm": "a positive number or none"}
 #: The types of NumPy of which a checkpoint keeps single numbers, with the largest that they hold.
 _LARGEST: Final = {

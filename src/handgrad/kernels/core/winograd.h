@@ -65,7 +65,7 @@ class TileValues {
     }
 
   private:
-    // Of value (i, j) of a plane, for i < M: M is the distance of two rows of tiles.
+    // The extent of value (i, j) of a plane, for i < M: M is the distance of two rows of tiles.
     long size(long rows) const { return (rows + 1) * across_ + kLanes<float>; }
     static long lines_of(long rows) { return rows * M + Extent - M; }
     long line_values() const { return M * (across_ + 1); }
