@@ -10,7 +10,7 @@ from tests import rows
 
 
 def pytest_configure() -> None:
-    # What a shell starts in the background ignores SIGINT, and every process of a test inherits it.
+    # A process in the background of a shell ignores SIGINT, and so would every process of a test.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

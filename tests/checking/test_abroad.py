@@ -20,7 +20,7 @@ PROGRAMS = [
     for program in programs()
     if all(importlib.util.find_spec(needed) is not None for needed in program.needs)
 ]
-#: Of the sample are pairs of functions that are called as an op is, with a plain fault.
+#: The sample is drawn from pairs of functions that are called as an op is, with a plain fault.
 SIMPLE = [
     program
     for program in PROGRAMS

@@ -247,7 +247,7 @@ def test_a_terminal_without_unicode(tmp_path, encoding):
         assert found.returncode == 0, (arguments, found.stderr)
 
 
-#: Where Python takes ASCII for files and streams.
+#: A locale in which Python takes ASCII for files and streams.
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 

@@ -63,7 +63,7 @@ SAID: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class Outcome:
-    """What the report on one program, or one wrong variant of it, is worth."""
+    """The worth of the report on one program, or on one wrong variant of it."""
 
     program: str
     variant: int | None
@@ -205,7 +205,7 @@ class Judge:
         return any(re.search(each, said_of(fault), re.I) for each in patterns)
 
     def mends(self, fault: Any, text: str, faults: tuple[Wrong, ...]) -> bool:
-        """Whether the suggested change, applied, gives the right program's gradients."""
+        """Return whether the suggested change, applied, gives the right program's gradients."""
         diff = getattr(fault, "diff", "")
         after = patched(text, diff) if diff else None
         if after is None:

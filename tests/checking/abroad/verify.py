@@ -141,7 +141,7 @@ class Run:
         return parts(dict(zip(names, result, strict=True)))
 
     def gradients(self, dy: Any, how: str = "") -> Gradients:
-        """What backward returns, or leaves behind, for this cotangent."""
+        """The gradients that backward returns, or leaves behind, for this cotangent."""
         inputs = copy.deepcopy(self.inputs)
         target, names = copied(self.target), self.names()
         if self.is_jax:
@@ -254,7 +254,7 @@ class Run:
         return slopes
 
     def stateful(self) -> bool:
-        """Whether a call could change what the next one sees."""
+        """Return whether a call could change what the next one sees."""
         return not self.is_torch and not self.is_jax
 
     def cotangent(self, how: str = "") -> Any:
@@ -316,7 +316,7 @@ def run(program: Program, text: str, folder: Path, at: str = "inputs") -> tuple[
 
 
 def verify(program: Program, folder: Path) -> list[str]:
-    """What is not as the case says, one sentence each."""
+    """Everything that is not as the case says, one sentence each."""
     complaints = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
