@@ -21,12 +21,12 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 
-from handgrad.derivation.documents.html import FONT
-from handgrad.derivation.documents.labels import LABELS
-from handgrad.derivation.formulas.formula import FENCES, LETTERS, SIGNS
-from handgrad.derivation.formulas.mathml import ACCENTS, BOLD
+from handgrad.documents.formulas.formula import FENCES, LETTERS, SIGNS
+from handgrad.documents.formulas.mathml import ACCENTS, BOLD
+from handgrad.documents.html import FONT
+from handgrad.documents.labels import LABELS
 
-FOLDER: Final = Path(__file__).parents[1] / "src" / "handgrad" / "derivation" / "documents"
+FOLDER: Final = Path(__file__).parents[1] / "src" / "handgrad" / "documents"
 ORIGINAL: Final = Path("files", "stix-two-math-latin-400-normal.woff2")
 #: The letters that `<mi>` sets slanted: the first of each alphabet, and ℎ and ℏ, which lie apart.
 SLANTED: Final = {"A": 0x1D434, "a": 0x1D44E, "Α": 0x1D6E2, "α": 0x1D6FC}

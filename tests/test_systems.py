@@ -16,7 +16,7 @@ import pytest
 import handgrad as hg
 from handgrad import recipes
 from handgrad.cli.app import app
-from handgrad.derivation.worked import WORKED
+from handgrad.equations.worked import WORKED
 from handgrad.ops import OPS
 
 ROOT = Path(__file__).parents[1]

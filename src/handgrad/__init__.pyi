@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from handgrad.checking import CheckReport as CheckReport
     from handgrad.checking import check as check
-    from handgrad.derivation.notes import Notes as Notes
-    from handgrad.derivation.notes import notes as notes
     from handgrad.deriving import Derivation as Derivation
     from handgrad.deriving import derive as derive
     from handgrad.dispatch import SKIP as SKIP
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from handgrad.dispatch import set_precision as set_precision
     from handgrad.dispatch import set_threads as set_threads
     from handgrad.dispatch import threads as threads
+    from handgrad.equations.notes import Notes as Notes
+    from handgrad.equations.notes import notes as notes
     from handgrad.inference.files import load as load
     from handgrad.inference.trained import TrainedModel as TrainedModel
     from handgrad.interop.from_torch import from_torch as from_torch

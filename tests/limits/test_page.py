@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from benchmarks.limit_networks import CASES, IMAGES, SEQUENCES, convolution, recurrent
 from handgrad import limits, recipes
 from handgrad.cli.app import app
-from handgrad.derivation.formulas.latex import to_latex
+from handgrad.documents.formulas.latex import to_latex
 from handgrad.errors import HandgradError
 from handgrad.limits.equations import Equations
 from handgrad.limits.figures import Series, lines, shades

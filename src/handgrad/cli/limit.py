@@ -63,7 +63,7 @@ def command(
     It has its program, its kernel, how random networks come to it, and depth.
     """
     from handgrad import recipes
-    from handgrad.derivation.notes import format_of
+    from handgrad.equations.notes import format_of
     from handgrad.limits.page import limit_notes
 
     try:

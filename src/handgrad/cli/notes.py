@@ -75,7 +75,7 @@ def command(
     Exit code 0; 1 where a gradient was measured and is wrong, which the notes say at their top.
     """
     from handgrad.cli.inputs import arrays_for
-    from handgrad.derivation.notes import FORMATS, format_of, notes
+    from handgrad.equations.notes import FORMATS, format_of, notes
     from handgrad.resolve import resolve
 
     if format is not None and format not in FORMATS:

@@ -35,7 +35,7 @@ from handgrad.program import Node, Program, Site, trace
 from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
-    from handgrad.derivation.notes import Notes
+    from handgrad.equations.notes import Notes
 
 #: A derived gradient and the plain one differ by no more than this share of the largest value.
 _SAME: Final = 1e-8
@@ -114,8 +114,8 @@ class Derivation:
 
         Raises ArgumentError for an unknown suffix, or where the file cannot be written.
         """
-        from handgrad.derivation.notes import Notes
         from handgrad.deriving.story import document
+        from handgrad.equations.notes import Notes
 
         notes = Notes(document(self))
         if path is not None:

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from handgrad.derivation.documents.document import (
+from handgrad.deriving.arrays import Array, Graph, owner
+from handgrad.deriving.terms import (
+    Factor,
+    Index,
+    Power,
+    Sum,
+    Term,
+    common_factors,
+    magnitude,
+    without,
+)
+from handgrad.documents.document import (
     Block,
     Code,
     Content,
@@ -17,8 +28,7 @@ from handgrad.derivation.documents.document import (
     Paragraph,
     Table,
 )
-from handgrad.derivation.equations.glossary import Glossary, subscript
-from handgrad.derivation.formulas.formula import (
+from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
     Formula,
@@ -33,17 +43,7 @@ from handgrad.derivation.formulas.formula import (
     Text,
     row,
 )
-from handgrad.deriving.arrays import Array, Graph, owner
-from handgrad.deriving.terms import (
-    Factor,
-    Index,
-    Power,
-    Sum,
-    Term,
-    common_factors,
-    magnitude,
-    without,
-)
+from handgrad.equations.glossary import Glossary, subscript
 
 if TYPE_CHECKING:
     from handgrad.deriving.derivation import Derivation

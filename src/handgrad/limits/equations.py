@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from handgrad.derivation.formulas.formula import (
+from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
     Formula,
@@ -25,7 +25,7 @@ from handgrad.derivation.formulas.formula import (
     equals,
     row,
 )
-from handgrad.derivation.formulas.numbers import number
+from handgrad.documents.formulas.numbers import number
 from handgrad.limits.program import Factor
 from handgrad.limits.variables import (
     Bias,

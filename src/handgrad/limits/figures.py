@@ -10,8 +10,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.derivation.documents.document import Content, Figure
-from handgrad.derivation.documents.tex_text import escape as tex_escape
+from handgrad.documents.document import Content, Figure
+from handgrad.documents.tex_text import escape as tex_escape
 from handgrad.training.report.charts import log_ticks, number, plain_ticks
 
 #: The colours of forward and backward in a page of notes, and others.

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.derivation.documents.document import (
+from handgrad.documents.document import (
     Block,
     Document,
     Equation,
@@ -20,8 +20,8 @@ from handgrad.derivation.documents.document import (
     Span,
     Table,
 )
-from handgrad.derivation.formulas.formula import Fenced, Formula, Number, Script, Symbol
-from handgrad.derivation.notes import Notes
+from handgrad.documents.formulas.formula import Fenced, Formula, Number, Script, Symbol
+from handgrad.equations.notes import Notes
 from handgrad.errors import ArgumentError
 from handgrad.limits.convergence import Convergence, convergence
 from handgrad.limits.depth import critical_weight_variance, fixed_point, signals

@@ -1,0 +1,166 @@
+"""Notes as one HTML file: MathML, a stylesheet, no scripts, and nothing to fetch."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Final, assert_never
+
+from handgrad.documents.document import (
+    Alert,
+    Block,
+    Code,
+    Content,
+    Document,
+    Equation,
+    Figure,
+    Heading,
+    Link,
+    List,
+    Mono,
+    Paragraph,
+    Span,
+    Strong,
+    Table,
+    spans,
+)
+from handgrad.documents.formulas.mathml import to_mathml
+from handgrad.documents.labels import label
+
+#: The font of formulas, which every page carries; `packaging/math_font.py` writes it.
+FONT: Final = "math.woff2"
+
+_ALIGNMENTS = {"l": "left", "c": "center", "r": "right"}
+
+
+def page(document: Document) -> str:
+    """A whole file, readable on a phone, in the dark and on paper.
+
+    Raises HandgradError where latex2mathml is not installed.
+    """
+    return (
+        f'<!DOCTYPE html>\n<html lang="{escape(document.lang)}">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<meta name="generator" content="handgrad">\n'
+        f"<title>{escape(document.title)}</title>\n<style>\n{_stylesheet()}</style>\n</head>\n"
+        f'<body class="handgrad-page">\n<main class="handgrad">\n{_body(document)}</main>\n'
+        "</body>\n</html>\n"
+    )
+
+
+def fragment(document: Document) -> str:
+    """The same for a notebook's cell: an element with its stylesheet, in the cell's colours."""
+    return (
+        f"<style>\n{_stylesheet()}</style>\n"
+        f'<div class="handgrad" lang="{escape(document.lang)}">\n{_body(document)}</div>\n'
+    )
+
+
+@cache
+def _stylesheet() -> str:
+    folder = files("handgrad.documents")
+    font = b64encode(folder.joinpath(FONT).read_bytes()).decode("ascii")
+    return (
+        '@font-face {\n  font-family: "handgrad math";\n'
+        f'  src: url(data:font/woff2;base64,{font}) format("woff2");\n}}\n'
+        + folder.joinpath("style.css").read_text("utf-8")
+    )
+
+
+def _body(document: Document) -> str:
+    blocks = "".join(_block(block, document.lang) for block in document.blocks)
+    return f"<h1>{escape(document.title)}</h1>\n{blocks}"
+
+
+def _block(block: Block, lang: str) -> str:
+    match block:
+        case Heading(content, level, anchor):
+            tag = f"h{min(level + 1, 6)}"
+            return f"<{tag}{_id(anchor)}>{_inline(content)}</{tag}>\n"
+        case Paragraph(content):
+            return f"<p>{_inline(content)}</p>\n"
+        case Equation():
+            return _equation(block, lang)
+        case Table():
+            return _table(block, lang)
+        case Figure():
+            return _figure(block)
+        case Alert(content):
+            return f'<p class="alert" role="alert">{_inline(content)}</p>\n'
+        case List(items):
+            entries = "".join(f"<li>{_inline(item)}</li>\n" for item in items)
+            return f"<ul>\n{entries}</ul>\n"
+        case Code(text):
+            return f"<pre><code>{escape(text)}</code></pre>\n"
+        case _:
+            assert_never(block)
+
+
+def _inline(content: Content) -> str:
+    return "".join(_span(span) for span in spans(content))
+
+
+def _span(span: Span) -> str:
+    match span:
+        case str():
+            return escape(span, quote=False)
+        case Mono(text):
+            return f"<code>{escape(text, quote=False)}</code>"
+        case Strong(text):
+            return f"<strong>{escape(text, quote=False)}</strong>"
+        case Link(text, target):
+            return f'<a href="{escape(target)}">{escape(text, quote=False)}</a>'
+        case _:
+            return to_mathml(span)
+
+
+def _id(anchor: str) -> str:
+    return f' id="{escape(anchor)}"' if anchor else ""
+
+
+def _equation(equation: Equation, lang: str) -> str:
+    formula = to_mathml(equation.formula, display=True)
+    name = f'<div class="name">{_inline(equation.name)}</div>' if equation.name else ""
+    shape = ""
+    if equation.shape is not None:
+        shape = f'<div class="shape">{to_mathml(equation.shape)}</div>'
+    number = ""
+    if equation.number:
+        spoken = escape(f"{label(lang, 'equation')} {equation.number}")
+        number = (
+            f'<a class="number" href="#{escape(equation.target)}" aria-label="{spoken}">'
+            f"({escape(equation.number)})</a>"
+        )
+    return (
+        f'<div class="equation"{_id(equation.target)}>{name}'
+        f'<div class="formula scroll">{formula}</div>{shape}{number}</div>\n'
+    )
+
+
+def _table(table: Table, lang: str) -> str:
+    def cells(tag: str, contents: tuple[Content, ...]) -> str:
+        return "".join(
+            f'<{tag} class="{_ALIGNMENTS[align]}">{_inline(content)}</{tag.split()[0]}>'
+            for align, content in zip(table.columns, contents, strict=True)
+        )
+
+    head = cells('th scope="col"', table.header)
+    body = "".join(f"<tr>{cells('td', row)}</tr>\n" for row in table.rows)
+    spoken = escape(label(lang, "table"))
+    return (
+        f'<div class="scroll" role="region" aria-label="{spoken}" tabindex="0">\n<table>\n'
+        f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+    )
+
+
+def _figure(figure: Figure) -> str:
+    drawing = re.sub(r"^\s*<\?xml.*?\?>\s*", "", figure.svg, flags=re.DOTALL)
+    spoken = f' role="img" aria-label="{escape(figure.description)}"' if figure.description else ""
+    return (
+        f'<figure>\n<div class="drawing scroll"{spoken}>{drawing}</div>\n'
+        f"<figcaption>{_inline(figure.caption)}</figcaption>\n</figure>\n"
+    )

@@ -1,0 +1,78 @@
+"""The result of a derivation: equations, symbols, gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from handgrad.documents.formulas.formula import Formula
+from handgrad.equations.glossary import Glossary
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`left` = `right`, the shape and value of both, and `right` with its numbers put in."""
+
+    name: str
+    left: Formula
+    right: Formula
+    shape: Formula
+    value: Any
+    figures: Formula | None
+    #: Every array of the value with its symbol: one, or those of a list that a loop made.
+    parts: tuple[tuple[Formula, Any], ...] = ()
+    #: The operations and the names in them, alike for inputs of other sizes.
+    computed: Any = None
+    #: True where the same line ran before, in an earlier round of a loop.
+    again: bool = False
+    #: The range of the loop around it, as in t = 1, …, T.
+    loop: Formula | None = None
+    #: The step of that loop, as in t = 2, and the equation with its number in the place of t.
+    step: Formula | None = None
+    here: Equation | None = None
+    #: True where the value replaces one of the same name in every round.
+    updates: bool = False
+
+    @property
+    def says_nothing(self) -> bool:
+        """True where both sides are written alike, as where a product has no name of its own."""
+        return self.left == self.right
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One symbol: as it is written, its name in the code, and what it is.
+
+    `shape` of an array, `definition` of a number computed from others, `value` of a setting,
+    `words` of a function.
+    """
+
+    symbol: Formula
+    name: str
+    shape: Formula | None = None
+    definition: Formula | None = None
+    value: Any = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    forward: tuple[Equation, ...]
+    backward: tuple[Equation, ...]
+    symbols: tuple[Meaning, ...]
+    #: The contents of the cache, by the names of its fields.
+    kept: tuple[Meaning, ...]
+    #: The inputs of the example, with every step of a sequence by itself.
+    given: tuple[tuple[Formula, Any], ...]
+    #: The gradients that come in, likewise.
+    incoming: tuple[tuple[Formula, Any], ...]
+    #: Their symbols, those of a sequence for step t.
+    arriving: tuple[Formula, ...]
+    #: The gradient of each input, in the order in which backward returns them.
+    gradients: Mapping[str, Any]
+    glossary: Glossary
+    #: The counter of the steps of a sequence, where there is a loop over them.
+    counter: Formula | None = None
+    #: The names of backward that all gradients but the first are made of.
+    behind_parameters: frozenset[str] = frozenset()

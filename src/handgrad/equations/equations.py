@@ -1,0 +1,70 @@
+"""From the programs of a forward and a backward to their equations.
+
+A name that is set to an array is an equation; one of sizes, settings or another shape of the same
+array is none. Both functions are run twice: on the inputs of the example, whose values the
+equations carry, and on inputs in which every letter of the annotations has a size of its own, which
+tells the shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from handgrad.documents.labels import label
+from handgrad.equations import meanings
+from handgrad.equations.derived import Derivation, Equation, Meaning
+from handgrad.equations.dimensions import Dimensions
+from handgrad.equations.lines import Lines
+from handgrad.equations.naming import Names, glossary_of
+from handgrad.equations.pairing import pair, statements
+from handgrad.equations.scope import Scope, find_carried, find_loops
+from handgrad.equations.steps import find_step_axes
+from handgrad.equations.subject import Subject
+
+__all__ = ["Derivation", "Equation", "Meaning", "derive"]
+
+
+def derive(
+    subject: Subject,
+    lang: str = "en",
+    *,
+    letters: frozenset[str] = frozenset(),
+    dimensions: Dimensions | None = None,
+) -> Derivation:
+    """The equations of a pair, with their words in `lang` and none of `letters` as an index.
+
+    Sizes go by the letters of the annotations, or by `dimensions`. Raises ArgumentError where a
+    pass fails on the inputs.
+    """
+    found = pair(subject, dimensions)
+    own, lettered = (
+        {False: statements(runs.forward), True: statements(runs.backward)}
+        for runs in (found.run, found.lettered)
+    )
+    loops = find_loops(found.lettered, lettered)
+    counters = {each.counter for each in loops.values()}
+    glossary = glossary_of(subject, found.run, own, counters)
+    glossary = replace(glossary, letters=glossary.letters | letters)
+    words = label(lang, "if"), label(lang, "otherwise")
+    scope = Scope(found.lettered, glossary, found.dimensions, words, loops=loops)
+    find_carried(scope, lettered)
+    find_step_axes(scope)
+    values = Scope(found.run, glossary, Dimensions(), words)
+    names, lettered_names = Names(subject, found.run, own), Names(subject, found.lettered, lettered)
+    lines = Lines(found, scope, values, own, lettered, names, lettered_names)
+    forward, backward = lines.forward(), lines.backward()
+    inputs = names.gradient_inputs()
+    results = [getattr(each, "value", each) for each in found.run.backward.results]
+    return Derivation(
+        tuple(forward),
+        tuple(backward),
+        tuple(meanings.symbols(lines)),
+        tuple(meanings.kept(lines)),
+        tuple(meanings.given(lines, subject.arrays)),
+        tuple(meanings.incoming(lines)),
+        tuple(meanings.arriving(lines)),
+        dict(zip(inputs, results, strict=False)),
+        glossary,
+        next((scope.counter(each) for each in loops.values() if not each.of_backward), None),
+        lines.behind_parameters(),
+    )

@@ -1,0 +1,252 @@
+"""The notation of axes and indices as the code has them, for what stands between ops.
+
+It is short, so that every operation on the shape of an array is written: axes are counted from 0,
+positions too, from the end where negative. Signs between arrays broadcast as in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from handgrad.documents.formulas.formula import (
+    Big,
+    Cases,
+    Fenced,
+    Formula,
+    Number,
+    Operator,
+    Script,
+    Sign,
+    Space,
+    Symbol,
+    Text,
+    row,
+    separated,
+)
+from handgrad.equations import notations
+from handgrad.equations.parts import ATOM, BIG, CONDITION, SUM, UNARY, Part, power
+from handgrad.equations.shaping import (
+    SHAPING,
+    argument,
+    is_last_two,
+    only_new_axes,
+    positions,
+)
+from handgrad.equations.words import by_name
+from handgrad.program import Node, ProgramError
+
+if TYPE_CHECKING:
+    from handgrad.equations.writer import Writer
+
+#: Functions of layers that only arrange values, and are written by their names.
+ARRANGED: Final = frozenset({"split_heads", "merge_heads"})
+#: Operations that only say where values stand.
+ARRANGING: Final = SHAPING | ARRANGED | {"getitem", "permute_dims", "matrix_transpose", "swapaxes"}
+#: Of these, those whose result has the same values in the same shape.
+_SAME: Final = frozenset({"asarray", "astype", "copy", "require", "positive", "float"})
+_RESHAPING: Final = frozenset({"reshape", "expand_dims", "squeeze", "ravel", "flatten"})
+_FILLED: Final = {"zeros": "0", "zeros_like": "0", "ones": "1", "ones_like": "1"}
+_EMPTY: Final = frozenset({"empty", "empty_like"})
+#: Operations whose result does not depend on the values of their operand.
+CONSTANT: Final = frozenset(_FILLED) | _EMPTY
+
+
+def written(writer: Writer, node: Node) -> Part | None:
+    """A node whose axes or positions are to be said; None for any other."""
+    if _only_reshapes(node):
+        return _reshaped(writer, node)
+    found = _NOTATIONS.get(node.op)
+    return None if found is None else found(writer, node)
+
+
+def called(writer: Writer, node: Node) -> Part:
+    """name(a, b; axis = 1), unless there is a sign for it."""
+    if node.op in notations.ELEMENTWISE:
+        return notations.ELEMENTWISE[node.op](writer, node, ())
+    if not all(map(_is_setting, (*node.args, *node.kwargs.values()))):
+        raise ProgramError(f"notes: {node.op} takes an object that is no array")
+    inside = separated(tuple(writer.write(each, SUM) for each in node.args))
+    for key, value in node.kwargs.items():
+        if value is not None and not isinstance(value, type | np.dtype):
+            inside = row(inside, Sign(";"), Text(key), Sign("="), writer.write(value, SUM))
+    return Part(row(by_name(writer, node), Fenced(inside)), UNARY)
+
+
+# Shapes
+
+
+def _only_reshapes(node: Node) -> bool:
+    """True where the values stay in their order."""
+    if node.op == "getitem":
+        return only_new_axes(node.args[1])
+    return node.op in _RESHAPING or (node.op in _SAME and isinstance(node.args[0], Node))
+
+
+def _reshaped(writer: Writer, node: Node) -> Part:
+    """One reshape for several, and none where the shape is the old one again."""
+    inner: Any = node
+    while isinstance(inner, Node) and not writer.has_symbol(inner) and _only_reshapes(inner):
+        inner = inner.args[0]
+    if np.shape(inner.value) == np.shape(node.value):
+        return writer.part(inner)
+    return _in_shape("reshape", writer, node, writer.write(inner))
+
+
+def _broadcast(writer: Writer, node: Node) -> Part:
+    return _in_shape("broadcast", writer, node, writer.write(node.args[0]))
+
+
+def _in_shape(name: str, writer: Writer, node: Node, inside: Formula) -> Part:
+    below = writer.scope.dimensions.shape(node.value)
+    return Part(row(Script(Operator(name), below), Fenced(inside)), UNARY)
+
+
+def _filled(writer: Writer, node: Node) -> Part:
+    value = Number(_FILLED[node.op])
+    return Part(Script(value, writer.scope.dimensions.shape(node.value)), ATOM)
+
+
+def _swapped(writer: Writer, node: Node) -> Part:
+    value, *axes = node.args
+    if is_last_two(node):
+        return power(writer.part(value), Sign("⊤"))
+    order = list(range(np.ndim(node.value)))
+    order[axes[0]], order[axes[1]] = order[axes[1]], order[axes[0]]
+    return _in_order(writer, value, order)
+
+
+def _permuted(writer: Writer, node: Node) -> Part:
+    value, *axes = node.args
+    given = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple) else tuple(axes)
+    usual = range(np.ndim(node.value))
+    order = list(given or node.kwargs.get("axes") or usual[::-1])
+    if order == [*usual[:-2], *usual[:-3:-1]]:
+        return power(writer.part(value), Sign("⊤"))
+    return _in_order(writer, value, order)
+
+
+def _in_order(writer: Writer, value: Any, order: list[int]) -> Part:
+    below = Fenced(separated(tuple(Number(str(each)) for each in order)))
+    return Part(row(Script(Operator("permute"), below), Fenced(writer.write(value))), UNARY)
+
+
+def _arranged(writer: Writer, node: Node) -> Part:
+    """split heads_3(x), with its settings below."""
+    value, *given = node.args
+    name = by_name(writer, node)
+    if given:
+        name = Script(name, separated(tuple(map(writer.write, given))))
+    return Part(row(name, Fenced(writer.write(value))), UNARY)
+
+
+# Positions
+
+
+def _item(writer: Writer, node: Node) -> Part:
+    """x_[1:, :]; where only axes are added, the shape says it."""
+    value, index = node.args
+    kept = tuple(each for each in positions(index) if each is not None)
+    inside = Script(_base(writer, value), _index(writer, kept))
+    if len(kept) == len(positions(index)):
+        return Part(inside, ATOM)
+    return _in_shape("reshape", writer, node, inside)
+
+
+def _base(writer: Writer, value: Any) -> Formula:
+    """What an index can stand at: a symbol that has none, or anything in brackets."""
+    formula, _ = writer.part(value)
+    return formula if isinstance(formula, Symbol | Text) else Fenced(formula)
+
+
+def _index(writer: Writer, every: tuple[Any, ...]) -> Formula:
+    return Fenced(separated(tuple(_position(writer, each) for each in every)), "[")
+
+
+def _position(writer: Writer, position: Any) -> Formula:
+    if position is ...:
+        return Sign("⋯")
+    if not isinstance(position, slice):
+        return writer.write(position, SUM)
+    parts = [position.start, position.stop, *([] if position.step is None else [position.step])]
+    ends = tuple(row() if each is None else writer.write(each, SUM) for each in parts)
+    return separated(ends, ":")
+
+
+def _element(writer: Writer, node: Node) -> Part:
+    whole, position = node.args
+    if whole.op == "blocks":
+        width = node.value.shape[-1]
+        part = slice(position * width, (position + 1) * width)
+        return Part(Script(_base(writer, whole.args[0]), _index(writer, (..., part))), ATOM)
+    return Part(Script(Fenced(writer.write(whole)), Number(str(position))), ATOM)
+
+
+def _stored(writer: Writer, node: Node) -> Part:
+    """The latest value first: it holds wherever an earlier one was written too."""
+    rows: list[tuple[Formula, Formula]] = []
+    while (node.op == "store" and not writer.has_symbol(node)) or not rows:
+        base, index, value = node.args
+        where = row(Text("at "), _index(writer, positions(index)))
+        rows.append((writer.write(value, SUM), where))
+        node = base
+    if node.op not in _EMPTY:
+        rows.append((writer.write(node, SUM), Text(writer.scope.words[1])))
+    return Part(Cases(tuple(rows)), CONDITION)
+
+
+# Several arrays and several axes
+
+
+def _joined(writer: Writer, node: Node) -> Part:
+    """[a ∣ b] along the last axis, [a; b] along the first."""
+    axes = np.ndim(node.value)
+    axis = (argument(node, 1, "axis") or 0) % axes
+    parts = tuple(map(writer.write, node.args[0]))
+    if axis in (0, axes - 1):
+        return Part(Fenced(separated(parts, "∣" if axis == axes - 1 else ";"), "["), ATOM)
+    name = Script(Operator("concat"), Number(str(axis)))
+    return Part(row(name, Fenced(separated(parts))), UNARY)
+
+
+def _reduced(writer: Writer, node: Node) -> Part:
+    """Σ over axes that stand below it, counted from 0; without one, over all."""
+    value, *others = node.args
+    settings = dict(node.kwargs)
+    axis = settings.pop("axis", others[0] if others else None)
+    kept = settings.pop("keepdims", False)
+    if len(others) > 1 or any(each is not None for each in settings.values()):
+        return called(writer, node)
+    below: Formula | None = None
+    if axis is not None:
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        numbers = tuple(Number(str(each % np.ndim(value.value))) for each in axes)
+        below = row(Text("axis "), separated(numbers))
+        if kept:
+            below = row(below, Sign(","), Space(), Text("kept"))
+    return Part(Big(node.op, writer.write(value, BIG), below), BIG)
+
+
+def _is_setting(value: Any) -> bool:
+    """True for what can be written: an array, a number, a word, or several of these."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_setting, value))
+    plain = Node | int | float | str | slice | type | np.dtype | None
+    return value is ... or isinstance(value, plain)
+
+
+_NOTATIONS: Final[dict[str, Callable[[Writer, Node], Part]]] = {
+    **dict.fromkeys(_FILLED, _filled),
+    **dict.fromkeys(("sum", "max", "min", "prod", "mean"), _reduced),
+    **dict.fromkeys(ARRANGED, _arranged),
+    "broadcast_to": _broadcast,
+    "swapaxes": _swapped,
+    "matrix_transpose": _swapped,
+    "permute_dims": _permuted,
+    "getitem": _item,
+    "element": _element,
+    "store": _stored,
+    "concat": _joined,
+}

@@ -1,0 +1,182 @@
+"""Parts of arrays: x_t, a slice as the code writes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from handgrad.documents.formulas.formula import (
+    Fenced,
+    Formula,
+    Number,
+    Script,
+    Sign,
+    row,
+    separated,
+)
+from handgrad.equations.parts import ATOM, Part, subscripted
+from handgrad.equations.places import moved
+from handgrad.equations.scope import Place
+from handgrad.equations.shaping import Marks, marked, number, positions, shape
+from handgrad.program import Node
+
+if TYPE_CHECKING:
+    from handgrad.equations.writer import Writer
+
+_WHOLE = slice(None)
+
+
+def indexed(writer: Writer, node: Node, marks: Marks) -> Part:
+    """x_t, or x with the index as it stands in the code."""
+    value, index = node.args
+    own = _marks_of_whole(writer, node, marks)
+    if own is not None:
+        return writer.part(value, own)
+    every = list(positions(index))
+    while every and every[0] is ...:
+        every.pop(0)
+    below = separated(tuple(position(writer, each) for each in every))
+    found, outer = subscripted(writer.part(value), below), marked(marks)
+    return found if outer is None else Part(Script(Fenced(found.formula), outer), ATOM)
+
+
+def _marks_of_whole(writer: Writer, node: Node, marks: Marks) -> Marks | None:
+    """The marks of the whole array where the index only says which step is meant."""
+    value, index = node.args
+    given = positions(index)
+    missing = len(shape(value)) - sum(each is not None for each in given)
+    every: list[Any] = []
+    for each in given:
+        every += [_WHOLE] * (missing + 1) if each is ... else [each]
+    every += [_WHOLE] * (len(shape(value)) - sum(each is not None for each in every))
+    outside = [*(None for _ in range(len(shape(node)) - len(marks))), *marks]
+    found: list[Formula | None] = []
+    for each in every:
+        if each is None:
+            if outside:
+                outside.pop(0)
+        elif isinstance(each, slice) and number(each.step) in (None, 1):
+            mark = outside.pop(0) if outside else None
+            start = 0 if each.start is None else each.start
+            if each != _WHOLE and (mark is None or type(start) is not int or start < 0):
+                return None
+            found.append(mark if mark is None or each == _WHOLE else moved(mark, start))
+        else:
+            axis = len(found) - len(shape(value))
+            place = place_of(writer, each)
+            if place is None and has_steps(writer, value, axis):
+                place = _fixed(writer, each, shape(value)[axis])
+            if place is None:
+                return None
+            found.append(place)
+    return tuple(found)
+
+
+def has_steps(writer: Writer, value: Any, axis: int) -> bool:
+    """True where an axis of the value is that of the steps of a sequence."""
+    bare = writer.bare(value)
+    axes = writer.scope.step_axes
+    return axes.get(value) == axis or (
+        shape(bare) == shape(value) and isinstance(bare, Node) and axes.get(bare) == axis
+    )
+
+
+def place_of(writer: Writer, value: Any) -> Formula | None:
+    """The step that an index says, counted from 1: that of a loop, or so many before or after."""
+    if not isinstance(value, Node) or writer.place is None:
+        return None
+    if value.op == "counter":
+        found = writer.scope.round_of(value)
+        if found is None or found[0] is not writer.place.steps:
+            return None
+        return moved(writer.place.step, found[1] - writer.place.counted)
+    if value.op in ("add", "subtract"):
+        left, right = value.args
+        inner = place_of(writer, left)
+        if inner is not None and type(right) is int:
+            return moved(inner, right if value.op == "add" else -right)
+    return None
+
+
+def _fixed(writer: Writer, value: Any, size: int) -> Formula | None:
+    """The step that a number says, counted from 1 where the code counts from 0 or from the end."""
+    if type(value) is not int:
+        return None
+    if value >= 0:
+        return Number(str(value + 1))
+    return moved(writer.scope.dimensions.size(size), value + 1)
+
+
+def position(writer: Writer, each: Any) -> Formula:
+    """One part of an index: a number, a name, or a slice as the code writes it."""
+    if isinstance(each, slice):
+        parts: list[Formula] = [Sign(":")]
+        if each.start is not None:
+            parts.insert(0, bound(writer, each.start))
+        if each.stop is not None:
+            parts.append(bound(writer, each.stop))
+        if each.step is not None:
+            parts += [Sign(":"), writer.write(each.step)]
+        return row(*parts)
+    if each is None or each is ...:
+        return Sign(":") if each is None else Sign("⋯")
+    return writer.write(each)
+
+
+def bound(writer: Writer, value: Any) -> Formula:
+    """The start or end of a slice: a size by its letters."""
+    if isinstance(value, Node) and isinstance(value.value, int):
+        found = writer.scope.dimensions.size(value.value)
+        if not isinstance(found, Number):
+            return found
+    return writer.write(value)
+
+
+def at_steps(writer: Writer, items: Any, axis: int, marks: Marks) -> Part | None:
+    """One step of arrays that were stacked in a loop, or None where there is no mark on it."""
+    place = marks[axis] if len(marks) >= -axis else None
+    if place is None:
+        return None
+    found = generic(writer, items)
+    if found is None:
+        return None
+    at = len(marks) + axis
+    item, position_of_it = found
+    steps, counted = writer.scope.round_of(item)  # type: ignore[misc]
+    if items[-1] is not item and -1 < _counted(writer, items[-1]) < counted:
+        return None
+    front, rest = None, (*marks[:at], *marks[at + 1 :])
+    if writer.has_symbol(item):
+        front, rest = marked(marks[:at]), marks[at + 1 :]
+    # The item stands at `position_of_it`, counted from 0, and is to be the one at `place`.
+    there = Place(steps, counted, moved(place, counted - position_of_it), front)
+    return replace(writer, place=there).part(item, rest)
+
+
+def _counted(writer: Writer, item: Node) -> int:
+    found = writer.scope.round_of(item)
+    return -1 if found is None else found[1]
+
+
+def generic(writer: Writer, items: Any) -> tuple[Node, int] | None:
+    """An item that a loop over steps has made, of the rounds where all are alike, and its place."""
+    made = [
+        (each, i)
+        for i, each in enumerate(items)
+        if isinstance(each, Node) and writer.scope.round_of(each) is not None
+    ]
+    if not made or len(items) - len(made) > 1:
+        return None
+    if len({each.rounds for each, _ in made}) < len(made):
+        return None
+    return made[1] if len(made) > 1 else made[0]
+
+
+def whole(writer: Writer, items: Any) -> Part:
+    """All steps together, by the symbol of one without its index."""
+    item, _ = generic(writer, items)  # type: ignore[misc]
+    named = writer.scope.symbols.get(item)
+    if named is None:
+        return Part(Fenced(writer.write(item)), ATOM)
+    writer.scope.use(item)
+    return Part(writer.scope.glossary.symbol(named.name, named.primes), ATOM)

@@ -1,0 +1,384 @@
+"""A layer by its ops: every one that it calls, and every value between them.
+
+The parts of a layer are numbered in the order in which they run: part 3.2 is the second of node 3.
+The symbols of an op have the number of its part, as W_3.2; what a part takes has the symbol of the
+part that gave it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.documents.formulas.formula import Formula, Text, gradient_of
+from handgrad.documents.labels import label
+from handgrad.equations.dimensions import Dimensions
+from handgrad.equations.equations import Derivation, Equation, Meaning
+from handgrad.equations.glossary import Glossary, subscript
+from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
+from handgrad.equations.models.graph import Graph, inner_inputs
+from handgrad.equations.models.names import activation_names, is_first_state, numbered_names
+from handgrad.equations.models.recording import Recording
+from handgrad.equations.models.rounds import Numbers
+from handgrad.equations.models.steps import (
+    Other,
+    Part,
+    meanings_of,
+    rewritten,
+    without_identity,
+)
+from handgrad.equations.models.symbols import (
+    copy_symbol,
+    numbered,
+    parameter_symbol,
+    plain_parameter,
+    plain_symbol,
+    renamed,
+    value_symbol,
+)
+from handgrad.equations.scope import Scope
+from handgrad.equations.tracing import Runs, in_order
+from handgrad.equations.words import first_sentence
+from handgrad.equations.writer import Writer
+from handgrad.layers import Embedding, Layer, OpLayer
+from handgrad.layers.base import walk
+from handgrad.ops import samples
+from handgrad.program import Node, Program, ProgramError, leaves, values_of
+from handgrad.program.functions import is_array
+
+#: Names that say only at which end of a layer a value stands.
+_ENDS: Final = frozenset({"x", "y", "dx", "dy"})
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A layer's parts in both passes, the symbols of its parameters, and its gradients.
+
+    `given` are other arrays that it has, such as statistics, with their symbols.
+    """
+
+    forward: tuple[Part, ...]
+    backward: tuple[Part, ...]
+    others: tuple[Other, ...]
+    parameters: Mapping[str, Formula]
+    given: tuple[tuple[Formula, Any], ...]
+    dx: Any
+    gradients: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The symbols of what goes into a layer and of what comes out.
+
+    `copies` are what the gradients that the layer gives are gradients of: its inputs, or what of
+    them goes into it where they fork. There are none where the layer gives none.
+    """
+
+    inputs: tuple[Formula, ...]
+    output: Formula
+    copies: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of an op: its part of backward, and the symbols of its outputs and gradients."""
+
+    part: Part
+    outputs: tuple[Formula, ...]
+    gradients: Mapping[str, Formula]
+
+
+def input_symbols(layer: Layer, inputs: tuple[Any, ...], value: int) -> tuple[Formula, ...]:
+    """h_value; of several inputs each by its name, with that number.
+
+    The parts of a state are counted from 1: state1 and state2.
+    """
+    if sum(map(is_array, in_order(inputs))) == 1:
+        return (value_symbol(value),)
+    found: list[Formula] = []
+    for name, each in zip(inspect.signature(layer.forward).parameters, inputs, strict=False):
+        for i, array in enumerate(in_order(each), start=1):
+            if is_array(array):
+                own = f"{name}{i}" if isinstance(each, tuple) else name
+                found.append(numbered(plain_symbol(own, np.ndim(array)), value))
+    return tuple(found)
+
+
+class Composer:
+    """Writes one layer from its recording.
+
+    Unless `exact`, calls of one op on arrays of the same shapes share a derivation: their equations
+    are the same, and have the values of the first. Raises ProgramError for a layer of several
+    outputs.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        number: int,
+        recording: Recording,
+        ends: Ends,
+        sizes: Dimensions,
+        lang: str,
+        *,
+        exact: bool = True,
+    ) -> None:
+        self.layer, self.number, self.ends, self.sizes = layer, number, ends, sizes
+        self.graph = Graph(layer, recording)
+        self.derivations = Calls(self.graph, sizes, lang, exact=exact)
+        self.parameters: dict[str, Formula] = {}
+        self.symbols: dict[Node, Formula] = {}
+        self.calls: dict[Node, _Call] = {}
+        #: Gradients that have an equation, or that an op's equations give.
+        self.known: set[Formula] = set()
+        #: Other arrays of the layer that ops take.
+        self._given: list[Node] = []
+        #: Of values that fork before the layer, the copies that go into it.
+        self._copies: dict[Node, Formula] = {}
+        is_one = isinstance(layer, OpLayer | Embedding) and self.graph.is_one_op
+        self._numbers = Numbers(str(number), only=is_one)
+        self._lines: list[tuple[str, str, tuple[str, int] | None, Equation]] = []
+        self._owned = {id(array): name for name, array in layer.parameters.items()}
+        self._plain = {
+            name: plain_parameter(name.rpartition(".")[2], array.ndim)
+            for name, array in layer.parameters.items()
+        }
+        self._constants = {
+            id(getattr(each, name)) for _, each in walk(layer) for name in each.constant_names
+        }
+        words = label(lang, "if"), label(lang, "otherwise")
+        programs = Runs(recording.forward, recording.backward, {}, {}, {})
+        self.writer = Writer(Scope(programs, Glossary(), sizes, words), exact=self.symbols)
+
+    def composed(self) -> Composed:
+        """Both passes. Raises ProgramError where they cannot be written so."""
+        forward = tuple(self._forward())
+        dy = next(leaves(dict(self.graph.backward.arguments)))
+        self.symbols[dy] = gradient_of(self.ends.output)
+        targets = self._targets()
+        self._reach(dy, targets)
+        backward = tuple(self._backward(self.graph.backward, targets))
+        others = tuple(map(self._other, self.graph.others))
+        for name in self.layer.parameters:
+            self._parameter(name)
+        dx, gradients = values_of(self.graph.backward.result)
+        given = tuple((self.symbols[each], each.value) for each in self._given)
+        return Composed(forward, backward, others, self.parameters, given, dx, gradients)
+
+    # Forward
+
+    def _forward(self) -> Iterator[Part]:
+        result, output = self.graph.result, self.ends.output
+        given = [each for each in leaves(dict(self.graph.forward.arguments)) if each.op == "input"]
+        self.symbols.update(zip(given, self.ends.inputs, strict=False))
+        self._copies.update(zip(given, self.ends.copies, strict=False))
+        for node in self.graph.needed(self.graph.forward):
+            if node.op.endswith(".forward"):
+                if self.graph.outputs[node]:
+                    part = self._call(node)
+                    yield from self._written()
+                    yield part
+            elif node.op in ("input", "element"):
+                continue
+            elif node is result:
+                self._line(node, output, node)
+            elif self.graph.is_line(node):
+                self._line(node, self._symbol(node), node)
+        if self.symbols.get(result) != output:
+            self._line(result, output, result)
+        yield from self._written()
+
+    def _call(self, node: Node) -> Part:
+        """The equations of an op where it is called; its backward is kept until it runs."""
+        subject, derivation = self.derivations.derived(node)
+        number = self._next(node)
+        names = numbered_names(derivation, subject, number)
+        names |= activation_names(subject.options.get("activation"))
+        symbol = derivation.glossary.symbol
+        for name, value in node.kwargs.items():
+            if isinstance(value, Node):
+                names[symbol(name)] = self._argument(value, symbol(name))
+        starts = tuple(self._starts(node, derivation, names))
+        outputs, elements = outputs_of(derivation), self.graph.outputs[node]
+        for output, element in zip(outputs, elements, strict=False):
+            if element is self.graph.result:
+                names[output] = self.ends.output
+        symbols = tuple(renamed(each, names) for each in outputs)
+        self.symbols.update(zip(elements, symbols, strict=False))
+        copies, gradients = dict(names), {}
+        for name in derivation.gradients:
+            value = node.kwargs.get(name)
+            if isinstance(value, Node):
+                copy = self._copies.get(value, names[symbol(name)])
+                if self.graph.forks[value] > 1:
+                    copy = copy_symbol(names[symbol(name)], number)
+                copies[symbol(name)], gradients[name] = copy, gradient_of(copy)
+        settings, functions = meanings_of(derivation, names, subject)
+        settings += tuple(self._uniform(node))
+        forward = without_identity(rewritten(each, names, copies) for each in derivation.forward)
+        backward = self.derivations.backward(node, derivation)
+        behind = tuple(rewritten(each, names, copies) for each in backward)
+        title = ("", "") if self._numbers.only else (number, op_of(node))
+        path, block = self.graph.path(node), self._block(node)
+        self.calls[node] = _Call(Part(behind, (), (), *title, path), symbols, gradients)
+        return Part((*starts, *forward), settings, functions, *title, path, block)
+
+    def _starts(
+        self, node: Node, derivation: Derivation, names: dict[Formula, Formula]
+    ) -> Iterator[Equation]:
+        """The states of a loop before its first step; from here on each has the symbol that the
+        steps have for it, h_{3.2,0}."""
+        for name, value in node.kwargs.items():
+            symbol = derivation.glossary.symbol(name)
+            if isinstance(value, Node) and is_first_state(symbol, names, derivation.counter):
+                assert symbol.sub is not None
+                start = subscript(names[symbol.base], symbol.sub)
+                yield self._equation(name, start, names[symbol], value.value)
+                names[symbol] = start
+
+    def _uniform(self, node: Node) -> Iterator[Meaning]:
+        """The constants of a layer that are arrays of one number, such as a rate."""
+        for name, value in node.kwargs.items():
+            if isinstance(value, Node) and id(value.value) in self._constants:
+                first = np.ravel(value.value)[:1]
+                if np.all(value.value == first):
+                    yield Meaning(self.symbols[value], name, value=float(first[0]))
+
+    # Backward
+
+    def _backward(self, run: Program, targets: Mapping[Node, list[Formula]]) -> Iterator[Part]:
+        for node in self.graph.needed(run):
+            if node.op.endswith(".backward"):
+                if self.graph.outputs[node]:
+                    yield from self._written()
+                    self._numbers.enter(self.graph.rounds.get(node))
+                    yield replace(self.calls[node.args[1]].part, block=self._block(node))
+            elif node in self.graph.owners:
+                call = self.graph.owners[node]
+                name = samples.gradient_names(op_of(call))[node.args[1]]
+                self.symbols[node] = self.calls[call.args[1]].gradients[name]
+                self.known.add(self.symbols[node])
+                self._reach(node, targets)
+            elif node.op == "input":
+                continue
+            elif node in targets:
+                self._line(node, targets[node][0], node)
+                self._reach(node, targets)
+            elif self.graph.is_line(node):
+                self._line(node, self._symbol(node), node)
+        yield from self._written()
+
+    def _other(self, run: Program) -> Other:
+        """Another form of backward, whose gradients are those of backward."""
+        _, gradients = self.graph.backward.result
+        self.known = set()
+        targets: dict[Node, list[Formula]] = {}
+        for name, node in run.result.items():
+            if not are_close(node.value, gradients[name].value):
+                raise ProgramError(f"notes: {run.frame.name} gives another gradient of {name}")
+            targets.setdefault(node, []).append(gradient_of(self._parameter(name)))
+        name = run.frame.name.rpartition(".")[2]
+        parts = tuple(self._backward(run, targets))
+        return Other(name, first_sentence(run.frame.function), parts)
+
+    def _targets(self) -> dict[Node, list[Formula]]:
+        """The nodes that are gradients of a symbol: those that go into an op's backward, and those
+        that the layer gives back."""
+        found: dict[Node, list[Formula]] = {}
+        pairs: list[tuple[Any, Formula]] = []
+        for each in self.graph.needed(self.graph.backward):
+            if each.op.endswith(".backward") and self.graph.outputs[each]:
+                if each.args[1] not in self.calls:
+                    raise ProgramError(f"notes: {each.op} belongs to no forward of the layer")
+                pairs += zip(in_order(each.args[0]), self.calls[each.args[1]].outputs, strict=False)
+        dx, gradients = self.graph.backward.result
+        pairs += [(node, self._parameter(name)) for name, node in gradients.items()]
+        pairs += zip(in_order(dx), self.ends.copies, strict=False)
+        for node, symbol in pairs:
+            if isinstance(node, Node):
+                found.setdefault(node, []).append(gradient_of(symbol))
+        return found
+
+    def _reach(self, node: Node, targets: Mapping[Node, list[Formula]]) -> None:
+        """Say what else a node is that has its symbol."""
+        for each in targets.get(node, ()):
+            if each != self.symbols[node] and each not in self.known:
+                self._line(node, each, node.operands[0] if node.operands else node)
+
+    # Lines
+
+    def _line(self, node: Node, symbol: Formula, at: Node) -> None:
+        """symbol = what the node is made of, or the symbol that it has already."""
+        for each in inner_inputs(node, self.symbols):
+            self._argument(each, None)
+        self._numbers.enter(self.graph.rounds.get(at))
+        known = self.symbols.get(node)
+        right = self.writer.definition(node) if known is None else known
+        found = self._equation(node.name, symbol, right, node.value)
+        self.symbols.setdefault(node, symbol)
+        self.known.add(symbol)
+        self._lines.append((self._numbers.current, self.graph.path(at), self._block(at), found))
+
+    def _equation(self, name: str, left: Formula, right: Formula, value: Any) -> Equation:
+        return Equation(name, left, right, self.sizes.shape(value), value, None, ((left, value),))
+
+    def _written(self) -> Iterator[Part]:
+        """The lines so far, those of one layer and round together."""
+        functions = tuple(
+            Meaning(symbol, name, words=words)
+            for name, (symbol, words) in self.writer.scope.helpers.items()
+            if words
+        )
+        for (path, block), group in groupby(self._lines, key=lambda each: each[1:3]):
+            lines = list(group)
+            equations = tuple(equation for *_, equation in lines)
+            yield Part(equations, (), functions, lines[0][0], "", path, block)
+        self._lines.clear()
+
+    # Symbols
+
+    def _next(self, node: Node) -> str:
+        """The number of a new part or value."""
+        self._numbers.enter(self.graph.rounds.get(node))
+        return self._numbers.next()
+
+    def _block(self, node: Node) -> tuple[str, int] | None:
+        """The loop of alike rounds that a node is in, and the round."""
+        return self._numbers.block(self.graph.rounds.get(node))
+
+    def _symbol(self, node: Node) -> Formula:
+        """The symbol of a value, with its number: by its name, if it has one."""
+        number = self._next(node)
+        plain = "y" if node.number < self.graph.backward.nodes[0].number else "g"
+        name = node.name if node.name.isidentifier() and node.name not in _ENDS else plain
+        return numbered(plain_symbol(name, np.ndim(node.value)), number)
+
+    def _argument(self, value: Node, own: Formula | None) -> Formula:
+        """The symbol of what an op takes; a parameter has the op's, with the number of its part."""
+        if value not in self.symbols:
+            name = self._owned.get(id(value.value))
+            if name is not None:
+                if name not in self.parameters:
+                    known = self._plain[name]
+                    if isinstance(known, Text) and own is not None:
+                        self.parameters[name] = numbered(own, self._numbers.current)
+                    else:
+                        is_one = list(self._plain.values()).count(known) == 1
+                        number = str(self.number) if is_one else self._numbers.current
+                        self.parameters[name] = numbered(known, number)
+                self.symbols[value] = self._parameter(name)
+            elif own is not None:
+                self.symbols[value] = numbered(own, self._numbers.current)
+                self._given.append(value)
+        return self.symbols.get(value, self.writer.write(value))
+
+    def _parameter(self, name: str) -> Formula:
+        if name not in self.parameters:
+            axes = np.ndim(self.layer.parameters[name])
+            self.parameters[name] = parameter_symbol(name, axes, self.number)
+        return self.parameters[name]

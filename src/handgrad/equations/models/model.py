@@ -1,0 +1,160 @@
+"""The notes of a model: its layers, a drawing, the whole forward and the whole backward pass."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.documents.document import Block, Document, Mono, Paragraph
+from handgrad.documents.labels import label
+from handgrad.equations.models import overview
+from handgrad.equations.models.chain import Chain
+from handgrad.equations.models.costs import costs
+from handgrad.equations.models.flow import Flow, Shape, example_shape, flow_of, flow_of_inputs
+from handgrad.equations.models.names import Sizes, parameters_of
+from handgrad.equations.models.passes import loss_subject, run_forward
+from handgrad.equations.models.sample import (
+    as_batch,
+    batch_unlike,
+    example,
+    is_unlike,
+    target_for,
+    too_large,
+)
+from handgrad.equations.models.sections import Sections
+from handgrad.equations.models.steps import Step
+from handgrad.errors import ArgumentError
+from handgrad.layers import Layer
+from handgrad.optimizers import SGD, Optimizer
+from handgrad.recipes import Recipe, build_loss, tasks
+from handgrad.recipes.building import build_optimizer
+
+#: In how many examples caches are measured where none are given.
+_MEASURED: Final = 32
+#: A batch that is written out in numbers.
+_SMALL: Final = 2
+
+
+def model_document(
+    model: Layer,
+    x: Any = None,
+    *,
+    title: str,
+    lang: str = "en",
+    numbers: bool = False,
+    loss: Any = None,
+    target: Any = None,
+    optimizer: Optimizer | None = None,
+    eta: float = 0.1,
+    input_shape: Shape | None = None,
+) -> Document:
+    """The notes of a model for examples like those of the batch `x`, or of shape `input_shape`.
+
+    `x` is a tuple for a model that takes several inputs, in the order of its forward. Neither is
+    needed where the first layer fixes the shape. `loss` is one of `hg.losses`, with `target` what
+    it compares the output with, or anything that fits; `optimizer` says how parameters are updated,
+    plain SGD with the learning rate `eta` if there is none. With `numbers` every equation of a
+    small model goes on with the values that it has for `x`. The model is not changed.
+
+    Raises ArgumentError where the shape of an example is not known or there is no layer, ShapeError
+    where an example does not fit.
+    """
+    if x is not None:
+        x = as_batch(model, x)
+    flow = _flow(model, x, input_shape)
+    blocks = _blocks(flow, x, None, loss, target, optimizer or SGD(eta), lang, numbers)
+    return Document(title, lang, tuple(blocks))
+
+
+def _flow(model: Layer, x: Any, input_shape: Shape | None) -> Flow:
+    if isinstance(x, tuple):
+        return flow_of_inputs(copy.deepcopy(model), x)
+    if x is not None:
+        input_shape = x.shape[1:]
+    shape = example_shape(model) if input_shape is None else tuple(input_shape)
+    if shape is None:
+        raise ArgumentError(
+            "notes: the shape of one example is not known; allowed: inputs for the model, or "
+            "input_shape="
+        )
+    return flow_of(copy.deepcopy(model), shape)
+
+
+def recipe_document(
+    recipe: Recipe, model: Layer, *, title: str, lang: str = "en", numbers: bool = False
+) -> Document:
+    """The notes of a completed recipe's model or a run's, with its loss and its optimizer."""
+
+    def draw(count: int) -> Any:
+        inputs = tasks.example(recipe, count, np.random.default_rng(0))
+        return inputs if len(inputs) > 1 else inputs[0]
+
+    first = draw(_SMALL)
+    several = isinstance(first, tuple)
+    flow = _flow(model, first if several else None, None if several else first.shape[1:])
+    loss, optimizer = build_loss(recipe), build_optimizer(recipe)
+    drawn = draw if several else None
+    blocks = _blocks(flow, None, drawn, loss, None, optimizer, lang, numbers)
+    description = recipe.tables.get("description")
+    introduction = (Paragraph(f"{description}."),) if description else ()
+    return Document(title, lang, (*introduction, *blocks))
+
+
+def _blocks(
+    flow: Flow,
+    given: Any,
+    draw: Callable[[int], Any] | None,
+    loss: Any,
+    target: Any,
+    optimizer: Optimizer,
+    lang: str,
+    numbers: bool,
+) -> Iterator[Block]:
+    draw = draw or partial(example, flow)
+    measured = draw(_MEASURED) if given is None else given
+    cost = costs(flow, measured)
+    refused = too_large(flow, _SMALL if given is None else _count(given)) if numbers else ""
+    numbers = numbers and not refused
+    batch = _SMALL if numbers else batch_unlike(flow)
+    several = isinstance(given, tuple)
+    x = given if given is not None and (numbers or several) else draw(batch)
+    batch = _count(x)
+    sizes = Sizes({} if numbers or not is_unlike(flow, batch) else {batch: "N"})
+    parameters = {
+        node.number: {name: node.layer.parameters[name].copy() for name in parameters_of(node)}
+        for node in flow.nodes
+    }
+    run = run_forward(flow, x)
+    chain = Chain(flow, run, sizes, lang, exact=numbers)
+    last = _last_step(chain, loss, target)
+    steps = [(chain.gathered(node.number), chain.node(node)) for node in reversed(flow.nodes)]
+    yield from overview.table(cost, _count(measured), lang)
+    yield from overview.drawings(flow, loss, lang, chain.symbols_of)
+    if refused:
+        yield Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), "."))
+    sections = Sections(flow, chain, type(loss).__name__, numbers)
+    if numbers:
+        yield from sections.given(x, parameters)
+    yield from sections.forward([step for _, step in reversed(steps)], last)
+    yield from sections.backward(steps, last)
+    yield from sections.updates(optimizer, parameters)
+
+
+def _count(x: Any) -> int:
+    """The number of examples."""
+    return len(x[0] if isinstance(x, tuple) else x)
+
+
+def _last_step(chain: Chain, loss: Any, target: Any) -> Step | None:
+    """The loss; where there is none, any gradient comes in."""
+    y = chain.run.values[-1]
+    if loss is not None:
+        target = target_for(loss, y) if target is None else np.asarray(target)
+        return chain.loss(loss_subject(loss, y, target))
+    whole = np.random.default_rng(1).permutation(np.arange(y.size) % 7 - 3)
+    chain.found.values[chain.flow.output] = whole.astype(y.dtype).reshape(y.shape)
+    return None

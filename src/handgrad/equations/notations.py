@@ -1,0 +1,357 @@
+"""The notation of functions of arrays: one table.
+
+A function that is not in it is written by its name and its arrays, and its docstring's first
+sentence explains it beside the symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from handgrad.documents.formulas.formula import (
+    Big,
+    Cases,
+    Fenced,
+    Formula,
+    Matrix,
+    Number,
+    Operator,
+    Root,
+    Row,
+    Script,
+    Sign,
+    Symbol,
+    Text,
+    row,
+    separated,
+)
+from handgrad.equations import families, indexing, windows
+from handgrad.equations.glossary import applied
+from handgrad.equations.parts import (
+    ATOM,
+    BIG,
+    CONDITION,
+    PRODUCT,
+    SUM,
+    UNARY,
+    Part,
+    argument,
+    juxtaposed,
+    power,
+    subscripted,
+)
+from handgrad.equations.places import moved, turned
+from handgrad.equations.shaping import Marks, axis_of, number, positions, shape
+from handgrad.equations.shaping import argument as given
+from handgrad.equations.shaping import stacked as stacked_arrays
+from handgrad.equations.words import by_name, explain
+from handgrad.program import Node
+
+if TYPE_CHECKING:
+    from handgrad.equations.writer import Writer
+
+Notation = Callable[["Writer", Node, Marks], Part]
+
+
+def called(writer: Writer, node: Node, marks: Marks) -> Part:
+    """The operation by its notation, or by its name."""
+    return NOTATIONS.get(node.op, named)(writer, node, marks)
+
+
+def named(writer: Writer, node: Node, marks: Marks) -> Part:
+    """The name of the function and those of its arguments that are arrays, or all of them."""
+    word = by_name(writer, node)
+    arrays = [each for each in node.args if shape(each)] or node.args
+    inside = separated(tuple(writer.write(each, SUM) for each in arrays)) if arrays else row()
+    return Part(row(word, Fenced(inside)), UNARY)
+
+
+def of_one(name: str) -> Notation:
+    """A function of one array, element by element."""
+    return lambda writer, node, marks: Part(
+        applied(name, writer.write(node.args[0], CONDITION, marks)), UNARY
+    )
+
+
+def of_all(name: str) -> Notation:
+    """max(a, b)"""
+
+    def written(writer: Writer, node: Node, marks: Marks) -> Part:
+        inside = separated(tuple(writer.write(each, SUM, marks) for each in node.args))
+        return Part(row(Operator(name), Fenced(inside)), UNARY)
+
+    return written
+
+
+def fixed(formula: Formula) -> Notation:
+    return lambda writer, node, marks: Part(formula, ATOM)
+
+
+def lettered(symbol: Formula) -> Notation:
+    """A function with a letter of its own, explained beside the symbols: σ(x)."""
+
+    def written(writer: Writer, node: Node, marks: Marks) -> Part:
+        explain(writer, node, symbol)
+        inside = writer.write(node.args[0], CONDITION, marks)
+        return Part(row(symbol, Fenced(inside)), UNARY)
+
+    return written
+
+
+def operator(name: str) -> Notation:
+    """A function by a word of the literature, explained beside the symbols."""
+
+    def written(writer: Writer, node: Node, marks: Marks) -> Part:
+        word = Operator(name)
+        explain(writer, node, word)
+        return Part(row(word, Fenced(writer.write(node.args[0]))), UNARY)
+
+    return written
+
+
+def root(writer: Writer, node: Node, marks: Marks) -> Part:
+    return Part(Root(writer.write(node.args[0], CONDITION, marks)), UNARY)
+
+
+def absolute(writer: Writer, node: Node, marks: Marks) -> Part:
+    return Part(Fenced(writer.write(node.args[0], CONDITION, marks), "|"), ATOM)
+
+
+def square(writer: Writer, node: Node, marks: Marks) -> Part:
+    return power(writer.part(node.args[0], marks), Number("2"))
+
+
+def log_one_plus(writer: Writer, node: Node, marks: Marks) -> Part:
+    inside = row(Number("1"), Sign("+"), writer.write(node.args[0], SUM, marks))
+    return Part(row(Operator("log"), Fenced(inside)), UNARY)
+
+
+def log_of_sum(writer: Writer, node: Node, marks: Marks) -> Part:
+    left, right = (applied("exp", writer.write(x, CONDITION, marks)) for x in node.args[:2])
+    return Part(row(Operator("log"), Fenced(row(left, Sign("+"), right))), UNARY)
+
+
+def exp_minus_one(writer: Writer, node: Node, marks: Marks) -> Part:
+    inside = writer.write(node.args[0], CONDITION, marks)
+    return Part(row(applied("exp", inside), Sign("−"), Number("1")), SUM)
+
+
+def clip(writer: Writer, node: Node, marks: Marks) -> Part:
+    formula = writer.write(node.args[0], SUM, marks)
+    limits = given(node, 1, "min", "a_min"), given(node, 2, "max", "a_max")
+    for name, limit in zip(("max", "min"), limits, strict=True):
+        if limit is not None:
+            inside = separated((formula, writer.write(limit, SUM, marks)))
+            formula = row(Operator(name), Fenced(inside))
+    return Part(formula, UNARY)
+
+
+def infinite(writer: Writer, node: Node, marks: Marks) -> Part:
+    inside = Fenced(writer.write(node.args[0], CONDITION, marks), "|")
+    return Part(row(inside, Sign("="), Symbol("infinity")), CONDITION)
+
+
+def full(writer: Writer, node: Node, marks: Marks) -> Part:
+    return writer.part(given(node, 1, "fill_value"), marks)
+
+
+def count(writer: Writer, node: Node, marks: Marks) -> Part:
+    """arange: (0, …, n − 1), or of one element its place, i − 1."""
+    if marks and marks[-1] is not None:
+        place = moved(marks[-1], -1)
+        start = node.args[0] if len(node.args) > 1 else 0
+        if number(start) != 0:
+            place = row(writer.write(start, SUM), Sign("+"), place)
+        return Part(place, SUM if isinstance(place, Row) else ATOM)
+    last = indexing.bound(writer, node.args[1] if len(node.args) > 1 else node.args[0])
+    every = Number("0"), Number("1"), Sign("⋯"), row(last, Sign("−"), Number("1"))
+    return Part(Fenced(separated(every)), ATOM)
+
+
+def is_count(writer: Writer, node: Any) -> bool:
+    """True where the value numbers an axis."""
+    inner = writer.bare(node)
+    if not isinstance(inner, Node) or writer.has_symbol(inner):
+        return False
+    return inner.op == "arange" or (inner.op == "flip" and is_count(writer, inner.args[0]))
+
+
+def flipped(writer: Writer, node: Node, marks: Marks) -> Part:
+    """An axis the other way round: of one step that which is as far from the end."""
+    if isinstance(number(given(node, 1, "axis")), int) or len(shape(node)) == 1:
+        axis = axis_of(node)
+        mark = marks[axis] if len(marks) >= -axis else None
+        if mark is not None:
+            at = len(marks) + axis
+            size = writer.scope.dimensions.size(shape(node)[axis])
+            return writer.part(node.args[0], (*marks[:at], turned(mark, size), *marks[at + 1 :]))
+    return named(writer, node, marks)
+
+
+def taken(writer: Writer, node: Node, marks: Marks) -> Part:
+    """Rows of a table: W with the row's number as its index."""
+    return subscripted(writer.part(node.args[0]), writer.write(node.args[1]))
+
+
+def stacked(writer: Writer, node: Node, marks: Marks) -> Part:
+    """The arrays of a list together: (V_τ)_τ, or (a, b); of those of a sequence one step."""
+    arrays = stacked_arrays(node)
+    if arrays is None:
+        return stored(writer, node, marks) if node.op == "store" else named(writer, node, marks)
+    items, axis = arrays
+    if (found := families.stacked(writer, items)) is not None:
+        return found
+    if indexing.generic(writer, items) is not None:
+        step = indexing.at_steps(writer, items, axis, marks)
+        return indexing.whole(writer, items) if step is None else step
+    return Part(Fenced(separated(tuple(writer.write(each) for each in items))), ATOM)
+
+
+def stored(writer: Writer, node: Node, marks: Marks) -> Part:
+    """An array that was written into: the latest value first, as it holds wherever it stands."""
+    base, index, value = node.args[:3]
+    if node.op == "replaced":
+        view = index.operands[0] if index.operands else index
+        if view.op != "getitem":
+            return named(writer, node, marks)
+        value, index = index, view.args[1]
+    where = separated(tuple(indexing.position(writer, each) for each in positions(index)))
+    rows = (
+        (writer.write(value, SUM), row(Text("at "), Fenced(where, "["))),
+        (writer.write(base, SUM), Text(writer.scope.words[1])),
+    )
+    return Part(Cases(rows), CONDITION)
+
+
+def summed_indices(writer: Writer, node: Node, marks: Marks) -> Part:
+    """einsum: Σ_d q_n,i,d k_n,j,d for einsum("nid,njd->nij", q, k)."""
+    subscripts, *arrays = node.args
+    if not isinstance(subscripts, str) or "." in subscripts or not all(marks) or not marks:
+        return named(writer, node, marks)
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    letters = inputs.split(",")
+    if not arrow or len(output) != len(marks) or len(letters) != len(arrays):
+        return named(writer, node, marks)
+    known = dict(zip(output, marks, strict=True))
+    taken = [mark.name for mark in marks if isinstance(mark, Symbol)]
+    for each, array in zip(letters, arrays, strict=True):
+        for letter, size in zip(each, shape(array), strict=True):
+            if letter not in known:
+                known[letter] = writer.letter(size, taken)
+    factors = [
+        writer.write(array, PRODUCT, tuple(known[letter] for letter in each))
+        for each, array in zip(letters, arrays, strict=True)
+    ]
+    below = tuple(mark for letter, mark in known.items() if letter not in output and mark)
+    body = juxtaposed(factors)
+    return Part(Big("sum", body, separated(below)), BIG) if below else Part(body, PRODUCT)
+
+
+def joined(writer: Writer, node: Node, marks: Marks) -> Part:
+    """Blocks beside each other, [A ∣ B], or below each other, [A; B]."""
+    items = node.args[0]
+    axes = len(shape(node))
+    axis = number(given(node, 1, "axis", "dim")) or 0
+    if node.op == "hstack":
+        axis = axes - 1
+    if families.is_family(writer.scope, items):
+        return families.stacked(writer, items) or named(writer, node, marks)
+    beside = isinstance(axis, int) and axes > 0 and axis % axes == axes - 1
+    inner = (*marks[:-1], None) if marks and beside else ()
+    written = tuple(writer.write(each, CONDITION, inner) for each in items)
+    if not beside and all(map(_is_block_row, written)):
+        return Part(Matrix(tuple(map(_blocks, written))), ATOM)
+    return Part(Fenced(separated(written, "∣" if beside else ";"), "["), ATOM)
+
+
+def _is_block_row(formula: Formula) -> bool:
+    return isinstance(formula, Fenced) and formula.left == "[" and len(_blocks(formula)) > 1
+
+
+def _blocks(formula: Formula) -> tuple[Formula, ...]:
+    """The blocks of a row [A ∣ B]."""
+    inside = formula.body if isinstance(formula, Fenced) else formula
+    parts = inside.parts if isinstance(inside, Row) else (inside,)
+    return tuple(part for part in parts if part != Sign("∣"))
+
+
+def arg_max(writer: Writer, node: Node, marks: Marks) -> Part:
+    found = families.arg_max(writer, node)
+    if found is not None:
+        return found
+    inside = argument(writer.write(node.args[0]))
+    return Part(row(Operator("arg"), Big("max", inside)), BIG)
+
+
+def outer(writer: Writer, node: Node, marks: Marks) -> Part:
+    left, right = node.args[:2]
+    turned_right = power(writer.part(right), Sign("⊤")).formula
+    return Part(juxtaposed([writer.write(left, PRODUCT), turned_right]), PRODUCT)
+
+
+def element(writer: Writer, node: Node, marks: Marks) -> Part:
+    """One of several results; of a tuple that a loop counts with, its part."""
+    whole, place = node.args
+    if whole.op == "counter":
+        return Part(Script(writer.write(whole), Number(str(place + 1))), ATOM)
+    if whole.op == "blocks":
+        return Part(
+            Script(Fenced(writer.write(whole.args[0], CONDITION, marks)), Number(str(place + 1))),
+            ATOM,
+        )
+    return Part(Script(Fenced(writer.write(whole)), Number(str(place + 1))), ATOM)
+
+
+#: Functions of one array by their own name, as in exp(x).
+_OF_ONE: Final = ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sign")
+
+#: Functions that are written alike whatever the axes of their arrays.
+ELEMENTWISE: Final[dict[str, Notation]] = {
+    **{name: of_one(name) for name in _OF_ONE},
+    "erf": lettered(Operator("erf")),
+    "log1p": log_one_plus,
+    "expm1": exp_minus_one,
+    "logaddexp": log_of_sum,
+    "sqrt": root,
+    "abs": absolute,
+    "square": square,
+    "maximum": of_all("max"),
+    "minimum": of_all("min"),
+    "isinf": infinite,
+    "weights": operator("softmax"),
+    **dict.fromkeys(("logistic", "sigmoid"), lettered(Symbol("sigma"))),
+    "activate": lettered(Symbol("f")),
+    "activation_gradient": windows.activation_gradient,
+    "draw_mask": windows.drawn,
+}
+NOTATIONS: Final[dict[str, Notation]] = {
+    **ELEMENTWISE,
+    "max": of_all("max"),
+    "min": of_all("min"),
+    "clip": clip,
+    **dict.fromkeys(("zeros", "zeros_like"), fixed(Number("0"))),
+    **dict.fromkeys(("ones", "ones_like"), fixed(Number("1"))),
+    "full": full,
+    "full_like": full,
+    "eye": fixed(Symbol("I")),
+    "arange": count,
+    "flip": flipped,
+    "take": taken,
+    "total": families.total,
+    "stack": stacked,
+    "store": stacked,
+    "replaced": stored,
+    "einsum": summed_indices,
+    "concat": joined,
+    "hstack": joined,
+    "argmax": arg_max,
+    "outer": outer,
+    "element": element,
+    "window": windows.window,
+    "scatter": windows.scatter,
+    "pad": windows.padded,
+    "crop": windows.padded,
+    "window_sum": windows.window_sum,
+    "sum_to": windows.summed_to,
+}

@@ -1,0 +1,126 @@
+"""The notation of functions that ops share: windows, and activations at the end of an op."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from handgrad.documents.formulas.formula import (
+    Big,
+    Fenced,
+    Formula,
+    Script,
+    Sign,
+    Symbol,
+    row,
+    separated,
+)
+from handgrad.equations.parts import (
+    ATOM,
+    BIG,
+    CONDITION,
+    PRODUCT,
+    SUM,
+    UNARY,
+    Part,
+    constant,
+    juxtaposed,
+    subscripted,
+)
+from handgrad.equations.shaping import Marks, carried, marked, number
+from handgrad.equations.words import by_name, explain
+from handgrad.program import Node
+
+if TYPE_CHECKING:
+    from handgrad.equations.writer import Writer
+
+
+def _moves(writer: Writer, offset: Any, stride: Any, dilation: Any) -> Formula:
+    """m d :: s for every axis of the kernel's offset."""
+    if isinstance(offset, Node) and isinstance(offset.value, tuple):
+        stride, dilation = (
+            each[0] if isinstance(each, tuple | list) else each for each in (stride, dilation)
+        )
+    offsets = offset if isinstance(offset, tuple) else (offset,)
+    parts: list[Formula] = []
+    for axis, place in enumerate(offsets):
+        step, wide = (
+            each[axis] if isinstance(each, tuple | list) else each for each in (stride, dilation)
+        )
+        if type(place) is int and place == 0 and type(step) is int and step == 1:
+            parts.append(Sign(":"))
+            continue
+        start = [_offset(writer, place)]
+        if not (type(wide) is int and wide == 1):
+            start.append(writer.write(wide, UNARY))
+        end = () if type(step) is int and step == 1 else (writer.write(step, UNARY),)
+        parts.append(row(juxtaposed(start), Sign(":"), Sign(":"), *end))
+    return separated(tuple(parts))
+
+
+def _offset(writer: Writer, place: Any) -> Formula:
+    return place if not isinstance(place, Node | int) else writer.write(place, UNARY)
+
+
+def window(writer: Writer, node: Node, marks: Marks) -> Part:
+    values, offset, stride, dilation = node.args[:4]
+    places = _moves(writer, offset, stride, dilation)
+    outer = marked(carried(node, marks))
+    index = places if outer is None else row(outer, Sign(","), places)
+    return subscripted(writer.part(values), index)
+
+
+def scatter(writer: Writer, node: Node, marks: Marks) -> Part:
+    values, offset, stride, dilation = node.args[:4]
+    below = _moves(writer, offset, stride, dilation)
+    word = Script(by_name(writer, node), below)
+    return Part(row(word, Fenced(writer.write(values))), UNARY)
+
+
+def padded(writer: Writer, node: Node, marks: Marks) -> Part:
+    """pad_p(x), with the value that stands around it unless that is 0."""
+    values, padding, *value = node.args
+    inside = writer.write(values, SUM)
+    if value and (around := number(value[0])) != 0:
+        inside = separated((inside, constant(around).formula))
+    word = Script(by_name(writer, node), _once(writer, padding))
+    return Part(row(word, Fenced(inside)), UNARY)
+
+
+def _once(writer: Writer, setting: Any) -> Formula:
+    """A setting that is alike for every axis, written once."""
+    several = setting if isinstance(setting, tuple | list) else (setting,)
+    written = tuple(dict.fromkeys(map(writer.write, several)))
+    return written[0] if len(written) == 1 else Fenced(separated(written))
+
+
+def window_sum(writer: Writer, node: Node, marks: Marks) -> Part:
+    """Σ over the offsets of a window."""
+    values, _, stride = node.args[:3]
+    index = _moves(writer, (Symbol("m"), Symbol("n")), stride, 1)
+    value = writer.part(values)
+    base = Fenced(value.formula) if value.strength < UNARY else value.formula
+    below = separated((Symbol("m"), Symbol("n")))
+    return Part(Big("sum", subscripted(Part(base, ATOM), index).formula, below), BIG)
+
+
+def activation_gradient(writer: Writer, node: Node, marks: Marks) -> Part:
+    """∂L/∂h ⊙ f′(a)."""
+    dh, a = node.args[:2]
+    slope = Script(Symbol("f"), sup=Sign("′"))
+    explain(writer, node, slope)
+    derivative = row(slope, Fenced(writer.write(a, CONDITION, marks)))
+    return Part(row(writer.write(dh, PRODUCT, marks), Sign("⊙"), derivative), PRODUCT)
+
+
+def summed_to(writer: Writer, node: Node, marks: Marks) -> Part:
+    """Σ over the axes along which an operand was broadcast."""
+    gradient, operand = node.args[:2]
+    word = Script(by_name(writer, node), writer.write(operand))
+    return Part(row(word, Fenced(writer.write(gradient))), UNARY)
+
+
+def drawn(writer: Writer, node: Node, marks: Marks) -> Part:
+    """A random mask: with which probability."""
+    numbers = [writer.write(each) for each in node.args if isinstance(number(each), float)]
+    word = by_name(writer, node)
+    return Part(row(word, Fenced(separated(tuple(numbers)) if numbers else row())), UNARY)
