@@ -1,0 +1,561 @@
+"""NumPy's functions in terms of the primitives: the one place that knows NumPy's signatures."""
+
+import numpy as np
+
+from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.primitives import arrays as A
+from handgrad.program.primitives import contract as C
+from handgrad.program.primitives.elementwise import KNOWN
+from handgrad.program.sizes import ONE, Size
+
+n = as_node
+
+
+def elementwise(name):
+    return lambda *args, where=True, dtype=None: build(name, *args)
+
+
+FUNCTIONS = {f: elementwise(name) for f, name in KNOWN.items()}
+FUNCTIONS |= C.FUNCTIONS
+FUNCTIONS[np.true_divide] = FUNCTIONS[np.divide]
+FUNCTIONS[np.positive] = lambda x: n(x)
+FUNCTIONS[np.mod] = FUNCTIONS[np.remainder]
+
+
+def known(*functions):
+    def keep(f):
+        for g in functions:
+            FUNCTIONS[g] = f
+        return f
+
+    return keep
+
+
+def sizes(shape):
+    return tuple(map(Size.of, shape if isinstance(shape, (tuple, list)) else (shape,)))
+
+
+def reduction(name):
+    def f(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+        x = n(x)
+        if name in ("sum", "mean", "prod") and x.kind == "b":
+            x = build("astype", x, kind="i")
+        y = build(name, x, axis=A.axes_of(axis, x.ndim), keepdims=bool(keepdims))
+        return (
+            y
+            if initial is None
+            else build(
+                {"max": "maximum", "min": "minimum", "sum": "add", "prod": "multiply"}[name],
+                y,
+                initial,
+            )
+        )
+
+    return f
+
+
+for name in ["sum", "mean", "max", "min", "prod", "any", "all"]:
+    FUNCTIONS[getattr(np, name)] = reduction(name)
+FUNCTIONS[np.amax], FUNCTIONS[np.amin] = FUNCTIONS[np.max], FUNCTIONS[np.min]
+
+
+@known(np.var)
+def var(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **_):
+    x = n(x)
+    axes = A.axes_of(axis, x.ndim)
+    d = x - build("mean", x, axis=axes, keepdims=True)
+    return (
+        build("mean", d * d, axis=axes, keepdims=bool(keepdims))
+        if ddof == 0
+        else build("sum", d * d, axis=axes, keepdims=bool(keepdims))
+        / n(A.product(x.shape[a] for a in axes) - ddof)
+    )
+
+
+@known(np.std)
+def std(*args, **kwargs):
+    return build("sqrt", var(*args, **kwargs))
+
+
+@known(np.linalg.norm)
+def norm(x, ord=None, axis=None, keepdims=False):
+    x = n(x)
+    axes = A.axes_of(axis, x.ndim)
+    if ord in (None, 2, "fro"):
+        return build("sqrt", build("sum", x * x, axis=axes, keepdims=keepdims))
+    if ord == 1:
+        return build("sum", build("abs", x), axis=axes, keepdims=keepdims)
+    if ord == np.inf:
+        return build("max", build("abs", x), axis=axes, keepdims=keepdims)
+    return build("sum", build("abs", x) ** ord, axis=axes, keepdims=keepdims) ** (1 / ord)
+
+
+@known("logsumexp")
+def logsumexp(a, axis=None, keepdims=False):
+    """The shift changes nothing, so the maximum has no gradient."""
+    a = n(a)
+    axes = A.axes_of(axis, a.ndim)
+    m = build("stop", build("max", a, axis=axes, keepdims=True))
+    y = build("log", build("sum", build("exp", a - m), axis=axes, keepdims=True)) + m
+    return (
+        y
+        if keepdims
+        else build("reshape", y, shape=tuple(s for i, s in enumerate(y.shape) if i not in axes))
+    )
+
+
+def softmax(x, axis=None):
+    x = n(x)
+    axes = A.axes_of(axis, x.ndim)
+    e = build("exp", x - build("stop", build("max", x, axis=axes, keepdims=True)))
+    return e / build("sum", e, axis=axes, keepdims=True)
+
+
+# Rearrangements.
+@known(np.reshape)
+def reshape(x, shape, order="C"):
+    x = n(x)
+    shape = list(sizes(shape))
+    for i, s in enumerate(shape):
+        if s.constant == -1:
+            shape[i] = A.product(x.shape) // A.product(shape[:i] + shape[i + 1 :])
+    return build("reshape", x, shape=tuple(shape))
+
+
+@known(np.ravel)
+def ravel(x, order="C"):
+    return reshape(x, (-1,))
+
+
+@known(np.transpose)
+def transpose(x, axes=None):
+    x = n(x)
+    return build(
+        "transpose", x, axes=tuple(a % x.ndim for a in axes) if axes else tuple(range(x.ndim))[::-1]
+    )
+
+
+@known(np.swapaxes)
+def swapaxes(x, axis1, axis2):
+    order = list(range(n(x).ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return transpose(x, order)
+
+
+@known(np.moveaxis)
+def moveaxis(x, source, destination):
+    x = n(x)
+    s, d = ([a % x.ndim for a in np.atleast_1d(v)] for v in (source, destination))
+    order = [a for a in range(x.ndim) if a not in s]
+    for to, a in sorted(zip(d, s)):
+        order.insert(to, int(a))
+    return transpose(x, order)
+
+
+@known(np.expand_dims)
+def expand_dims(x, axis):
+    x = n(x)
+    rank = x.ndim + (len(axis) if isinstance(axis, tuple) else 1)
+    axes = A.axes_of(axis, rank)
+    rest = iter(x.shape)
+    return build("reshape", x, shape=tuple(ONE if i in axes else next(rest) for i in range(rank)))
+
+
+@known(np.squeeze)
+def squeeze(x, axis=None):
+    x = n(x)
+    axes = (
+        [i for i, s in enumerate(x.shape) if s == ONE] if axis is None else A.axes_of(axis, x.ndim)
+    )
+    return build("reshape", x, shape=tuple(s for i, s in enumerate(x.shape) if i not in axes))
+
+
+@known(np.broadcast_to)
+def broadcast_to(x, shape):
+    return build("broadcast_to", x, shape=sizes(shape))
+
+
+@known(np.flip)
+def flip(x, axis=None):
+    return build("flip", x, axis=A.axes_of(axis, n(x).ndim))
+
+
+@known(np.roll)
+def roll(x, shift, axis=None):
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), n(x).shape)
+    return build("roll", x, shift=sizes(shift), axis=A.axes_of(axis, n(x).ndim))
+
+
+@known(np.concatenate)
+def concatenate(xs, axis=0, **_):
+    xs = [ravel(x) for x in xs] if axis is None else list(map(n, xs))
+    return build("concatenate", *xs, axis=(axis or 0) % xs[0].ndim)
+
+
+@known(np.stack)
+def stack(xs, axis=0):
+    xs = list(map(n, xs))
+    rank = xs[0].ndim + 1
+    piled = build("pile", *xs)
+    return moveaxis(piled, 0, axis % rank)
+
+
+@known(np.vstack)
+def vstack(xs):
+    return concatenate([x if n(x).ndim > 1 else reshape(x, (1, -1)) for x in xs], 0)
+
+
+@known(np.hstack)
+def hstack(xs):
+    xs = [x if n(x).ndim else reshape(x, (1,)) for x in xs]
+    return concatenate(xs, 0 if n(xs[0]).ndim == 1 else 1)
+
+
+@known(np.column_stack)
+def column_stack(xs):
+    return concatenate([x if n(x).ndim > 1 else reshape(x, (-1, 1)) for x in xs], 1)
+
+
+@known(np.split, np.array_split)
+def split(x, parts, axis=0):
+    x = n(x)
+    axis %= x.ndim
+    size = x.shape[axis]
+    w = world()
+    if isinstance(parts, (int, Size)):
+        count = w.length(parts)
+        length = w.length(size)
+        cuts = (
+            [Size.of(0)]
+            + [
+                size // parts * i
+                if length % count == 0
+                else Size.of(sum(length // count + (j < length % count) for j in range(i)))
+                for i in range(1, count)
+            ]
+            + [size]
+        )
+        if isinstance(parts, Size) and parts.constant is None:
+            w.guards.append(("==", parts, Size.of(count), True))
+    else:
+        cuts = [Size.of(0), *map(Size.of, parts), size]
+    return [
+        build("getitem", x, index=(slice(None),) * axis + (slice(a, b, None),))
+        for a, b in zip(cuts, cuts[1:])
+    ]
+
+
+@known(np.repeat)
+def repeat(x, repeats, axis=None):
+    x = n(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis %= x.ndim
+    r = Size.of(repeats)
+    wide = build(
+        "broadcast_to",
+        expand_dims(x, axis + 1),
+        shape=x.shape[: axis + 1] + (r,) + x.shape[axis + 1 :],
+    )
+    return build("reshape", wide, shape=x.shape[:axis] + (x.shape[axis] * r,) + x.shape[axis + 1 :])
+
+
+@known(np.tile)
+def tile(x, reps):
+    x = n(x)
+    reps = sizes(reps)
+    rank = max(x.ndim, len(reps))
+    reps = (ONE,) * (rank - len(reps)) + reps
+    shape = (ONE,) * (rank - x.ndim) + x.shape
+    narrow = build("reshape", x, shape=tuple(s for size in shape for s in (ONE, size)))
+    wide = build(
+        "broadcast_to", narrow, shape=tuple(s for r, size in zip(reps, shape) for s in (r, size))
+    )
+    return build("reshape", wide, shape=tuple(r * s for r, s in zip(reps, shape)))
+
+
+@known(np.pad)
+def pad(x, width, mode="constant", constant_values=0):
+    x = n(x)
+    if mode != "constant":
+        raise NotImplementedError(f"np.pad with mode {mode}")
+    width = [width] if not isinstance(width, (tuple, list)) else list(width)
+    pairs = (
+        [(width[0], width[0])] * x.ndim
+        if len(width) == 1 and not isinstance(width[0], (tuple, list))
+        else [tuple(width)] * x.ndim
+        if not isinstance(width[0], (tuple, list))
+        else [tuple(p) * (2 if len(p) == 1 else 1) for p in width]
+        * (x.ndim if len(width) == 1 else 1)
+    )
+    base = full(tuple(Size.of(a) + s + b for (a, b), s in zip(pairs, x.shape)), constant_values)
+    return build(
+        "add_at" if constant_values == 0 else "store",
+        base,
+        x,
+        index=tuple(slice(Size.of(a), Size.of(a) + s, None) for (a, _), s in zip(pairs, x.shape)),
+    )
+
+
+@known(np.diagonal)
+def diagonal(x, offset=0, axis1=0, axis2=1):
+    x = n(x)
+    return build("diagonal", x, axis1=axis1 % x.ndim, axis2=axis2 % x.ndim)
+
+
+@known(np.trace)
+def trace(x, offset=0, axis1=0, axis2=1):
+    d = diagonal(x, 0, axis1, axis2)
+    return build("sum", d, axis=(d.ndim - 1,), keepdims=False)
+
+
+@known(np.diag)
+def diag(x, k=0):
+    x = n(x)
+    if x.ndim == 2:
+        return diagonal(x)
+    return x * build("eye", rows=x.shape[0], columns=x.shape[0], k=0)
+
+
+@known(np.tril)
+def tril(x, k=0):
+    return build("tril", x, k=k)
+
+
+@known(np.triu)
+def triu(x, k=0):
+    return build("triu", x, k=k)
+
+
+@known(np.cumsum)
+def cumsum(x, axis=None, dtype=None):
+    x = ravel(x) if axis is None else n(x)
+    return build("cumsum", x, axis=(axis or 0) % x.ndim)
+
+
+@known(np.diff)
+def diff(x, n=1, axis=-1):
+    x = as_node(x)
+    axis %= x.ndim
+    lead = (slice(None),) * axis
+    for _ in range(n):
+        x = build("getitem", x, index=lead + (slice(ONE, None, None),)) - build(
+            "getitem", x, index=lead + (slice(None, Size.of(-1), None),)
+        )
+    return x
+
+
+@known(np.clip)
+def clip(x, a_min=None, a_max=None, min=None, max=None):
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is not None:
+        x = build("maximum", x, low)
+    return x if high is None else build("minimum", x, high)
+
+
+@known(np.where)
+def where(c, a, b):
+    return build("where", c, a, b)
+
+
+# Selection.
+@known(np.take)
+def take(x, indices, axis=None, mode=None):
+    x, i = n(x), n(indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    return build("getitem", x, i, index=(slice(None),) * (axis % x.ndim) + (A.Slot(0),))
+
+
+@known(np.take_along_axis)
+def take_along_axis(x, indices, axis=-1):
+    x, i = n(x), n(indices)
+    axis %= x.ndim
+    others = [a for a in range(x.ndim) if a != axis]
+    places = {
+        a: build(
+            "reshape",
+            build("arange", size=i.shape[a]),
+            shape=tuple(i.shape[a] if b == a else ONE for b in range(x.ndim)),
+        )
+        for a in others
+    }
+    return build(
+        "getitem",
+        x,
+        *(i if a == axis else places[a] for a in range(x.ndim)),
+        index=tuple(A.Slot(a) for a in range(x.ndim)),
+    )
+
+
+@known(np.sort)
+def sort(x, axis=-1, **_):
+    x = n(x)
+    return take_along_axis(x, build("argsort", x, axis=axis % x.ndim), axis)
+
+
+@known(np.argsort)
+def argsort(x, axis=-1, **_):
+    return build("argsort", x, axis=axis % n(x).ndim)
+
+
+@known(np.argmax)
+def argmax(x, axis=None, **_):
+    return build("argmax", ravel(x) if axis is None else x, axis=axis or 0)
+
+
+@known(np.argmin)
+def argmin(x, axis=None, **_):
+    return build("argmin", ravel(x) if axis is None else x, axis=axis or 0)
+
+
+# Creation: always traced, so that sizes keep their letters.
+def creation(*functions):
+    def keep(f):
+        for g in functions:
+            FUNCTIONS[g] = f
+            CREATION.add(g)
+        return f
+
+    return keep
+
+
+CREATION: set = set()
+
+
+def kind_of(dtype):
+    """A type as an attribute, floats left out: they follow the operands."""
+    name = getattr(dtype, "__name__", str(dtype)).lstrip("_")
+    return {} if dtype is None or "float" in name else {"kind": "b" if "bool" in name else "i"}
+
+
+@creation(np.zeros, np.empty)
+def zeros(shape, dtype=None, order="C"):
+    return build("zeros", shape=sizes(shape), **kind_of(dtype))
+
+
+@creation(np.ones)
+def ones(shape, dtype=None):
+    return build("ones", shape=sizes(shape))
+
+
+@creation(np.full)
+def full(shape, value, dtype=None):
+    return (
+        build("broadcast_to", value, shape=sizes(shape))
+        if value != 0 or isinstance(value, Node)
+        else build("zeros", shape=sizes(shape))
+    )
+
+
+@creation(np.eye, np.identity)
+def eye(rows, columns=None, k=0, dtype=None):
+    return build(
+        "eye", rows=Size.of(rows), columns=Size.of(columns if columns is not None else rows), k=k
+    )
+
+
+@creation(np.tri)
+def tri(rows, columns=None, k=0, dtype=None):
+    return build(
+        "tril",
+        build("ones", shape=(Size.of(rows), Size.of(columns if columns is not None else rows))),
+        k=k,
+    )
+
+
+@creation(np.arange)
+def arange(start, stop=None, step=1, dtype=None):
+    start, stop = (0, start) if stop is None else (start, stop)
+    count = (
+        (Size.of(stop) - start + (step - 1)) // step if isinstance(step, int) and step > 0 else None
+    )
+    if count is None:
+        raise NotImplementedError("np.arange with this step")
+    return build("arange", size=count) * step + start
+
+
+@known(np.zeros_like, np.empty_like)
+def zeros_like(x, dtype=None, **_):
+    return build("zeros", shape=n(x).shape)
+
+
+@known(np.ones_like)
+def ones_like(x, dtype=None, **_):
+    return build("ones", shape=n(x).shape)
+
+
+@known(np.full_like)
+def full_like(x, value, dtype=None, **_):
+    return full(n(x).shape, value)
+
+
+@known(np.array, np.asarray, np.ascontiguousarray)
+def array(x, dtype=None, copy=None, **_):
+    if not isinstance(x, (list, tuple)):
+        return n(x)
+    return stack([array(v) for v in x])
+
+
+@known(np.shape)
+def shape(x):
+    return n(x).shape
+
+
+@known(np.atleast_1d)
+def atleast_1d(x):
+    return x if n(x).ndim else reshape(x, (1,))
+
+
+# Linear algebra and special functions.
+@known(np.linalg.inv)
+def inv(x):
+    return build("inv", x)
+
+
+@known(np.linalg.solve)
+def solve(a, b):
+    return build("solve", a, b)
+
+
+@known(np.linalg.det)
+def det(x):
+    return build("det", x)
+
+
+@known(np.linalg.slogdet)
+def slogdet(x):
+    return (build("sign", build("det", x)), build("logdet", x))
+
+
+@known(np.linalg.cholesky)
+def cholesky(x):
+    return build("cholesky", x)
+
+
+try:
+    import scipy.special as special
+
+    FUNCTIONS |= {
+        special.logsumexp: logsumexp,
+        special.softmax: softmax,
+        special.expit: lambda x: build("sigmoid", x),
+        special.xlogy: lambda x, y: n(x) * build("log", y),
+        special.log_softmax: lambda x, axis=None: n(x) - logsumexp(x, axis, True),
+    }
+    from handgrad.program.primitives.elementwise import elementwise as record
+
+    record(
+        "erf",
+        special.erf,
+        lambda g, y, x: (g * (float(2 / np.sqrt(np.pi)) * build("exp", -(x * x))),),
+        text="erf",
+        torch="torch.erf",
+    )
+    FUNCTIONS |= {
+        special.erf: lambda x: build("erf", x),
+        special.erfc: lambda x: 1 - build("erf", x),
+    }
+except ImportError:
+    pass
