@@ -1,322 +1,182 @@
-"""The public face: a forward in, its backward out, proved at two sizes and two settings."""
+"""`hg.derive`: from a forward the backward that one would write down, proved before it is given."""
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from handgrad.deriving import pair
+from handgrad.deriving.arguments import Arguments, read_arguments, renamed, solved
+from handgrad.deriving.assumptions import Assumption, assumptions
+from handgrad.deriving.derivation import Derivation
+from handgrad.deriving.pair import Pair, assemble
+from handgrad.deriving.proof import DoubleError, MeetingError, Proof
+from handgrad.deriving.refusals import UnprovedError, UnreadableError, refused
 from handgrad.deriving.reverse import gradient
-from handgrad.program import primitives  # noqa: F401 (fills the tables)
-from handgrad.program.loops import Rebuild, tree
-from handgrad.program.node import Node, Program, World, within
-from handgrad.program.sizes import Size
-from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
-from handgrad.program.trace import run as trace_run
+from handgrad.deriving.samples import Sampler, called
+from handgrad.deriving.targets import forward_of, op_examples
+from handgrad.deriving.traced import Traced, traced
+from handgrad.deriving.arguments import leaves
+from handgrad.errors import ArgumentError
+from handgrad.program.node import Node, within
 
 
-class NotProved(Exception):
-    """What was derived does not meet central differences; nothing of it is returned."""
+def derive(
+    forward: Any,
+    *arrays: Any,
+    assume: Mapping[str, float] | None = None,
+    wrt: Sequence[str] | None = None,
+    **named: Any,
+) -> Derivation:
+    """The backward of a forward, derived from it alone.
+
+    `forward` is a function that takes arrays and returns y, several results, or (y, cache), of
+    which the cache is left aside; or an op, such as "layer_norm". Arrays are given as examples, or
+    as shapes in letters, such as x=("N", "D"), mask=("N", "D", bool) and tokens=("N", int), which
+    tell axes apart that are of one length by chance; dicts, tuples and lists of them are taken as
+    they are. Other arguments are settings. `assume` states sums that are constant, such as
+    {"sum(q, -1)": 1}. `wrt` names the arrays that get a gradient; all of floats unless given.
+
+    Where a branch of the forward hangs on a value, a size or a setting, the derived forward raises
+    ValueError where it would go another way. At a tie max gives each its share, and maximum(x, 0)
+    has derivative 0 at 0, unless the forward is smooth there.
+
+    Raises ArgumentError for arguments that the forward does not take, and UnreadableError, which
+    names the line, for what cannot be derived.
+    """
+    facts = assumptions(assume or {})
+    if isinstance(wrt, str):
+        wrt = [wrt]
+    name, function, axes = forward_of(forward)
+    if not arrays and not axes.keys() & named.keys():
+        refusal: ArgumentError | None = None
+        for example in op_examples(forward, axes):
+            try:
+                arguments = read_arguments(function, (), {**example, **named})
+                return Deriving(name, function, arguments, facts, wrt).run()
+            except ArgumentError as error:
+                refusal = error
+        if refusal is not None:
+            raise refusal
+    arguments = read_arguments(function, arrays, named)
+    return Deriving(name, function, arguments, facts, wrt).run()
 
 
-LENGTHS = (5, 6, 4, 7, 8, 3, 9, 10, 11, 12)  # of letters, on the first example
-OTHER = (6, 7, 5, 4, 3, 8, 10, 9, 12, 11)
+@dataclass
+class Deriving:
+    """One derivation on its way."""
 
+    name: str
+    function: Callable[..., Any]
+    arguments: Arguments
+    facts: list[Assumption]
+    wrt: Sequence[str] | None
 
-def leaves(tree_, path=()):
-    if isinstance(tree_, dict):
-        return [x for k in tree_ for x in leaves(tree_[k], path + (k,))]
-    if isinstance(tree_, list) or (isinstance(tree_, tuple) and not is_shape(tree_)):
-        return [x for i, v in enumerate(tree_) for x in leaves(v, path + (i,))]
-    return [(path, tree_)]
-
-
-def is_shape(x):
-    return (
-        isinstance(x, tuple)
-        and all(isinstance(s, (int, str)) or any(s is t for t in (bool, int, float)) for s in x)
-        and not isinstance(x, dict)
-    )
-
-
-def mapped(tree_, f, path=()):
-    if isinstance(tree_, dict):
-        return {k: mapped(v, f, path + (k,)) for k, v in tree_.items()}
-    if isinstance(tree_, list) or (isinstance(tree_, tuple) and not is_shape(tree_)):
-        return type(tree_)(mapped(v, f, path + (i,)) for i, v in enumerate(tree_))
-    return f(path, tree_)
-
-
-def derive(forward, /, *examples, wrt=None, **given) -> Derivation:
-    """`given`: an example array or a tuple of letters and numbers for each array, values of settings for the rest."""
-    signature = inspect.signature(forward)
-    given = {**dict(zip(signature.parameters, examples)), **given}
-    arrays, settings = {}, {}
-    for name, p in signature.parameters.items():
-        if name in given and (
-            hasattr(given[name], "shape") or isinstance(given[name], (dict, list, tuple))
-        ):
-            arrays[name] = given[name]
-        else:
-            value = given.get(name, p.default)
-            if value is inspect.Parameter.empty:
-                raise Refused(f"{name}: neither an array nor a default")
-            settings[name] = value
-    letters = list(
-        dict.fromkeys(
-            l
-            for _, s in leaves(list(arrays.values()))
-            if isinstance(s, tuple)
-            for part in s
-            if isinstance(part, str)
-            for l in Size.of(1).__class__.letters.fget(parse(part))
-        )
-    )
-    w = World()
-    lengths = dict(zip(letters, LENGTHS))
-    w.lengths |= lengths
-    inputs: dict[tuple, Node] = {}
-    rng = np.random.default_rng(1)
-    with within(w):
-
-        def node(path, spec):
-            name = "_".join(map(str, path))
-            if isinstance(spec, tuple):
-                kind = "f"
-                if spec and isinstance(spec[-1], type):
-                    kind = {bool: "b", int: "i", float: "f"}[spec[-1]]
-                    spec = spec[:-1]
-                shape = tuple(parse(s) if isinstance(s, str) else Size.of(s) for s in spec)
-                value = sample(rng, tuple(w.length(s) for s in shape), kind, lengths)
-            else:
-                value = np.asarray(spec)
-                kind = value.dtype.kind.replace("u", "i")
-                if kind == "f":
-                    value = value.astype(float)
-                shape = []
-                for k, s in enumerate(value.shape):
-                    if s == 1:
-                        shape.append(Size.of(1))
-                        continue
-                    letter = f"{name}_{k}"
-                    w.lengths[letter] = s
-                    shape.append(Size.of(letter))
-            inputs[path] = Node("input", (), {}, tuple(shape), kind, value, name)
-            return Tracer(inputs[path])
-
-        arguments = {name: mapped(spec, node, (name,)) for name, spec in arrays.items()}
-        numbers: dict[str, Node] = {}
-        for name, value in settings.items():
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                arguments[name] = value
-            elif isinstance(value, int):
-                w.lengths[name] = value
-                arguments[name] = TracedInt(value, Size.of(name))
-            else:
-                numbers[name] = Node("input", (), {}, (), "f", value, name)
-                arguments[name] = Tracer(numbers[name])
-        w.events = []
+    def run(self) -> Derivation:
+        """The derivation. Raises UnreadableError for all that stands in its way."""
+        self._check_assumed()
+        sampler = self._sampler(self.arguments)
+        found = self._traced(sampler, shares_ties=False)
+        if any(spec.example is not None for spec in self.arguments.specs):
+            sampler, found = self._with_letters(sampler, found)
         try:
-            result = trace_run(forward, arguments)
-        except Refused:
-            raise
-        except Exception as e:
-            raise Refused(f"line {w.line}: {type(e).__name__}: {e}") from e
-        if w.owed:
-            raise Refused("a view is changed in place; write to the array itself")
-        outputs = [unwrap(v) for v in (result if isinstance(result, (tuple, list)) else [result])]
-        if not all(isinstance(o, Node) for o in outputs):
-            raise Refused("the forward returns something that is no array")
-        events, w.events = w.events, None
-        w.guards = [
-            g for g in w.guards if g[0] not in ("==", "<=")
-        ]  # of shapes: made again with the nodes
-        items = tree(events)
-        rebuild = Rebuild(escaping(items, outputs))
-        rebuild.items(items, {})
-        outputs = [rebuild.node(o, {}) for o in outputs]
-        everything = [*inputs.values(), *numbers.values()]
-        program = Program(everything, outputs)
-        chosen = [n for p, n in inputs.items() if n.kind == "f" and (wrt is None or p[0] in wrt)]
-        try:
-            cotangents, gradients = gradient(program, chosen)
-        except NotImplementedError as e:
-            raise Refused(str(e)) from e
-        d = pair.assemble(
-            program,
-            chosen,
-            cotangents,
-            gradients,
-            inputs,
-            numbers,
-            settings,
-            list(signature.parameters),
-            w,
-        )
-    prove(d, forward, arrays, settings, letters, wrt)
-    return d
+            try:
+                return self._proved(found, sampler)
+            except MeetingError:
+                return self._proved(self._traced(sampler, shares_ties=True), sampler)
+        except UnprovedError as error:
+            raise refused(str(error), self.function, "a forward that stands its proof") from error
 
-
-def prove(d, forward, arrays, settings, letters, wrt):
-    """Differences along a random direction, at the example's sizes and at others, at the settings given and at others."""
-    rng = np.random.default_rng(3)
-    trials = [(dict(zip(letters, LENGTHS)), settings)]
-    if letters:
-        trials.append((dict(zip(letters, OTHER)), settings))
-    for name, v in settings.items():
-        if isinstance(v, (int, float)) and not isinstance(v, bool):
-            trials.append(
-                (
-                    dict(zip(letters, LENGTHS)),
-                    {**settings, name: v + 1 if isinstance(v, int) else v * 1.25},
+    def _check_assumed(self) -> None:
+        names = {spec.name for spec in self.arguments.specs}
+        for fact in self.facts:
+            if fact.name not in names:
+                raise ArgumentError(
+                    f"derive: assume {fact.text!r}: {fact.name} is no array; allowed: an argument"
                 )
-            )
-    for trial, (lengths, values) in enumerate(trials):
 
-        def made(path, spec):
-            if not isinstance(spec, tuple):
-                return (
-                    np.asarray(spec, float)
-                    if np.asarray(spec).dtype.kind == "f"
-                    else np.asarray(spec)
-                )
-            kind = (
-                {bool: "b", int: "i"}.get(spec[-1], "f")
-                if spec and isinstance(spec[-1], type)
-                else "f"
-            )
-            return sample(
-                rng,
-                [
-                    int(parse(s).at(lengths).constant) if isinstance(s, str) else s
-                    for s in spec
-                    if not isinstance(s, type)
-                ],
-                kind,
-                lengths,
-            )
-
-        arguments = {name: mapped(spec, made, (name,)) for name, spec in arrays.items()}
-        try:
-            want = pair.flat(forward(**{k: copied(v) for k, v in arguments.items()}, **values))
-        except Exception:
-            if trial:
+    def _sampler(self, arguments: Arguments) -> Sampler:
+        """Numbers that the forward is defined for. Raises ArgumentError where it always fails."""
+        sampler = Sampler(arguments, self.facts)
+        failed: Exception | None = None
+        runs: tuple[Any, bool] | None = None
+        for _ in sampler.choices():
+            values = sampler.draw(np.random.default_rng(1), sampler.lengths(), examples=True)
+            try:
+                result = called(self.function, arguments.parameters, values)
+            except Exception as error:  # sizes or values that do not fit, in the user's words
+                failed = failed or error
                 continue
-            raise
-        try:
-            y, cache = d.forward(**arguments, **values)
-        except ValueError as e:
-            if trial and "derived for" in str(e):
-                continue
-            raise NotProved(f"the derived forward fails: {e}") from e
-        got = pair.flat(y)
-        if any(
-            not np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)
-            for a, b in zip(got, want, strict=True)
-        ):
-            raise NotProved(f"the derived forward is off at {lengths} {values}")
-        dys = [rng.standard_normal(v.shape) for v in want]
-        grads = pair.flat(d.backward(tuple(dys) if len(dys) > 1 else dys[0], cache))
-        points = [
-            (p, v)
-            for p, v in leaves(arguments)
-            if np.asarray(v).dtype.kind == "f" and (wrt is None or p[0] in wrt)
-        ]
-        if any(np.shape(g) != np.shape(v) for g, (_, v) in zip(grads, points, strict=True)):
-            raise NotProved("a gradient has another shape than its array")
-        us = {p: rng.standard_normal(np.shape(v)) for p, v in points}
+            floats = [
+                x for x in leaves(result) if getattr(getattr(x, "dtype", None), "kind", "") == "f"
+            ]
+            if all(np.all(np.isfinite(x)) for x in floats):
+                return sampler
+            runs = runs or (dict(sampler.domains), sampler.even)
+        if runs is None:
+            raise ArgumentError(
+                f"derive: the forward fails on its example: {type(failed).__name__}: {failed}; "
+                "allowed: arrays or shapes that it takes"
+            ) from failed
+        sampler.domains, sampler.even = runs
+        return sampler
 
-        def moved(h):
-            return {
-                **{
-                    k: mapped(v, lambda p, a: np.asarray(a) + h * us[p] if p in us else a, (k,))
-                    for k, v in arguments.items()
-                },
-                **values,
-            }
-
-        exact = sum(float((g * us[p]).sum()) for g, (p, _) in zip(grads, points))
-        scale = sum(float(np.abs(g * us[p]).sum()) for g, (p, _) in zip(grads, points)) + 1e-3
-        if not any(
-            abs(exact - pair.directional(forward, arguments, moved, dys, h)) < 1e-4 * scale
-            for h in (1e-6, 1e-4, 1e-8)
-        ):
-            raise NotProved(
-                f"the gradient is {exact:.6g} where differences give {pair.directional(forward, arguments, moved, dys):.6g}, at {lengths} {values}"
-            )
-
-
-def copied(v):
-    return (
-        {k: copied(x) for k, x in v.items()}
-        if isinstance(v, dict)
-        else type(v)(map(copied, v))
-        if isinstance(v, (list, tuple))
-        else np.array(v)
-    )
-
-
-def parse(text: str) -> Size:
-    import ast
-
-    def of(node):
-        if isinstance(node, ast.BinOp):
-            a, b = of(node.left), of(node.right)
-            return {
-                ast.Add: a.__add__,
-                ast.Sub: a.__sub__,
-                ast.Mult: a.__mul__,
-                ast.FloorDiv: a.__floordiv__,
-                ast.Div: a.__floordiv__,
-            }[type(node.op)](b)
-        return Size.of(node.id if isinstance(node, ast.Name) else node.value)
-
-    return of(ast.parse(text, mode="eval").body)
-
-
-def sample(rng, shape, kind, lengths):
-    if kind == "b":
-        return rng.random(shape) < 0.6
-    if kind == "i":
-        return rng.integers(0, max(1, min(lengths.values(), default=2)), shape)
-    return rng.standard_normal(shape)
-
-
-def escaping(items, outputs) -> dict[int, set[int]]:
-    """Of each node in a loop: the depths of the loops that it is read outside of."""
-    home: dict[int, tuple] = {}
-    found: dict[int, set[int]] = {}
-
-    def place(items, path):
-        for item in items:
-            if hasattr(item, "rounds"):
-                for k, r in enumerate(item.rounds):
-                    place(r, (*path, (id(item), k)))
-            else:
-                home[id(item)] = path
-
-    def read(node, path):
-        where = home.get(id(node), ())
-        same = next(
-            (d for d, (a, b) in enumerate(zip(where, path)) if a != b), min(len(where), len(path))
+    def _traced(self, sampler: Sampler, *, shares_ties: bool) -> Traced:
+        lengths = sampler.lengths()
+        values = sampler.draw(np.random.default_rng(1), lengths, examples=True)
+        return traced(
+            self.function, sampler.arguments, values, lengths, shares_ties=shares_ties
         )
-        if same < min(len(where), len(path)) and where[same][0] == path[same][0]:
-            same += 1  # the next round of the same loop
-        if same < len(where):
-            found.setdefault(id(node), set()).update(range(same, len(where)))
 
-    def look(items, path):
-        for item in items:
-            if hasattr(item, "rounds"):
-                for k, r in enumerate(item.rounds):
-                    look(r, (*path, (id(item), k)))
-            else:
-                for a in item.args:
-                    read(a, path)
+    def _with_letters(self, sampler: Sampler, found: Traced) -> tuple[Sampler, Traced]:
+        """The same with one letter for the axes that the forward lines up."""
+        from handgrad.deriving.guards import size_rules
 
-    place(items, ())
-    look(items, ())
-    for o in outputs:
-        read(o, ())
-    return found
+        made = [x for x in sampler.arguments.letters if x not in self._declared()]
+        equal = [(left, right) for sign, left, right in size_rules(found.world) if sign == "=="]
+        arguments = sampler.arguments.with_letters(solved(equal, made))
+        arguments = arguments.with_letters(renamed(arguments))
+        again = Sampler(arguments, self.facts, sampler.domains, sampler.even)
+        return again, self._traced(again, shares_ties=False)
+
+    def _declared(self) -> set[str]:
+        return {
+            x
+            for spec in self.arguments.specs
+            if spec.example is None
+            for size in spec.shape
+            for x in size.letters
+        }
+
+    def _proved(self, found: Traced, sampler: Sampler) -> Derivation:
+        pair, cotangents, gradients = self._pair(found)
+        while True:
+            written = pair.written()
+            proof = Proof(pair, sampler, written.compiled())
+            try:
+                proof.run()
+            except DoubleError as error:
+                if error.place in pair.casts:
+                    raise UnprovedError("a gradient of float32 is not float32") from error
+                pair.casts.add(error.place)
+                continue
+            return Derivation(self.name, pair, written, proof, tuple(gradients))
+
+    def _pair(self, found: Traced) -> tuple[Pair, list[Node], list[Node]]:
+        wanted = found.wanted(self.wrt)
+        with within(found.world):
+            chosen = [found.inputs[path] for path in wanted]
+            try:
+                cotangents, gradients = gradient(found.program, chosen)
+            except NotImplementedError as error:
+                raise refused(str(error), self.function) from error
+            outputs = found.program.outputs
+            if len(outputs) > 1:
+                for k, (cotangent, out) in enumerate(zip(cotangents, outputs, strict=True)):
+                    cotangent.name = f"d{out.name}" if out.name else f"dy{k + 1}"
+            return assemble(found, wanted, cotangents, gradients), cotangents, gradients
+
+
+__all__ = ["Deriving", "UnreadableError", "derive"]

@@ -1,233 +1,284 @@
-"""Two programs as the pair of functions that a user gets: what is kept between them, sizes, guards, and the proof."""
+"""Two programs as the pair of functions that a user gets, written for a library of arrays."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-import numpy as np
-
+from handgrad.deriving import guards
+from handgrad.deriving.arguments import Arguments, Path
+from handgrad.deriving.letters import letters_from
+from handgrad.deriving.refusals import refused
 from handgrad.deriving.reverse import substituted
-from handgrad.program.emit import HELPERS, Emitter
-from handgrad.program.node import Program
-from handgrad.program.sizes import Size
+from handgrad.deriving.traced import Traced
+from handgrad.deriving.written import Written
+from handgrad.program.emit import Emitter
+from handgrad.program.libraries import NUMPY, Library
+from handgrad.program.node import Node, Program, World, within
+
+
+#: Found again from what they show.
+_VIEWS: Final = ("transpose", "reshape", "broadcast_to")
 
 
 @dataclass
-class Derivation:
-    forward: object
-    backward: object
-    forward_source: str
-    backward_source: str
-    cache: tuple[str, ...]
-    fixed: dict
-    programs: dict[str, Program]
+class Pair:
+    """A forward and its backward as programs.
 
+    kept: what the backward reads of the forward. casts: gradients that have to be put into the
+    type of their arrays.
+    """
 
-def widened(nodes, w):
-    """Nodes with each loop in the form that also stacks what its reverse reads."""
-    swap = {}
-    for n in Program([], list(nodes)).body:
-        if n.op == "part" and id(n.args[0]) in w.wide:
-            swap[id(n)] = w.wide[id(n.args[0])][n.attrs["index"]]
-    return [substituted(n, swap) for n in nodes]
+    traced: Traced
+    forward: Program
+    backward: Program
+    kept: list[Node]
+    cotangents: list[Node]
+    wanted: list[Path]
+    casts: set[int] = field(default_factory=set)
 
-
-def frontier(forward: Program, gradients):
-    """Nodes of the forward that the backward reads first."""
-    own = {id(n) for n in forward.body} | {id(n) for n in forward.inputs}
-    kept, seen = [], set()
-
-    def look(n):
-        if id(n) in seen or n.op in ("const", "table", "size"):
-            return
-        seen.add(id(n))
-        if id(n) in own and not n.args and n.op != "input":
-            return
-        if id(n) in own or (n.op == "part" and id(n.args[0]) in own):
-            kept.append(n)
-            return
-        for a in n.args:
-            look(a)
-
-    for g in gradients:
-        look(g)
-    return kept
-
-
-def letters_from(arrays: list[tuple[str, tuple[Size, ...]]], wanted):
-    """Where each letter can be read off: the text that gives it."""
-    found = {}
-    for l in wanted:
-        for text, shape in arrays:
-            for k, s in enumerate(shape):
-                if s == Size.of(l):
-                    found.setdefault(l, f"{text}.shape[{k}]")
-        for text, shape in arrays:
-            for k, s in enumerate(shape):
-                if (
-                    l not in found
-                    and s.letters == {l}
-                    and (zero := s.at({l: 0}).constant) is not None
-                    and (one := s.at({l: 1}).constant) is not None
-                    and s == Size.of(l) * (one - zero) + zero
-                ):
-                    found[l] = (
-                        f"({text}.shape[{k}] - {zero}) // {one - zero}"
-                        if zero
-                        else f"{text}.shape[{k}] // {one}"
-                    )
-    return found
+    def written(self, library: Library = NUMPY) -> Written:
+        """The sources for a library."""
+        with within(self.traced.world):
+            return _Writing(self, library).run()
 
 
 def assemble(
-    program, chosen, cotangents, gradients, inputs, numbers, settings, parameters, w
-) -> Derivation:
-    everything = widened([*program.outputs, *gradients], w)
-    outputs, gradients = everything[: len(program.outputs)], everything[len(program.outputs) :]
-    forward = Program(program.inputs, outputs)
-    kept = frontier(forward, gradients)
-    e = Emitter(taken=[*parameters, *(n.name for n in program.inputs)])
-    for name, value in settings.items():
-        if isinstance(value, int) and not isinstance(value, bool):
-            e.letters[name] = name
-    for path, node in inputs.items():
-        e.names[id(node)] = "_".join(map(str, path))
-        if len(path) > 1:
-            e.line(f"{e.names[id(node)]} = {path[0]}" + "".join(f"[{p!r}]" for p in path[1:]))
-    for name, node in numbers.items():
-        e.names[id(node)] = name
-    head = len(e.lines)
-    wanted = Program(program.inputs, [*outputs, *kept])
-    e.program(wanted, keep=set(map(id, [*kept])))
-    results = [e.text(o) for o in outputs]
-    cache = [(e.names[id(n)] if id(n) in e.names else e.text(n), n) for n in kept]
-    b = Emitter(taken=[name for name, _ in cache])
-    b.zero_type = ", dy.dtype" if len(cotangents) == 1 else ", dy1.dtype"
-    for name, n in cache:
-        b.names[id(n)] = name
-    for c in cotangents:
-        b.names[id(c)] = c.name
-        b.taken.add(c.name)
-    back = Program([*kept, *cotangents], gradients)
-    b.program(back, keep=set())
-    grads = [b.text(g) for g in gradients]
-    counters = {l for l in b.letters if l in w.counters}
-    sources = letters_from(
-        [*((name, n.shape) for name, n in cache), *((c.name, c.shape) for c in cotangents)],
-        [l for l in b.letters if l not in counters],
-    )
-    carried = [l for l in b.letters if l not in counters and l not in sources]
-    top = [f"    {b.letters[l]} = {t}" for l, t in sources.items()]
-    for l in carried:
-        e.letter(l)
-    names = [name for name, _ in cache] + [e.letters[l] for l in carried]
-    unpack = [name for name, _ in cache] + [b.letters[l] for l in carried]
-    back_lines = (
-        ([f"    {', '.join(unpack)}{',' if len(unpack) == 1 else ''} = cache"] if unpack else [])
-        + ([f"    {', '.join(c.name for c in cotangents)} = dy"] if len(cotangents) > 1 else [])
-        + top
-        + b.lines
-    )
-    # sizes and guards at the head of the forward
-    checks = []
-    for relation, a, other, outcome in dict.fromkeys(g for g in w.guards):
-        if relation == "true":
-            checks.append(
-                f"    if bool({e.text(a)}) is not {outcome}: raise ValueError('derived for a forward where this is {outcome}: line {a.line}')"
-            )
+    traced: Traced, wanted: Sequence[Path], cotangents: list[Node], gradients: Sequence[Node]
+) -> Pair:
+    """The pair of a program and its gradients: what the forward keeps follows from them."""
+    world = traced.world
+    everything = widened([*traced.program.outputs, *gradients], world)
+    count = len(traced.program.outputs)
+    forward = Program(traced.program.inputs, everything[:count])
+    kept = frontier(forward, everything[count:])
+    backward = Program([*kept, *cotangents], everything[count:])
+    return Pair(traced, forward, backward, kept, cotangents, list(wanted))
+
+
+def widened(nodes: Sequence[Node], world: World) -> list[Node]:
+    """Nodes with each loop in the form that also stacks what its reverse reads."""
+    swap = {}
+    for n in Program([], list(nodes)).body:
+        if n.op == "part" and id(n.args[0]) in world.wide:
+            swap[id(n)] = world.wide[id(n.args[0])][n.attrs["index"]]
+    return [substituted(n, swap) for n in nodes]
+
+
+def frontier(forward: Program, gradients: Sequence[Node]) -> list[Node]:
+    """Nodes of the forward that the backward reads first."""
+    own = {*map(id, forward.body), *map(id, forward.inputs)}
+    kept: list[Node] = []
+    seen: set[int] = set()
+    stack = list(reversed(gradients))
+    while stack:
+        n = stack.pop()
+        if id(n) in seen or n.op in ("const", "table", "size"):
             continue
-        last = {l: w.counters[l] - 1 for l in (a - other).letters if l in w.counters}
-        if relation == "<=" and last:
-            a, other = a.at(last), other.at(last)
-        if (
-            any(l in w.counters or l == "count" for l in (a - other).letters)
-            or ((c := (a - other).constant) is not None
-            and c <= 0)
-        ):
-            continue
-        sign = {
-            "__eq__": "==",
-            "__ne__": "!=",
-            "__lt__": "<",
-            "__le__": "<=",
-            "__gt__": ">",
-            "__ge__": ">=",
-        }.get(relation, relation)
-        test = f"{e.size(a)} {sign} {e.size(other)}"
-        checks.append(
-            f"    if {'not ' if outcome else ''}({test}): raise ValueError('derived for {'' if outcome else 'not '}{test}')"
-        )
-    for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            checks.append(
-                f"    if {name} != {value!r}: raise ValueError('derived for {name} = {value!r}'.replace('\"', ''))"
-                if not callable(value)
-                else ""
-            )
-    sources = letters_from(
-        [(e.names[id(n)], n.shape) for n in inputs.values()],
-        [l for l in e.letters if l not in settings and l not in w.counters],
-    )
-    defined = [f"    {e.letters[l]} = {t}" for l, t in sources.items()]
-    signature = ", ".join(
-        f"{p}={settings[p]!r}"
-        if p in settings and not callable(settings[p])
-        else f"{p}=None"
-        if p in settings
-        else p
-        for p in parameters
-    )
-    helpers = lambda em: "".join(HELPERS[h] + "\n\n" for h in sorted(em.helpers))
-    pack = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-    forward_source = (
-        helpers(e)
-        + f"def forward({signature}):\n"
-        + "\n".join(
+        seen.add(id(n))
+        is_own = id(n) in own or (n.op == "part" and id(n.args[0]) in own)
+        if not is_own or n.op in _VIEWS or is_plain(n):
+            stack += reversed(n.args)
+        elif n.args or n.op == "input":
+            kept.append(n)
+    return kept
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a node is a number made of sizes and settings alone."""
+    if node.shape or node.op in ("loop", "part"):
+        return False
+    return node.op in ("const", "size") or (bool(node.args) and all(map(is_plain, node.args)))
+
+
+class _Writing:
+    def __init__(self, pair: Pair, library: Library) -> None:
+        self.pair, self.library = pair, library
+        self.arguments: Arguments = pair.traced.arguments
+        self.world = pair.traced.world
+        self.e = Emitter(library, self.arguments.parameters)
+        self.b = Emitter(library, loose=True)
+        self.unpacked: list[str] = []
+
+    def run(self) -> Written:
+        results = self._forward()
+        e, b = self.e, self.b
+        cache = [(e.variables.get(id(n)) or e.text(n), n) for n in self.pair.kept]
+        b.names.taken |= {"forward", "backward", "dy", "cache"}
+        body = self._backward(cache)
+        read = letters_from(
             [
-                *e.lines[:head],
-                *defined,
-                *filter(None, checks),
-                *e.lines[head:],
-                f"    return {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}, {pack}",
-            ]
+                *((b.variables[id(n)], n.shape) for _, n in cache),
+                *((b.variables[id(c)], c.shape) for c in self.pair.cotangents),
+            ],
+            [x for x in b.names.letters if x not in self.world.counters],
         )
-        + "\n"
-    )
-    backward_source = (
-        helpers(b)
-        + "def backward(dy, cache):\n"
-        + "\n".join([*back_lines, f"    return {', '.join(grads)}"])
-        + "\n"
-    )
-    space = {"np": np, **e.tables, **b.tables}
-    try:
-        import scipy.special
+        carried = [x for x in b.names.letters if x not in self.world.counters and x not in read]
+        names = [name for name, _ in cache]
+        backs = [b.variables[id(n)] for _, n in cache]
+        numbers = [e.names.letter(x) for x in carried]
+        own = [b.names.letters[x] for x in carried]
+        unpacking = self._unpacking(backs, own)
+        packed = self._packed(names, numbers)
+        lines = [*unpacking, *(f"    {b.names.letters[x]} = {text}" for x, text in read.items())]
+        forward = self._signature() + self._head()
+        forward += [*e.lines, f"    return {_listed(results)}, {packed}"]
+        backward = ["def backward(dy, cache):", *lines, *body]
+        return Written(
+            self.library,
+            "\n".join(forward) + "\n",
+            "\n".join(backward) + "\n",
+            tuple([*names, *numbers]),
+            (e, b),
+        )
 
-        space["erf"] = scipy.special.erf
-    except ImportError:
-        pass
-    exec(compile(forward_source, "<derived forward>", "exec"), space)
-    exec(compile(backward_source, "<derived backward>", "exec"), space)
-    return Derivation(
-        space["forward"],
-        space["backward"],
-        forward_source,
-        backward_source,
-        tuple(names),
-        {},
-        {"forward": forward, "backward": back},
-    )
+    def _unpacking(self, backs: Sequence[str], own: Sequence[str]) -> list[str]:
+        b, found = self.b, []
+        if not self.library.changes and own:  # a shape is known before the numbers are
+            sizes = b.names.fresh("sizes")
+            found += [f"    {_tuple([*backs, sizes])[1:-1]} = cache"]
+            found += [f"    _, {', '.join(own)} = {sizes}.shape"]
+        elif backs or own:
+            found += [f"    {_tuple([*backs, *own])[1:-1]} = cache"]
+        cotangents = [b.variables[id(c)] for c in self.pair.cotangents]
+        if len(cotangents) > 1:
+            found.append(f"    {', '.join(cotangents)} = dy")
+        return found
+
+    def _packed(self, names: Sequence[str], numbers: Sequence[str]) -> str:
+        if not self.library.changes and numbers:
+            sizes = f"{self.e.alias}.empty((0, {', '.join(numbers)}))"
+            return _tuple([*names, sizes])
+        return _tuple([*names, *numbers])
+
+    def _forward(self) -> list[str]:
+        """The statements of the forward; its results as expressions."""
+        e, traced = self.e, self.pair.traced
+        for setting in self.arguments.settings:
+            if setting.letter and setting.letter not in e.names.letters:
+                e.names.letters[setting.letter] = setting.name
+        for node in traced.inputs.values():
+            if node.kind == "f" and not e.like:
+                e.like = node.name
+        for path, node in [*traced.inputs.items(), *traced.numbers.items()]:
+            name = node.name
+            if len(path) > 1:
+                name = e.names.fresh(name)
+                e.line(f"{name} = {path[0]}" + "".join(_item(part) for part in path[1:]))
+            if e.like == node.name:
+                e.like = name
+            e.name(node, name, number=path in traced.numbers)
+        self.start = len(e.lines)
+        wanted = Program(traced.program.inputs, [*self.pair.forward.outputs, *self.pair.kept])
+        e.program(wanted, keep=map(id, self.pair.kept))
+        return [e.text(out) for out in self.pair.forward.outputs]
+
+    def _head(self) -> list[str]:
+        """What stands before the forward's own statements: parts of arguments, sizes, guards."""
+        e = self.e
+        unpacked, e.lines = e.lines[: self.start], e.lines[self.start :]
+        inputs = self.pair.traced.inputs
+        names = {spec.name: e.variables[id(inputs[spec.path])] for spec in self.arguments.specs}
+        checks = list(guards.checks(e, self.arguments, self.world, names))
+        given = {s.letter for s in self.arguments.settings if s.letter and len(s.path) == 1}
+        wanted = [x for x in e.names.letters if x not in given and x not in self.world.counters]
+        arrays = [(names[spec.name], spec.shape) for spec in self.arguments.specs]
+        known = {x: e.names.letters[x] for x in given if x in e.names.letters}
+        sources = letters_from(arrays, wanted, known)
+        for setting in self.arguments.settings:
+            if setting.letter and len(setting.path) > 1:
+                parts = "".join(_item(part) for part in setting.path[1:])
+                sources[setting.letter] = f"{setting.path[0]}{parts}"
+        for letter in wanted:
+            if letter not in sources:
+                raise refused(
+                    f"the length {letter} is no axis of an array by itself",
+                    self.pair.traced.function,
+                    "an array with this axis",
+                )
+        sizes = [
+            f"    {e.names.letters[x]} = {text}"
+            for x, text in sources.items()
+            if x in e.names.letters and e.names.letters[x] != text
+        ]
+        return [*unpacked, *sizes, *checks]
+
+    def _signature(self) -> list[str]:
+        """The user's own parameters, with the settings that it was derived with as defaults."""
+        values = {s.path: s for s in self.arguments.settings}
+        found = []
+        for name, parameter in self.arguments.parameters.items():
+            default = inspect.Parameter.empty
+            if parameter.default is not inspect.Parameter.empty:
+                setting = values.get((name,))
+                value = parameter.default
+                if setting is not None and setting.value is not None:
+                    value = setting.value
+                default = _Written(guards.written_default(value))
+            found.append(
+                parameter.replace(default=default, annotation=inspect.Parameter.empty)
+            )
+        return [f"def forward{inspect.Signature(found)}:"]
+
+    def _backward(self, cache: Sequence[tuple[str, Node]]) -> list[str]:
+        """The statements of the backward; a gradient of many signs has a line of its own."""
+        b, pair = self.b, self.pair
+        for name, node in cache:
+            number = any(node is n for n in pair.traced.numbers.values())
+            b.name(node, b.names.fresh(name), number=number)
+        for cotangent in pair.cotangents:
+            alone = len(pair.cotangents) == 1
+            b.name(cotangent, "dy" if alone else b.names.fresh(cotangent.name))
+        arrays = [n for n in (*pair.cotangents, *pair.kept) if n.shape and n.kind == "f"]
+        b.like = b.variables[id((arrays or pair.cotangents)[0])]
+        gradients = pair.backward.outputs
+        b.program(pair.backward)
+        texts = []
+        for k, (node, path) in enumerate(zip(gradients, pair.wanted, strict=True)):
+            name = f"d{'_'.join(map(str, path))}"
+            if id(node) not in b.variables and node.op != "zeros":
+                b.assign(node, name)
+            text = b.text(node)
+            if k in pair.casts:
+                text = self._cast(b, text, node)
+            texts.append(text)
+        lines = [*b.lines, f"    return {', '.join(texts)}"]
+        if self.library.name != "torch":
+            for cotangent in pair.cotangents:
+                name = b.variables[id(cotangent)]
+                asks = re.compile(rf"\b{name}[.\[]")
+                if not cotangent.shape and any(map(asks.search, lines)):
+                    lines.insert(0, f"    {name} = {b.alias}.asarray({name})")
+        return lines
+
+    def _cast(self, b: Emitter, text: str, node: Node) -> str:
+        if self.library.name == "torch":
+            return f"{text}.to({b.float})"
+        if not node.shape:
+            return f"{b.alias}.asarray({text}, dtype={b.float})"
+        return f"{text}.astype({b.float})"
 
 
-def flat(y):
-    return (
-        [z for v in y for z in flat(v)]
-        if isinstance(y, (tuple, list))
-        else ([z for v in y.values() for z in flat(v)] if isinstance(y, dict) else [np.asarray(y)])
-    )
+class _Written:
+    """A default that shows as it is written."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
 
 
-def directional(function, arguments, moved, dys, h=1e-6):
-    """The change of the outputs along a direction, by central differences, against a cotangent."""
-    up, down = (flat(function(**moved(s * h))) for s in (1, -1))
-    return sum(float((d * (a - b)).sum()) for d, a, b in zip(dys, up, down)) / (2 * h)
+def _item(part: Any) -> str:
+    return f"[{part!r}]"
+
+
+def _tuple(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _listed(results: Sequence[str]) -> str:
+    return results[0] if len(results) == 1 else _tuple(results)

@@ -1,312 +1,342 @@
-"""The one emitter: a program as NumPy source. Each primitive's record spells it; precedence is one scale.
+"""The one emitter: a program as source for NumPy, PyTorch or JAX.
 
-5 sum · 6 product · 7 sign · 8 power · 9 call, index, name. What is used once is written where it is used, unless the user has a
-name for it."""
+Each primitive's record spells it, and precedence is one scale: 3 comparison, 5 sum, 6 product,
+7 sign, 8 power, 9 call, index and name. What is used once is written where it is used, unless the
+user has a name for it.
+"""
 
 from __future__ import annotations
 
-import keyword
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from handgrad.program.node import PRIMITIVES, Loop, Node, Program
+from handgrad.program.inplace import CHANGES, last_read
+from handgrad.program.libraries import HELPERS, NUMPY, Library
+from handgrad.program.naming import Names
+from handgrad.program.node import PRIMITIVES, Node, Program
+from handgrad.program.numbers import number_text
 from handgrad.program.sizes import Size
 
-HELPERS = {
-    "sigmoid": "def sigmoid(x):\n    return np.exp(-np.logaddexp(0, -x))\n",
-    "others": "def others(x, axis):\n    rest = [i for i in range(x.ndim) if i not in axis]\n    order = rest + list(axis)\n    flat = x.transpose(order).reshape([x.shape[i] for i in rest] + [-1])\n    one = np.ones_like(flat[..., :1])\n"
-    "    before = np.cumprod(np.concatenate([one, flat[..., :-1]], -1), -1)\n    after = np.cumprod(np.concatenate([one, flat[..., :0:-1]], -1), -1)[..., ::-1]\n    return (before * after).reshape([x.shape[i] for i in order]).transpose(np.argsort(order))\n",
-}
-CHANGES = ("add_at", "store")
+#: Longer expressions are taken apart.
+_LONG: Final = 76
+#: An expression this short is repeated where it only shows an array in another way.
+_SHORT: Final = 14
+_VIEWS: Final = ("transpose", "reshape", "getitem", "broadcast_to")
+_MODULE: Final = re.compile(r"\bnp\.")
+_ONCE: Final = ("const", "table", "size", "input")
 
 
 class Emitter:
-    """Writes one function. Names of users, letters and adjoints share one space, so none collide."""
+    """Writes the statements of one function.
 
-    def __init__(self, taken=()):
+    loose: sums and products may be put together in another order than the program's, as a reader
+    would; a forward is written with its own bits. numbers: nodes that are numbers of Python.
+    """
+
+    def __init__(
+        self, library: Library = NUMPY, taken: Iterable[str] = (), *, loose: bool = False
+    ) -> None:
+        self.library, self.loose = library, loose
+        self.names = Names(taken)
+        self.alias = self.names.fresh(library.alias)
+        self.math = self.names.fresh("math")
+        self.names.reserve(HELPERS)
         self.lines: list[str] = []
-        self.names: dict[int, str] = {}
-        self.taken = {"np", *keyword.kwlist, *taken}
-        self.letters: dict[str, str] = {}
-        self.helpers: set[str] = set()
-        self.tables: dict[str, np.ndarray] = {}
+        self.variables: dict[int, str] = {}
+        self.numbers: dict[int, bool] = {}
+        self.helpers: dict[str, str] = {}
+        self.tables: dict[str, Any] = {}
         self.indent = 1
-        self.zero_type = ""
+        #: An array whose type new arrays have.
+        self.like = ""
+        self.uses: dict[int, int] = {}
+        self.uses_math = False
 
-    # names and numbers
-    def fresh(self, base):
-        base = base or "v"
-        name, k = base, 1
-        while name in self.taken or not name.isidentifier():
-            k += 1
-            name = f"{base}_{k}"
-        self.taken.add(name)
-        return name
+    # Names and sizes
 
-    def letter(self, letter):
-        if letter not in self.letters:
-            self.letters[letter] = self.fresh(letter)
-        return self.letters[letter]
+    def name(self, node: Node, name: str, *, number: bool = False) -> None:
+        """Let a node be a variable that is there already."""
+        self.variables[id(node)] = name
+        self.numbers[id(node)] = number
 
-    def size(self, s) -> str:
-        s = Size.of(s)
-        for l in s.letters:
-            self.letter(l)
-        text = str(s)
-        import re
+    def size(self, size: Size | int) -> str:
+        return self.names.size(size)[0]
 
-        return re.sub(r"[A-Za-z_]\w*", lambda m: self.letters.get(m.group(), m.group()), text)
-
-    def sizes(self, shape):
+    def sizes(self, shape: Sequence[Size | int]) -> str:
         return "(" + ", ".join(map(self.size, shape)) + ("," if len(shape) == 1 else "") + ")"
 
-    def dtype(self):
-        return self.zero_type
+    @property
+    def float(self) -> str:
+        """The type of the arrays of floats."""
+        return f"{self.like}.dtype" if self.like else f"{self.alias}.float64"
 
-    def line(self, text):
+    def dtype(self) -> str:
+        """Further arguments of a function that makes an array."""
+        if not self.like:
+            return ""
+        where = f", device={self.like}.device" if self.library.name == "torch" else ""
+        return f", dtype={self.float}{where}"
+
+    def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
 
-    # expressions
-    def arg(self, n: Node, above=0) -> str:
-        text, precedence = self.expression(n)
+    def assign(self, node: Node, name: str = "") -> str:
+        """A statement that gives a node a variable."""
+        text = self.text(node)
+        name = self.names.fresh(name or node.name or self.describe(node))
+        self.variables[id(node)] = name
+        self.line(f"{name} = {text}")
+        return name
+
+    def describe(self, node: Node) -> str:
+        """A name for what the user has none for: `sum_dy_y` for the sum of dy times y."""
+        if node.op == "size" or self.is_number(node):
+            return "scale" if node.kind == "f" else "count"
+        words = [self.variables.get(id(a), "") for a in leaves(node, self.variables)]
+        words = list(dict.fromkeys(words))
+        prefix = "" if node.op in ("add", "subtract", "multiply", "divide", "contract") else node.op
+        name = "_".join(filter(None, [prefix, *words]))
+        if words and all(words) and len(name) <= 20 and name not in words:
+            return name
+        return {"contract": "product"}.get(node.op, prefix or "t")
+
+    # Expressions
+
+    def is_number(self, node: Node) -> bool:
+        """Whether a node is a number of Python, made of constants, sizes and settings."""
+        if id(node) not in self.numbers:
+            self.numbers[id(node)] = node.op in ("const", "size") or (
+                not node.shape
+                and bool(node.args)
+                and node.op not in ("loop", "part", *CHANGES)
+                and all(map(self.is_number, node.args))
+            )
+        return self.numbers[id(node)]
+
+    def arg(self, node: Node, above: int = 0) -> str:
+        """An operand, in brackets where its precedence is no higher than what is asked for."""
+        text, precedence = self.expression(node)
         return f"({text})" if precedence <= above and precedence < 9 else text
 
-    def expression(self, n: Node):
-        if id(n) in self.names:
-            return self.names[id(n)], 9
-        if n.op == "const":
-            v = n.attrs["value"]
-            text = repr(v.item() if isinstance(v, np.generic) else v)
-            text = {"inf": "np.inf", "-inf": "-np.inf", "nan": "np.nan"}.get(text, text)
-            return text, 7 if text.startswith("-") else 9
-        if n.op == "size":
-            text = self.size(n.attrs["size"])
-            return text, 5 if " " in text else 9
-        if n.op == "table":
-            name = self.fresh("table")
-            self.tables[name] = n.attrs["value"]
-            self.names[id(n)] = name
-            return name, 9
-        record = PRIMITIVES[n.op]
-        if callable(record.text):
-            out = record.text(self, n)
-            return out if isinstance(out, tuple) else (out, 9)
-        if not record.text[0].isalpha():
-            sign, p = record.text, record.precedence
-            if len(n.args) == 1:
-                return f"{sign}{self.arg(n.args[0], p - 1)}", p
-            return (
-                f"{self.arg(n.args[0], p if sign == '**' else p - 1)} {sign} {self.arg(n.args[1], p - 1 if sign in '+*' else p)}",
-                p,
-            )
-        if record.text in HELPERS:
-            self.helpers.add(record.text)
-        return f"{record.text}({', '.join(map(self.arg, n.args))})", 9
+    def text(self, node: Node) -> str:
+        return self.expression(node)[0]
 
-    def call(self, helper, args, **keywords):
-        self.helpers.add(helper)
-        return f"{helper}({', '.join([*map(self.arg, args), *(f'{k}={v}' for k, v in keywords.items())])})"
+    def expression(self, node: Node) -> tuple[str, int]:
+        """A node as an expression, and its precedence."""
+        if id(node) in self.variables:
+            return self.variables[id(node)], 9
+        if node.op == "const":
+            return self._constant(node.attrs["value"])
+        if node.op == "size":
+            return self.names.size(node.attrs["size"])
+        if node.op == "table":
+            return self._table(node)
+        if self.is_number(node):
+            return number_text(self, node)
+        spelling = self._spelling(node)
+        if callable(spelling):
+            found = spelling(self, node)
+            text, precedence = found if isinstance(found, tuple) else (found, 9)
+            return _MODULE.sub(f"{self.alias}.", text), precedence
+        if not spelling[0].isalpha():
+            return self.infix(node, spelling, PRIMITIVES[node.op].precedence)
+        if spelling in HELPERS:
+            return self.call(spelling, node.args), 9
+        operands = ", ".join(self.operand(node, a) for a in node.args)
+        return f"{_MODULE.sub(f'{self.alias}.', spelling)}({operands})", 9
 
-    def transposed(self, n):
-        if (
-            n.op == "transpose"
-            and id(n) not in self.names
-            and n.attrs["axes"] == (*range(n.ndim - 2), n.ndim - 1, n.ndim - 2)
+    def _spelling(self, node: Node) -> Any:
+        record = PRIMITIVES[node.op]
+        return getattr(record, self.library.column, "") or record.text
+
+    def infix(self, node: Node, sign: str, precedence: int) -> tuple[str, int]:
+        """An operator between its operands; comparisons do not chain."""
+        if len(node.args) == 1:
+            return f"{sign}{self.operand(node, node.args[0], precedence - 1)}", precedence
+        left, right = node.args
+        again = self.loose and right.op == node.op and sign in "+*"
+        below = precedence if precedence == 3 or sign == "**" else precedence - 1
+        first = self.operand(node, left, below)
+        second = self.operand(node, right, precedence - 1 if again else precedence)
+        if sign == "**" and right.op == "const" and id(right) not in self.variables:
+            second = self.text(right)
+        return f"{first} {sign} {second}", precedence
+
+    def operand(self, node: Node, operand: Node, above: int = 0) -> str:
+        """An operand of an element-wise node; integers become floats of the arrays' type."""
+        ones = operand.op == "reshape" and id(operand) not in self.variables
+        if ones and not operand.args[0].shape and any(
+            other is not operand and other.ndim >= operand.ndim for other in node.args
         ):
-            return self.arg(n.args[0], 6)
-        return f"{self.arg(n, 8)}.T" if n.ndim == 2 else f"{self.arg(n, 8)}.swapaxes(-1, -2)"
+            operand = operand.args[0]
+        mixed = node.kind == "f" and operand.kind == "i" and not self.is_number(operand)
+        if mixed and self.like:
+            return self.as_float(operand)
+        return self.arg(operand, above)
 
-    def text(self, n):
-        return self.expression(n)[0]
+    def as_float(self, node: Node) -> str:
+        """An array of integers or truths as one of floats."""
+        if self.library.name == "torch":
+            return f"{self.arg(node, 8)}.to({self.float})"
+        return f"{self.arg(node, 8)}.astype({self.float})"
 
-    # statements
-    def program(self, program: Program, keep=(), carried=()):
-        """Statements for all that the outputs need; nodes in `keep` get a variable. A carried value's next takes over its
-        variable where nothing reads the old one any more."""
-        body = program.body
-        uses: dict[int, int] = {}
-        for n in body:
-            for a in n.args:
-                uses[id(a)] = uses.get(id(a), 0) + 1
-        for o in program.outputs:
-            uses[id(o)] = uses.get(id(o), 0) + 1
-        named = {
-            id(n)
-            for n in body
-            if n.op in ("loop", *CHANGES) or uses.get(id(n), 0) > 1 or n.name or id(n) in keep
-        }
-        self.uses = uses
-        rename = {}
-        for c, r in carried:
-            if (
-                id(r) in named
-                and r.op not in ("loop", "part", *CHANGES)
-                and r in body
-                and last_read(c, body, named, program.outputs) <= body.index(r)
-            ):
-                rename[id(r)] = self.names[id(c)]
-        for n in body:
-            if id(n) in self.names or n.op in ("const", "table", "size", "input", "zeros"):
-                continue
-            if n.op == "loop":
-                self.loop(n, [m for m in body if m.op == "part" and m.args[0] is n])
-            elif n.op == "part":
-                continue
-            elif n.op in CHANGES:
-                self.change(n, uses)
-            elif id(n) in named or len(self.text(n)) > 70:
-                text = self.text(n)
-                self.names[id(n)] = rename.get(id(n)) or self.fresh(n.name)
-                self.line(f"{self.names[id(n)]} = {text}")
+    def _constant(self, value: Any) -> tuple[str, int]:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+        if text.lstrip("-") in ("inf", "nan"):
+            self.uses_math = True
+            text = text.replace("inf", f"{self.math}.inf").replace("nan", f"{self.math}.nan")
+        return text, 7 if text.startswith("-") else 9
 
-    def index(self, n):
+    def _table(self, node: Node) -> tuple[str, int]:
+        name = next((n for n, v in self.tables.items() if v is node.attrs["value"]), "")
+        if not name:
+            name = self.names.fresh(node.name or "table")
+            self.tables[name] = node.attrs["value"]
+        if node.kind != "f" or not self.like:
+            return name, 9
+        if self.library.name == "torch":
+            return f"{name}.to({self.like})", 9
+        return f"{self.alias}.asarray({name}, dtype={self.float})", 9
+
+    def call(self, helper: str, args: Iterable[Node], **keywords: Any) -> str:
+        """A call of a function that the source defines for itself."""
+        if helper not in self.helpers:
+            clash = helper in self.names.arguments
+            self.helpers[helper] = self.names.fresh(helper) if clash else helper
+        given = [*map(self.arg, args), *(f"{k}={v}" for k, v in keywords.items())]
+        return f"{self.helpers[helper]}({', '.join(given)})"
+
+    def transposed(self, node: Node) -> str:
+        """The transpose of the last two axes."""
+        swap = (*range(node.ndim - 2), node.ndim - 1, node.ndim - 2)
+        plain = node.op == "transpose" and id(node) not in self.variables
+        if plain and node.attrs["axes"] == swap:
+            return self.arg(node.args[0], 6)
+        ending = ".T" if node.ndim == 2 else ".swapaxes(-1, -2)"
+        return f"{self.arg(node, 8)}{ending}"
+
+    def index(self, node: Node) -> str:
+        """The index of a change."""
         from handgrad.program.primitives.arrays import index_text
 
-        return index_text(self, n, n.args[2:])
+        return str(index_text(self, node, node.args[2:]))
 
-    def change(self, n, uses, into=None):
-        """base[index] += value or = value; in place where nobody else reads the base."""
-        base, value = n.args[0], n.args[1]
-        text, where = self.arg(value), self.index(n)
-        if into:
-            name = into
-        elif base.op in (*CHANGES, "part") and uses.get(id(base)) == 1:
-            name = self.names[id(base)]
-        else:
-            start = (
-                f"{self.arg(base, 9)}.copy()"
-                if base.op != "zeros" or id(base) in self.names
-                else self.text(base)
-            )
-            name = self.fresh(n.name or "placed")
-            self.line(f"{name} = {start}")
-        self.names[id(n)] = name
-        if n.op == "store":
-            self.line(f"{name}[{where}] = {text}")
-        elif len(n.args) > 2:
-            self.line(f"np.add.at({name}, np.s_[{where}], {text})")
-        else:
-            self.line(f"{name}[{where}] += {text}")
+    # Statements
 
-    def loop(self, node: Node, parts):
-        loop: Loop = node.attrs["loop"]
-        body = loop.body
-        nc, nk = loop.constants, loop.carried
-        for inner, outer in zip(body.inputs[:nc], node.args[:nc]):
-            if id(outer) not in self.names and outer.op not in ("const", "size"):
-                text = self.text(outer)
-                self.names[id(outer)] = self.fresh(outer.name)
-                self.line(f"{self.names[id(outer)]} = {text}")
-            self.names[id(inner)] = self.names.get(id(outer)) or self.text(outer)
-        carries, results = body.inputs[nc:], body.outputs[:nk]
-        inside = [chain(r, c) for r, c in zip(results, carries)]
-        wanted = {m.attrs["index"]: m for m in parts}
-        for k, (c, start) in enumerate(zip(carries, node.args[nc:])):
-            if results[k] is c:
-                if id(start) not in self.names and start.op not in ("const", "size"):
-                    text = self.text(start)
-                    self.names[id(start)] = self.fresh(c.name)
-                    self.line(f"{self.names[id(start)]} = {text}")
-                self.names[id(c)] = self.names.get(id(start)) or self.text(start)
+    def program(
+        self,
+        program: Program,
+        keep: Iterable[int] = (),
+        carried: Sequence[tuple[Node, Node]] = (),
+    ) -> None:
+        """Statements for all that the outputs need; nodes in `keep` get a variable.
+
+        A carried value's next takes over its variable where nothing reads the old one any more.
+        """
+        body = program.body
+        self.uses = {}
+        for each in [*(a for n in body for a in n.args), *program.outputs]:
+            self.uses[id(each)] = self.uses.get(id(each), 0) + 1
+        keep = set(keep)
+        named = {id(n) for n in body if self._deserves_name(n, keep)}
+        reused: dict[int, str] = {}
+        for old, new in carried:
+            place = next((i for i, n in enumerate(body) if n is new), None)
+            made = id(new) in named and new.op not in ("loop", "part", *CHANGES)
+            if place is not None and made and last_read(old, body, named, program.outputs) <= place:
+                reused[id(new)] = self.variables[id(old)]
+        for node in body:
+            if id(node) in self.variables or node.op in (*_ONCE, "zeros", "part"):
                 continue
-            text = self.arg(start, 9 if inside[k] else 0)
-            name = self.fresh(c.name or (wanted[k].name if k in wanted else ""))
-            self.names[id(c)] = name
-            self.line(f"{name} = {text}" + (".copy()" if inside[k] and start.op != "zeros" else ""))
-        stacks = {}
-        for i in range(nk, len(body.outputs)):
-            if i in wanted:
-                name = self.fresh(
-                    wanted[i].name
-                    or (body.outputs[i].name + "_all" if body.outputs[i].name else "stack")
-                )
-                stacks[i] = name
-                self.line(f"{name} = []")
-        counter = (
-            self.letter(loop.counter)
-            if loop.counter not in self.letters
-            else self.letters[loop.counter]
-        )
-        rounds = f"range({self.size(loop.count)})"
-        self.line(f"for {counter} in {f'reversed({rounds})' if loop.reverse else rounds}:")
-        self.indent += 1
-        start_at = len(self.lines)
-        for i, name in stacks.items():
-            if any(body.outputs[i] is c for c in carries):
-                self.line(
-                    f"{name}.append({self.arg(body.outputs[i])}{'.copy()' if inside[[id(c) for c in carries].index(id(body.outputs[i]))] else ''})"
-                )
-        outer_uses = self.uses
-        skip = {id(m) for k in range(nk) for m in inside[k]}
-        later = (
-            [r for k, r in enumerate(results) if not inside[k]]
-            + [o for i, o in enumerate(body.outputs) if i in stacks]
-            + [a for k in range(nk) for m in inside[k] for a in m.args[1:]]
-        )
-        self.program(
-            Program(body.inputs, later),
-            keep={id(r) for r in results}
-            | {id(o) for i, o in enumerate(body.outputs) if i in stacks},
-            carried=[(c, r) for k, (c, r) in enumerate(zip(carries, results)) if not inside[k]],
-        )
-        for i, name in stacks.items():
-            if not any(body.outputs[i] is c for c in carries):
-                self.line(f"{name}.append({self.arg(body.outputs[i])})")
-        readers = {
-            k: sum(any(a is carries[k] for a in m.args) for m in body.body) for k in range(nk)
-        }
-        for k in sorted(
-            range(nk), key=readers.get
-        ):  # an array that others read, through a view perhaps, changes last
-            for m in inside[k]:
-                self.change(m, {}, into=self.names[id(carries[k])])
-        moves = [
-            (self.names[id(c)], r)
-            for k, (c, r) in enumerate(zip(carries, results))
-            if not inside[k] and r is not c and self.names.get(id(r)) != self.names[id(c)]
-        ]
-        if (
-            len(moves) == 1
-            and moves[0][1].op == "add"
-            and any(a is carries[results.index(moves[0][1])] for a in moves[0][1].args)
-            and id(moves[0][1]) not in self.names
-        ):
-            name, r = moves[0]
-            c = carries[results.index(r)]
-            other = r.args[1] if r.args[0] is c else r.args[0]
-            self.line(f"{name} = {name} + {self.arg(other, 5)}")
-        elif moves:
-            self.line(
-                ", ".join(n for n, _ in moves) + " = " + ", ".join(self.arg(r) for _, r in moves)
-            )
-        if len(self.lines) == start_at:
-            self.line("pass")
-        self.indent -= 1
-        self.uses = outer_uses
-        for i, name in stacks.items():
-            self.line(f"{name} = np.stack({name}{'[::-1]' if loop.reverse else ''})")
-        for i, m in wanted.items():
-            self.names[id(m)] = self.names[id(carries[i])] if i < nk else stacks[i]
+            if node.op == "loop":
+                from handgrad.program.emit_loops import write_loop
+
+                write_loop(self, node, [n for n in body if n.op == "part" and n.args[0] is node])
+            elif node.op in CHANGES:
+                self.change(node, self.uses)
+            elif id(node) in reused:
+                text = self.text(node)
+                self.variables[id(node)] = reused[id(node)]
+                self.line(f"{reused[id(node)]} = {text}")
+            elif id(node) in named:
+                if id(node) in keep or node.name or not self._repeats(node):
+                    self.assign(node)
+            elif len(self.text(node)) > _LONG:
+                self.assign(node)
+
+    def _deserves_name(self, node: Node, keep: set[int]) -> bool:
+        is_statement = node.op in ("loop", *CHANGES)
+        return is_statement or self.uses[id(node)] > 1 or bool(node.name) or id(node) in keep
+
+    def _repeats(self, node: Node) -> bool:
+        """Whether an expression may as well be repeated: a short view, or a short number."""
+        if node.op in _VIEWS or self.is_number(node):
+            return len(self.text(node)) <= _SHORT
+        return False
+
+    def change(self, node: Node, uses: Mapping[int, int], into: str = "") -> None:
+        """base[index] += value or = value; in place where nobody else reads the base."""
+        base, value = node.args[0], node.args[1]
+        text, where = self.arg(value), self.index(node)
+        name = into
+        if not name and base.op in (*CHANGES, "part") and uses.get(id(base)) == 1:
+            name = self.variables[id(base)]
+        if not name:
+            is_new = base.op == "zeros" and id(base) not in self.variables
+            start = self.text(base) if is_new else f"{self.arg(base, 8)}{self.library.copies}"
+            name = self.names.fresh(node.name or "placed")
+            self.line(f"{name} = {start}")
+        self.variables[id(node)] = name
+        self.line(self._changed(node, name, where, text))
+
+    def _changed(self, node: Node, name: str, where: str, text: str) -> str:
+        if not self.library.changes:
+            return f"{name} = {name}.at[{where}].{'set' if node.op == 'store' else 'add'}({text})"
+        if node.op == "store":
+            return f"{name}[{where}] = {text}"
+        if len(node.args) == 2:
+            return f"{name}[{where}] += {text}"
+        is_array = len(node.args) == 3 and len(node.attrs["index"]) == 1
+        if self.library.name == "torch":
+            helper = self.call("add_at", ()).partition("(")[0]
+            index = where if is_array else f"({self._slices(where)},)"
+            return f"{helper}({name}, {index}, {text})"
+        index = where if is_array else f"{self.alias}.s_[{where}]"
+        return f"{self.alias}.add.at({name}, {index}, {text})"
+
+    def _slices(self, where: str) -> str:
+        """An index as a tuple's elements, its slices spelled out."""
+        parts = []
+        for part in split_index(where):
+            if ":" in part and not part.startswith(("(", "[")):
+                ends = [end or "None" for end in part.split(":")]
+                parts.append(f"{self.names.builtin('slice')}({', '.join(ends)})")
+            else:
+                parts.append(part)
+        return ", ".join(parts)
 
 
-def last_read(node, body, named, outputs):
-    """The place in the body of the last statement that reads a node."""
-    last = -1
-    for u in body:
-        if any(a is node for a in u.args):
-            while id(u) not in named:
-                users = [v for v in body if any(a is u for a in v.args)]
-                if len(users) != 1:
-                    return len(body)
-                u = users[0]
-            last = max(last, body.index(u))
-    return len(body) if any(o is node for o in outputs) else last
+def split_index(where: str) -> list[str]:
+    """The parts of an index, at the commas that are in no brackets."""
+    parts, depth = [""], 0
+    for sign in where:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
 
 
-def chain(result, carry):
-    """The changes in place that lead from a carried array to its next, in order; none where it is made anew."""
-    found = []
-    while result.op in CHANGES:
-        found.append(result)
-        result = result.args[0]
-    return found[::-1] if result is carry else []
+def leaves(node: Node, variables: Mapping[int, str]) -> list[Node]:
+    """The operands of an expression that are variables, in order."""
+    found: list[Node] = []
+    for each in node.args:
+        if id(each) in variables:
+            found.append(each)
+        elif each.op not in ("const", "size"):
+            found += leaves(each, variables)
+    return found

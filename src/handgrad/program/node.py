@@ -120,10 +120,11 @@ class Primitive:
         None  # (gradient, result, *operands) → a gradient or None for each operand
     )
     text: str | Callable = ""  # NumPy: a call's name, an infix sign, or a function of the emitter
-    torch: str = ""  # where it differs
+    torch: str | Callable = ""  # where it differs
     precedence: int = 9  # of its infix sign, else that of a call
     domain: Callable | None = None  # example operands
     rewrite: Callable | None = None  # operands, attributes → a simpler node or None
+    jax: str | Callable = ""  # where it differs
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -149,6 +150,7 @@ class World:
         ] = {}  # of each loop traced: how many rounds, in letters and in number
         self.owed: set = set()  # changes of views that have not come back to their arrays
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
+        self.shares_ties = False  # of two equal operands of a maximum: each has half of the gradient
 
     def length(self, size: Size | int) -> int:
         return Size.of(size).at(self.lengths).constant

@@ -185,12 +185,19 @@ def power_vjp(g, y, x, p):
 
 def max_vjp(g, y, a, b):
     """A tie goes to the first operand that is an array, none to a constant: max(x, 0) has slope 0 at 0."""
-    first = build("greater", a, b) if b.op == "const" else build("greater_equal", a, b)
-    return build("where", first, g, 0.0), build("where", first, 0.0, g)
+    return _shares(g, "greater", a, b)
 
 
 def min_vjp(g, y, a, b):
-    first = build("less", a, b) if b.op == "const" else build("less_equal", a, b)
+    return _shares(g, "less", a, b)
+
+
+def _shares(g, relation, a, b):
+    if world().shares_ties:  # where pieces of a smooth function meet
+        share = build("where", build("equal", a, b), 0.5, 0.0)
+        first, second = build(relation, a, b), build(relation, b, a)
+        return g * build("where", first, 1.0, share), g * build("where", second, 1.0, share)
+    first = build(relation if b.op == "const" else f"{relation}_equal", a, b)
     return build("where", first, g, 0.0), build("where", first, 0.0, g)
 
 

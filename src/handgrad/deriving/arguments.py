@@ -1,0 +1,290 @@
+"""The arguments of a forward: arrays by example or by shape, alone or in dicts, tuples and lists.
+
+Everything else is a setting: a number stays a variable, a whole number is a letter as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.errors import ArgumentError
+from handgrad.program.sizes import Size
+
+Path = tuple[str | int, ...]
+
+_KINDS: Final = {float: "f", int: "i", bool: "b"}
+#: Letters for the axes of example arrays.
+_LETTERS: Final = ("N", "D", "H", "C", "M", "K", "P", "Q", "R", "S", "T", "U", "V", "W")
+_OPERATORS: Final[dict[type[ast.operator], Callable[[Size, Size], Size]]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Div: lambda a, b: a // b,
+}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An array: its axes, whether it is of floats (f), integers (i) or truths (b), an example."""
+
+    path: Path
+    shape: tuple[Size, ...]
+    kind: str
+    example: Any = None
+
+    @property
+    def name(self) -> str:
+        return "_".join(map(str, self.path))
+
+    def lengths(self, letters: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape in numbers."""
+        found = [size.at(dict(letters)).constant for size in self.shape]
+        return tuple(int(n) for n in found if n is not None)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An argument that is no array. letter: the one that a whole setting stands for."""
+
+    path: Path
+    value: Any
+    letter: str = ""
+
+    @property
+    def name(self) -> str:
+        return "_".join(map(str, self.path))
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the setting is a number, which stays a variable."""
+        return isinstance(self.value, int | float) and not isinstance(self.value, bool)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a forward is called with: a tree of specs and settings for each parameter."""
+
+    parameters: Mapping[str, inspect.Parameter]
+    trees: Mapping[str, Any]
+
+    @property
+    def specs(self) -> list[Spec]:
+        return [leaf for leaf in self._leaves() if isinstance(leaf, Spec)]
+
+    @property
+    def settings(self) -> list[Setting]:
+        return [leaf for leaf in self._leaves() if isinstance(leaf, Setting)]
+
+    def _leaves(self) -> Iterator[Spec | Setting]:
+        for tree in self.trees.values():
+            yield from leaves(tree)
+
+    @property
+    def letters(self) -> list[str]:
+        """The letters of shapes, in order; those of whole settings are not among them."""
+        own = {s.letter for s in self.settings if s.value is not None and s.letter == s.name}
+        found = (x for spec in self.specs for size in spec.shape for x in ordered(size))
+        return [x for x in dict.fromkeys(found) if x not in own]
+
+    def mapped(self, function: Callable[[Spec | Setting], Any]) -> dict[str, Any]:
+        """The arguments with every leaf replaced."""
+        return {name: mapped(tree, function) for name, tree in self.trees.items()}
+
+    def with_letters(self, letters: Mapping[str, Size]) -> Arguments:
+        """The same with other sizes for some letters."""
+
+        def changed(leaf: Spec | Setting) -> Spec | Setting:
+            if isinstance(leaf, Setting):
+                return leaf
+            return replace(leaf, shape=tuple(size.at(dict(letters)) for size in leaf.shape))
+
+        return replace(self, trees=self.mapped(changed))
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """The leaves of dicts, tuples and lists, in order."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list | tuple):
+        for each in tree:
+            yield from leaves(each)
+    else:
+        yield tree
+
+
+def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
+    """Dicts, tuples and lists with every leaf replaced."""
+    if isinstance(tree, dict):
+        return {key: mapped(each, function) for key, each in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(mapped(each, function) for each in tree))
+    if isinstance(tree, list | tuple):
+        return type(tree)(mapped(each, function) for each in tree)
+    return function(tree)
+
+
+def read_arguments(
+    forward: Callable[..., Any], examples: Sequence[Any], given: Mapping[str, Any]
+) -> Arguments:
+    """The arguments of a forward.
+
+    Raises ArgumentError for what the forward does not take, and where there is no array.
+    """
+    signature = inspect.signature(forward)
+    try:
+        bound = signature.bind(*examples, **given)
+    except TypeError as error:
+        name = getattr(forward, "__name__", type(forward).__name__)
+        raise ArgumentError(
+            f"derive: {error}; allowed: the arguments of {name}{signature}, arrays or "
+            'their shapes in letters, such as ("N", "D")'
+        ) from None
+    bound.apply_defaults()
+    trees: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        has_default = signature.parameters[name].default is not inspect.Parameter.empty
+        trees[name] = _tree((name,), value, is_setting=has_default and name not in bound.kwargs)
+    arguments = Arguments(dict(signature.parameters), trees)
+    if not arguments.specs:
+        raise ArgumentError("derive: no array is given; allowed: arrays or their shapes in letters")
+    return _settled(arguments)
+
+
+def _settled(arguments: Arguments) -> Arguments:
+    """A setting that is a letter of a shape stands for its length."""
+    known = {x for spec in arguments.specs for size in spec.shape for x in size.letters}
+
+    def settled(leaf: Spec | Setting) -> Spec | Setting:
+        if isinstance(leaf, Setting) and isinstance(leaf.value, str) and leaf.value in known:
+            default = arguments.parameters[str(leaf.path[0])].default
+            value = default if isinstance(default, int) else None
+            return Setting(leaf.path, value, leaf.value)
+        return leaf
+
+    return replace(arguments, trees=arguments.mapped(settled))
+
+
+def _tree(path: Path, value: Any, *, is_setting: bool = False) -> Any:
+    if is_shape(value, alone=not is_setting):
+        kind = _KINDS[value[-1]] if value and isinstance(value[-1], type) else "f"
+        axes = [each for each in value if not isinstance(each, type)]
+        return Spec(path, tuple(size_of(each) for each in axes), kind)
+    if isinstance(value, dict):
+        return {key: _tree((*path, key), each) for key, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        parts = zip(value._fields, value, strict=True)
+        return type(value)(*(_tree((*path, field), each) for field, each in parts))
+    if isinstance(value, list | tuple) and not _plain(value):
+        return type(value)(_tree((*path, k), each) for k, each in enumerate(value))
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return _example(path, value)
+    name = "_".join(map(str, path))
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return Setting(path, value, name if is_whole else "")
+
+
+def _plain(value: Any) -> bool:
+    """Whether a tuple or list has no array in it, and no shape."""
+    return all(
+        not hasattr(leaf, "shape") and not is_shape(leaf) and not isinstance(leaf, str)
+        for leaf in leaves(value)
+    )
+
+
+def _example(path: Path, value: Any) -> Spec:
+    """An array as given, each of its axes a letter of its own."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    array = np.asarray(value)
+    kind = array.dtype.kind.replace("u", "i")
+    if kind not in "fib":
+        raise ArgumentError(
+            f"derive: {'.'.join(map(str, path))} is an array of {array.dtype}; allowed: floats, "
+            "integers or truths"
+        )
+    name = "_".join(map(str, path))
+    shape = [Size.of(1) if n == 1 else Size.of(f"{name}_{k}") for k, n in enumerate(array.shape)]
+    return Spec(path, tuple(shape), kind, array.astype(float) if kind == "f" else array)
+
+
+def is_shape(value: Any, *, alone: bool = False) -> bool:
+    """Whether an argument is a shape in letters, such as ("N", "4 * H"), ("N", bool) or ().
+
+    alone: a tuple of numbers is one as well.
+    """
+    if type(value) is not tuple:
+        return False
+    axes = value[:-1] if value and value[-1] in (float, int, bool) else value
+    if axes is value and not alone and not any(isinstance(each, str) for each in axes):
+        return False
+    return all(type(each) is int or (isinstance(each, str) and _is_size(each)) for each in axes)
+
+
+def _is_size(text: str) -> bool:
+    try:
+        size_of(text)
+    except (SyntaxError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+        return False
+    return True
+
+
+def size_of(text: str | int) -> Size:
+    """`2 * D`, `H / 2` or `N - 1` as a size."""
+    if isinstance(text, int):
+        return Size.of(text)
+
+    def of(node: ast.expr) -> Size:
+        if isinstance(node, ast.BinOp):
+            return _OPERATORS[type(node.op)](of(node.left), of(node.right))
+        if isinstance(node, ast.Name):
+            return Size.of(node.id)
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return Size.of(node.value)
+        raise TypeError(text)
+
+    return of(ast.parse(text.strip(), mode="eval").body)
+
+
+def ordered(size: Size) -> list[str]:
+    """The letters of a size, in the order of the alphabet."""
+    return sorted(size.letters)
+
+
+def solved(equations: Sequence[tuple[Size, Size]], letters: Sequence[str]) -> dict[str, Size]:
+    """Letters in terms of others, from sizes that a program lines up.
+
+    Later letters give way to earlier ones; an equation that no letter solves is left alone.
+    """
+    found: dict[str, Size] = {}
+    for left, right in equations:
+        rest = left.at(dict(found)) - right.at(dict(found))
+        for letter in sorted(rest.letters & set(letters), key=letters.index, reverse=True):
+            alone = [c for atoms, c in rest.terms if atoms == (letter,)]
+            without = rest - Size.of(letter) * (alone[0] if alone else 0)
+            if not alone or abs(alone[0]) != 1 or letter in without.letters:
+                continue
+            value = without * -alone[0]
+            if value.constant is not None:
+                continue
+            found = {x: size.at({letter: value}) for x, size in found.items()}
+            found[letter] = value
+            break
+    return found
+
+
+def renamed(arguments: Arguments) -> dict[str, Size]:
+    """Single letters for the axes of examples, in their order."""
+    made = {f"{spec.name}_{k}" for spec in arguments.specs for k in range(len(spec.shape))}
+    own = [x for x in arguments.letters if x in made]
+    taken = {*arguments.letters, *(spec.name for spec in arguments.specs), *arguments.parameters}
+    free = [x for x in _LETTERS if x not in taken]
+    if len(own) > len(free):
+        return {}
+    return {x: Size.of(new) for x, new in zip(own, free, strict=False)}

@@ -1,0 +1,126 @@
+"""Lines at the head of an emitted forward that refuse what it is not derived for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from handgrad.deriving.arguments import Arguments
+from handgrad.program.emit import Emitter
+from handgrad.program.node import World
+from handgrad.program.sizes import Size
+
+if TYPE_CHECKING:
+    from handgrad.program.node import Node
+
+_SIGNS: Final = {
+    "__eq__": "==",
+    "__ne__": "!=",
+    "__lt__": "<",
+    "__le__": "<=",
+    "__gt__": ">",
+    "__ge__": ">=",
+}
+_OPPOSITE: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def size_rules(world: World) -> Iterator[tuple[str, Size, Size]]:
+    """Relations of sizes that hold where the derivation does, each once."""
+    seen = set()
+    for relation, left, right, outcome in world.guards:
+        if relation == "true":
+            continue
+        sign = _SIGNS.get(relation, relation)
+        last = {x: world.counters[x] - 1 for x in (left - right).letters if x in world.counters}
+        if sign == "<=" and last:  # of an index in a loop: its last round is the one to ask
+            left, right = left.at(dict(last)), right.at(dict(last))
+        sign = sign if outcome else _OPPOSITE[sign]
+        rest = left - right
+        of_rounds = any(x in world.counters or x == "count" for x in rest.letters)
+        if of_rounds or rest.constant is not None:
+            continue
+        rule = (sign, left, right)
+        if str(rule) not in seen:
+            seen.add(str(rule))
+            yield rule
+
+
+def fixed_letters(world: World) -> dict[str, int]:
+    """Letters that one length alone is allowed for."""
+    found = {}
+    for sign, left, right in size_rules(world):
+        for one, other in ((left, right), (right, left)):
+            if sign == "==" and other.constant is not None and one == Size.of(next(iter(one.letters))):
+                found[next(iter(one.letters))] = other.constant
+    return found
+
+
+def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]) -> Iterator[str]:
+    """Statements that raise a ValueError with one sentence; `names` are the arrays' variables."""
+    for setting in arguments.settings:
+        if setting.letter or setting.is_free or len(setting.path) > 1:
+            continue
+        kind = arguments.parameters[setting.name].kind
+        if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            continue
+        own = written_default(setting.value)
+        test = "is not" if own in ("None", "True", "False") else "!="
+        yield from _raising(f"{setting.name} {test} {own}", setting.name, own)
+    for spec in arguments.specs:
+        for k, size in enumerate(spec.shape):
+            if size != Size.of(str(size)):
+                place = f"{names[spec.name]}.shape[{k}]"
+                yield from _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
+    for sign, left, right in size_rules(world):
+        if left.constant is not None:
+            sign = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(sign, sign)
+            left, right = right, left
+        one, other = e.size(left), e.size(right)
+        allowed = other if sign == "==" else f"{one} {sign} {other}"
+        yield from _raising(f"{one} {_OPPOSITE[sign]} {other}", one, allowed)
+    yield from _conditions(e, world)
+
+
+def _conditions(e: Emitter, world: World) -> Iterator[str]:
+    """Branches on values: the emitted function is for the way that the example took."""
+    seen: set[str] = set()
+    for relation, node, _, outcome in world.guards:
+        if relation != "true":
+            continue
+        text, precedence = e.expression(node)
+        if text in seen:
+            continue
+        seen.add(text)
+        shown = text if precedence == 9 else f"({text})"
+        yield f"    if {f'not {shown}' if outcome else shown}:"
+        line = f"line {node.line}" if node.line else "the forward"
+        what = text.replace('"', "'").replace("\\", "").replace("{", "").replace("}", "")
+        yield (
+            f'        raise ValueError("{what} is {not outcome} at {line}; allowed: {outcome}")'
+        )
+
+
+def _raising(test: str, what: str, allowed: str) -> Sequence[str]:
+    quoted = allowed.replace('"', "'").replace("{", "{{").replace("}", "}}")
+    return (
+        f"    if {test}:",
+        f'        raise ValueError(f"{what.replace(chr(34), chr(39))} is {{{what}}}; '
+        f'allowed: {quoted}")',
+    )
+
+
+def written_default(value: Any) -> str:
+    """A setting as it is written in a signature; None for what has no such form."""
+    plain = isinstance(value, bool | int | float | str | None) or (
+        isinstance(value, tuple | list) and all(isinstance(each, bool | int | float | str | None) for each in value)
+    )
+    if not plain:
+        return "None"
+    text = repr(value)
+    return f"float({text!r})" if text.lstrip("-") in ("inf", "nan") else text
+
+
+def values_of(world: World) -> list[Node]:
+    """The nodes that branches of the forward ask."""
+    return [node for relation, node, _, _ in world.guards if relation == "true"]

@@ -1,0 +1,295 @@
+"""The proof of a pair: what is emitted is run beside the forward before anybody gets it.
+
+It is run at two sets of sizes, at two values of every setting that is a number, in float64 and
+float32, and at points where the pieces of a forward meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.deriving.arguments import Path, Setting, leaves
+from handgrad.deriving.pair import Pair
+from handgrad.deriving.refusals import UnprovedError
+from handgrad.deriving.samples import Sampler, called
+
+#: A result elsewhere differs by no more than this share of the largest.
+_SAME: Final = 1e-9
+#: Steps of central differences, of which one has to agree, and by how much they may differ.
+_STEPS: Final = (1e-6, 1e-5, 1e-4, 1e-7)
+_NEAR: Final = 2e-6
+#: Differences to one side, by how much both may differ, and by how much a gradient from both.
+_SIDE: Final = 1e-6
+_SMOOTH: Final = 1e-4
+_OFF: Final = 1e-3
+
+
+class MeetingError(UnprovedError):
+    """The gradient is wrong at a smooth point, where pieces of the forward meet."""
+
+
+@dataclass
+class Trial:
+    """Arguments that a pair is run with, and in words what is special about them."""
+
+    values: dict[str, Any]
+    said: str
+    is_first: bool = False
+
+
+@dataclass
+class Proof:
+    """A pair with its functions for NumPy."""
+
+    pair: Pair
+    sampler: Sampler
+    functions: Mapping[str, Any]
+
+    def run(self) -> None:
+        """Raises UnprovedError where something differs."""
+        for trial in self.trials():
+            self._gradients(trial)
+        for trial in self._meetings():
+            self._meets(trial)
+        self._single()
+
+    def trials(self) -> Iterator[Trial]:
+        """The arguments of the trace, others at other sizes, and others at other settings."""
+        rng = np.random.default_rng(3)
+        first, second = self.sampler.lengths(), self.sampler.lengths(second=True)
+        yield Trial(self.sampler.draw(rng, first, examples=True), _said(first), True)
+        if first:
+            yield Trial(self.sampler.draw(rng, second), _said(second))
+        for setting in self.sampler.arguments.settings:
+            if not setting.is_free or (setting.letter and setting.letter != setting.name):
+                continue
+            for other in other_values(setting):
+                values = self.sampler.draw(rng, first, {setting.path: other})
+                yield Trial(values, f"{setting.name} = {other}")
+
+    def _gradients(self, trial: Trial) -> None:
+        own = self._own(trial.values)
+        if own is None and not trial.is_first:
+            return
+        y, cache, refused = self._forward(trial)
+        if refused:
+            return
+        ys = flat(y)
+        if own is None or len(ys) != len(own):
+            raise UnprovedError(f"the forward fails where {trial.said}")
+        for a, b in zip(ys, own, strict=True):
+            scale = float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0)) or 1.0
+            same = np.shape(a) == np.shape(b) and np.allclose(
+                a, b, rtol=_SAME, atol=_SAME * scale, equal_nan=True
+            )
+            if not same:
+                raise UnprovedError(
+                    f"the emitted forward has other values than the forward where {trial.said}"
+                )
+        if not all(np.all(np.isfinite(each)) for each in own):
+            if trial.is_first:
+                raise UnprovedError("the forward has values that are not finite on its example")
+            return
+        rng = np.random.default_rng(5)
+        dys = [rng.standard_normal(np.shape(each)) for each in own]
+        gradients = self._backward(dys, cache, trial.said)
+        for path, gradient in zip(self.pair.wanted, gradients, strict=True):
+            self._along(trial, path, gradient, dys, own)
+
+    def _along(self, trial: Trial, path: Path, gradient: Any, dys: list[Any], own: list[Any]) -> None:
+        x = np.asarray(at(trial.values, path), float)
+        name = "_".join(map(str, path))
+        if np.shape(gradient) != x.shape:
+            raise UnprovedError(f"d{name} has shape {np.shape(gradient)}, not {x.shape}")
+        way = np.random.default_rng(6).standard_normal(x.shape)
+        exact = float(np.sum(gradient * way))
+        size = float(np.sum(np.abs(gradient * way))) + sum(
+            float(np.sum(np.abs(a * dy))) for a, dy in zip(own, dys, strict=True)
+        )
+        slopes = []
+        for step in _STEPS:
+            h = step * max(1.0, float(np.max(np.abs(x), initial=0.0)))
+            ends = [self._own(replaced(trial.values, path, x + s * h * way)) for s in (1, -1)]
+            if ends[0] is None or ends[1] is None:
+                continue
+            slopes.append(_slope(ends[0], ends[1], dys, 2 * h))
+            if abs(slopes[-1] - exact) <= _NEAR * (abs(exact) + size) + 1e-9 / step * 1e-6:
+                return
+        if slopes and any(np.isfinite(slopes)):
+            raise UnprovedError(
+                f"d{name} differs from differences of the forward where {trial.said} "
+                f"({exact:.6g}, {slopes[0]:.6g})"
+            )
+        if trial.is_first:
+            raise UnprovedError(f"the forward has no differences in {name} on its example")
+
+    # Where pieces meet
+
+    def _meetings(self) -> Iterator[Trial]:
+        """Arguments with one array of zeros, or of equal elements."""
+        rng = np.random.default_rng(7)
+        lengths = self.sampler.lengths()
+        for path in self.pair.wanted:
+            for value, said in ((0.0, "0"), (0.75, "the same everywhere")):
+                values = self.sampler.draw(rng, lengths, examples=True)
+                x = np.full(np.shape(at(values, path)), value)
+                yield Trial(replaced(values, path, x), f"{'_'.join(map(str, path))} is {said}")
+
+    def _meets(self, trial: Trial) -> None:
+        """Where differences to both sides agree the point is smooth, and the gradient has to."""
+        own = self._own(trial.values)
+        if own is None or not all(np.all(np.isfinite(each)) for each in own):
+            return
+        y, cache, refused = self._forward(trial)
+        if refused:
+            return
+        rng = np.random.default_rng(8)
+        dys = [rng.standard_normal(np.shape(each)) for each in own]
+        gradients = self._backward(dys, cache, trial.said)
+        for path, gradient in zip(self.pair.wanted, gradients, strict=True):
+            x = np.asarray(at(trial.values, path), float)
+            way = rng.standard_normal(x.shape)
+            ends = [self._own(replaced(trial.values, path, x + s * _SIDE * way)) for s in (1, -1)]
+            if ends[0] is None or ends[1] is None:
+                continue
+            right, left = (
+                _slope(ends[0], own, dys, _SIDE),
+                _slope(own, ends[1], dys, _SIDE),
+            )
+            exact = float(np.sum(gradient * way))
+            size = float(np.sum(np.abs(gradient * way))) + abs(right) + abs(left) + 1e-3
+            if not np.isfinite(right + left) or abs(right - left) > _SMOOTH * size:
+                continue
+            if not abs(exact - right) <= _OFF * size:
+                name = "_".join(map(str, path))
+                raise MeetingError(
+                    f"d{name} differs from differences on both sides where {trial.said} "
+                    f"({exact:.6g}, {right:.6g})"
+                )
+
+    # Single precision
+
+    def _single(self) -> None:
+        """Raises UnprovedError where gradients of float32 are not float32, or far from right."""
+        values = self.sampler.draw(
+            np.random.default_rng(9), self.sampler.lengths(), examples=True
+        )
+        y, cache, refused = self._forward(Trial(values, "its example"))
+        if refused:
+            return
+        rng = np.random.default_rng(10)
+        dys = [rng.standard_normal(np.shape(each)) for each in flat(y)]
+        wanted = self._backward(dys, cache, "its example")
+        low = single(values)
+        with np.errstate(all="ignore"):
+            y, cache = called(self.functions["forward"], self.sampler.arguments.parameters, low)
+            kinds = [np.asarray(each).dtype for each in flat(y)]
+            given = [dy.astype(kind) for dy, kind in zip(dys, kinds, strict=True)]
+            found = self._backward(given, cache, "arrays are of float32")
+        for k, (one, two) in enumerate(zip(found, wanted, strict=True)):
+            if np.asarray(one).dtype != np.float32 and np.float64 not in kinds:
+                raise DoubleError(k)
+            scale = float(np.max(np.abs(two), initial=0.0)) or 1.0
+            if np.all(np.isfinite(two)) and not np.all(np.isfinite(one)):
+                raise UnprovedError(f"a gradient is not finite in float32, where {scale} is")
+
+    # Running
+
+    def _own(self, values: Mapping[str, Any]) -> list[Any] | None:
+        """The results of the user's forward; None where it fails."""
+        try:
+            return self.pair.traced.results(copied(dict(values)))
+        except Exception:  # arguments that it does not take
+            return None
+
+    def _forward(self, trial: Trial) -> tuple[Any, Any, bool]:
+        """The emitted forward's results, and whether it refuses these arguments in a sentence."""
+        try:
+            with np.errstate(all="ignore"):
+                parameters = self.sampler.arguments.parameters
+                y, cache = called(self.functions["forward"], parameters, copied(trial.values))
+        except Exception as error:
+            if isinstance(error, ValueError) and "; allowed: " in str(error) and not trial.is_first:
+                return None, None, True
+            raise UnprovedError(
+                f"the emitted forward fails where {trial.said} ({type(error).__name__}: {error})"
+            ) from error
+        return y, cache, False
+
+    def _backward(self, dys: list[Any], cache: Any, said: str) -> list[Any]:
+        try:
+            with np.errstate(all="ignore"):
+                found = self.functions["backward"](tuple(dys) if len(dys) > 1 else dys[0], cache)
+        except Exception as error:
+            raise UnprovedError(
+                f"the emitted backward fails where {said} ({type(error).__name__}: {error})"
+            ) from error
+        return list(found) if isinstance(found, tuple) else [found]
+
+
+class DoubleError(Exception):
+    """A gradient of float32 arrays is of double precision; its place among the gradients."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+def other_values(setting: Setting) -> tuple[Any, ...]:
+    """Further values of a setting that is a number."""
+    value = setting.value
+    if isinstance(value, int):
+        return value + 1, 2 * value
+    return 1.25 * value + 0.1, 0.5 * value + 0.05
+
+
+def flat(result: Any) -> list[Any]:
+    """Results one by one."""
+    return list(leaves(result))
+
+
+def at(values: Any, path: Path) -> Any:
+    for part in path:
+        values = getattr(values, part) if isinstance(part, str) and hasattr(values, part) and not isinstance(values, dict) else values[part]
+    return values
+
+
+def replaced(values: Any, path: Path, new: Any) -> Any:
+    """A tree with another leaf at a path."""
+    if not path:
+        return new
+    first, rest = path[0], path[1:]
+    if isinstance(values, dict):
+        return {k: replaced(v, rest, new) if k == first else v for k, v in values.items()}
+    if isinstance(first, str):
+        return values._replace(**{first: replaced(getattr(values, first), rest, new)})
+    return type(values)(replaced(v, rest, new) if k == first else v for k, v in enumerate(values))
+
+
+def copied(values: Any) -> Any:
+    """A tree whose arrays may be changed."""
+    return mapped_arrays(values, lambda x: x.copy())
+
+
+def single(values: Any) -> Any:
+    """A tree whose arrays of floats are of single precision."""
+    return mapped_arrays(values, lambda x: x.astype(np.float32) if x.dtype.kind == "f" else x)
+
+
+def mapped_arrays(values: Any, function: Callable[[Any], Any]) -> Any:
+    from handgrad.deriving.arguments import mapped
+
+    return mapped(values, lambda x: function(x) if isinstance(x, np.ndarray) else x)
+
+
+def _slope(up: list[Any], down: list[Any], dys: list[Any], width: float) -> float:
+    pairs = zip(up, down, dys, strict=True)
+    return sum(float(np.sum((a - b) * dy)) for a, b, dy in pairs) / width
+
+
+def _said(lengths: Mapping[str, int]) -> str:
+    return ", ".join(f"{x} = {n}" for x, n in lengths.items()) or "it is run on its example"

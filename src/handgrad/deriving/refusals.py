@@ -1,0 +1,28 @@
+"""What cannot be derived is refused: with the line, the reason, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handgrad.errors import ArgumentError
+
+
+class UnreadableError(ArgumentError):
+    """A forward of which no derivation can be made: its line, and why."""
+
+
+class UnprovedError(Exception):
+    """What was derived did not stand its proof; nothing of it is returned."""
+
+
+def refused(why: str, function: Any, allowed: str = "a forward without it") -> UnreadableError:
+    """The error for a reason, which names its line or has that of the function's definition."""
+    where = "" if why.startswith("line ") else f"{of_function(function)}: "
+    text = " ".join(f"derive: {where}{why}".split())
+    return UnreadableError(text if "; allowed: " in text else f"{text}; allowed: {allowed}")
+
+
+def of_function(function: Any) -> str:
+    """The line of a function's definition."""
+    line = getattr(getattr(function, "__code__", None), "co_firstlineno", 0)
+    return f"line {line}: def {getattr(function, '__name__', 'forward')}"

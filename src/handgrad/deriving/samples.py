@@ -1,0 +1,135 @@
+"""Arguments to run a forward on: lengths for letters, and numbers that it is defined for."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.deriving.arguments import Arguments, Path, Setting, Spec
+from handgrad.deriving.assumptions import Assumption
+
+#: Lengths of letters: those of the trace and of the first proof, and those of the second.
+_FIRST: Final = ((5, 6, 4, 7, 8, 3, 9, 10, 11, 12), (4, 8, 6, 12, 10, 16, 14, 18, 20, 22))
+_SECOND: Final = ((6, 7, 5, 4, 3, 8, 10, 9, 12, 11), (6, 4, 8, 10, 12, 14, 16, 20, 18, 24))
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Any]
+
+
+def _definite(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Symmetric matrices with positive eigenvalues, where the last two axes are of one length."""
+    x = rng.standard_normal(shape)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        return x
+    return x @ np.swapaxes(x, -1, -2) / shape[-1] + np.eye(shape[-1])
+
+
+DOMAINS: Final[dict[str, Draw]] = {
+    "any": lambda rng, shape: rng.standard_normal(shape),
+    "positive": lambda rng, shape: rng.uniform(0.5, 2.0, shape),
+    "fraction": lambda rng, shape: rng.uniform(0.1, 0.9, shape),
+    "definite": _definite,
+    "large": lambda rng, shape: rng.uniform(1.5, 3.0, shape),
+}
+
+
+@dataclass
+class Sampler:
+    """Draws arguments; `domains` are those of each array that is not drawn from all numbers."""
+
+    arguments: Arguments
+    assumed: list[Assumption] = field(default_factory=list)
+    domains: dict[Path, str] = field(default_factory=dict)
+    even: bool = False
+
+    def lengths(self, second: bool = False) -> dict[str, int]:
+        """A length for each letter; the first ones are those of examples, where there are any."""
+        letters = self.arguments.letters
+        known = {} if second else self._of_examples()
+        several = (_SECOND if second else _FIRST)[self.even]
+        free = itertools.chain(several, itertools.count(25))
+        return {x: known.get(x) or next(free) for x in letters}
+
+    def _of_examples(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for spec in self.arguments.specs:
+            if spec.example is None:
+                continue
+            for size, n in zip(spec.shape, spec.example.shape, strict=True):
+                for letter in size.letters:
+                    if size.at({letter: 1}).constant == 1 and size.letters == {letter}:
+                        found[letter] = n
+        return found
+
+    def draw(
+        self,
+        rng: np.random.Generator,
+        lengths: Mapping[str, int],
+        settings: Mapping[Path, Any] | None = None,
+        *,
+        examples: bool = False,
+    ) -> dict[str, Any]:
+        """Arguments of these lengths; the user's own arrays where examples are asked for."""
+        short = min(lengths.values(), default=2)
+
+        def value(leaf: Spec | Setting) -> Any:
+            if isinstance(leaf, Setting):
+                if settings and leaf.path in settings:
+                    return settings[leaf.path]
+                return lengths.get(leaf.letter, leaf.value) if leaf.letter else leaf.value
+            if examples and leaf.example is not None:
+                return leaf.example.copy()
+            return self._array(rng, leaf, leaf.lengths(lengths), short)
+
+        found = self.arguments.mapped(value)
+        for fact in self.assumed:
+            fact.make_true(found)
+        return found
+
+    def _array(
+        self, rng: np.random.Generator, spec: Spec, shape: tuple[int, ...], short: int
+    ) -> Any:
+        like = spec.example
+        if spec.kind == "b":
+            truths = np.asarray(rng.random(shape) < 0.7)
+            truths[..., :1] = True
+            return truths
+        if spec.kind == "i":
+            if like is not None and like.size:
+                return rng.choice(np.unique(like), shape).astype(like.dtype)
+            return rng.integers(0, max(1, short), shape)
+        if like is not None and like.size and np.all(like >= 0) and spec.path not in self.domains:
+            low, high = float(like.min()), float(like.max())
+            return rng.uniform(low, high if high > low else low + 1.0, shape)
+        return np.asarray(DOMAINS[self.domains.get(spec.path, "any")](rng, shape))
+
+    def choices(self) -> Iterator[None]:
+        """Ways to draw: from all numbers, then from others, for all arrays and for each alone."""
+        floats = [spec.path for spec in self.arguments.specs if spec.kind == "f"]
+        domains: list[dict[Path, str]] = [{}]
+        domains += [dict.fromkeys(floats, name) for name in DOMAINS if name != "any"]
+        domains += [{p: name} for p in floats for name in DOMAINS if name != "any"]
+        pairs = itertools.permutations(floats, 2) if len(floats) <= 4 else ()
+        domains += [{p: "positive", q: "definite"} for p, q in pairs]
+        for found, even in itertools.product(domains, (False, True)):
+            self.domains, self.even = found, even
+            yield
+
+
+def called(
+    function: Callable[..., Any],
+    parameters: Mapping[str, inspect.Parameter],
+    values: Mapping[str, Any],
+) -> Any:
+    """The results of a forward on arguments by name, without its warnings."""
+    signature = inspect.Signature(list(parameters.values()))
+    bound = inspect.BoundArguments(signature, OrderedDict(values))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function(*bound.args, **bound.kwargs)

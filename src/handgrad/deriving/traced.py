@@ -1,0 +1,150 @@
+"""A forward that has been run once on tracers: its program, inputs and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, leaves
+from handgrad.deriving.escaping import escaping
+from handgrad.deriving.refusals import UnreadableError, refused
+from handgrad.deriving.samples import called
+from handgrad.errors import ArgumentError
+from handgrad.program import spellings as spellings
+from handgrad.program.loops import Rebuild, tree
+from handgrad.program.node import Node, Program, World, as_node, within
+from handgrad.program.sizes import Size
+from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
+from handgrad.program.trace import run as run_traced
+
+
+@dataclass
+class Traced:
+    """A program with the arguments that its inputs stand for."""
+
+    function: Callable[..., Any]
+    arguments: Arguments
+    program: Program
+    inputs: dict[Path, Node]
+    numbers: dict[Path, Node]
+    world: World
+    has_cache: bool
+
+    def results(self, values: Mapping[str, Any]) -> list[Any]:
+        """What the forward itself gives that is floats, on arrays."""
+        found = called(self.function, self.arguments.parameters, values)
+        found = [np.asarray(x) for x in leaves(found[0] if self.has_cache else found)]
+        return [x for x in found if x.dtype.kind == "f"]
+
+    def wanted(self, wrt: Any) -> list[Path]:
+        """The arrays that get a gradient. Raises ArgumentError for names of none."""
+        floats = [p for p, node in self.inputs.items() if node.kind == "f"]
+        names = {str(p[0]) for p in floats} | {"_".join(map(str, p)) for p in floats}
+        unknown = [name for name in wrt or () if name not in names]
+        if unknown or not floats or (wrt is not None and not wrt):
+            arrays = ", ".join(dict.fromkeys(str(p[0]) for p in floats))
+            raise ArgumentError(f"derive: wrt is {wrt!r}; allowed: arrays of floats: {arrays}")
+        return [p for p in floats if wrt is None or {p[0], "_".join(map(str, p))} & set(wrt)]
+
+
+def traced(
+    function: Callable[..., Any],
+    arguments: Arguments,
+    values: Mapping[str, Any],
+    lengths: Mapping[str, int],
+    *,
+    shares_ties: bool = False,
+) -> Traced:
+    """The program of a forward, from one run on examples.
+
+    Raises UnreadableError for what it cannot be made of, with the line.
+    """
+    w = World()
+    w.shares_ties = shares_ties
+    w.lengths |= lengths
+    inputs: dict[Path, Node] = {}
+    numbers: dict[Path, Node] = {}
+    flat = iter([*leaves([values[name] for name in arguments.trees])])
+
+    def given(leaf: Spec | Setting) -> Any:
+        value = next(flat)
+        if isinstance(leaf, Spec):
+            node = Node("input", (), {}, leaf.shape, leaf.kind, np.asarray(value), leaf.name)
+            inputs[leaf.path] = node
+            return Tracer(node)
+        if leaf.letter:
+            w.lengths.setdefault(leaf.letter, int(value))
+            return TracedInt(int(value), Size.of(leaf.letter))
+        if leaf.is_free:
+            numbers[leaf.path] = Node("input", (), {}, (), "f", value, leaf.name)
+            return Tracer(numbers[leaf.path])
+        return value
+
+    with within(w):
+        w.events = []
+        try:
+            result = run_traced(function, arguments.mapped(given))
+        except (Refused, NotImplementedError) as error:
+            why = str(error)
+            raise refused(why if why.startswith("line") else f"line {w.line}: {why}", function)
+        except RecursionError:
+            raise refused(f"line {w.line}: the forward has too many steps", function) from None
+        except UnreadableError:
+            raise
+        except Exception as error:  # of a form that nothing here expects
+            why = f"line {w.line}: no derivation is known ({type(error).__name__}: {error})"
+            raise refused(why, function) from error
+        if w.owed:
+            raise refused(f"line {w.line}: a view is changed in place", function, "x[i] = y")
+        cached = has_cache(result, Tracer)
+        outputs = results_of(result[0] if cached else result, function)
+        events, w.events = w.events, None
+        # Those of shapes are made again with the nodes.
+        w.guards = [g for g in w.guards if g[0] not in ("==", "<=")]
+        asked = [g[1] for g in w.guards if g[0] == "true"]
+        items = tree(events)
+        rebuild = Rebuild(escaping(items, [*outputs, *asked]))
+        try:
+            rebuild.items(items, {})
+            outputs = [rebuild.node(node, {}) for node in outputs]
+            w.guards = [
+                (g[0], rebuild.node(g[1], {}), *g[2:]) if g[0] == "true" else g for g in w.guards
+            ]
+        except KeyError as error:
+            raise refused(
+                f"line {w.line}: a branch on a value in a loop", function, "a condition by np.where"
+            ) from error
+    program = Program([*inputs.values(), *numbers.values()], outputs)
+    return Traced(function, arguments, program, inputs, numbers, w, cached)
+
+
+def results_of(result: Any, function: Callable[..., Any]) -> list[Node]:
+    """The results of floats as nodes."""
+    found = [unwrap(each) for each in leaves(result)]
+    found = [as_node(x) if isinstance(x, float | Size) else x for x in found]
+    if not found or not all(isinstance(x, Node | int | np.generic | np.ndarray) for x in found):
+        raise refused(
+            "forward returns something other than arrays",
+            function,
+            "y, several results in a tuple, or (y, cache)",
+        )
+    outputs = [x for x in found if isinstance(x, Node) and x.kind == "f"]
+    if not outputs:
+        raise refused("forward returns no floats", function, "a result that has a derivative")
+    return outputs
+
+
+def has_cache(result: Any, array: Any) -> bool:
+    """Whether the second of two results is a cache: what is no plain arrays, or holds an input."""
+    if not (type(result) is tuple and len(result) == 2) or isinstance(result[1], array):
+        return False
+    y, cache = result
+    kept = list(leaves(cache))
+    plain = type(cache) in (tuple, list) and all(isinstance(each, array) for each in kept)
+    if not plain or not kept:
+        return True
+    first = {id(each.node) for each in leaves(y) if isinstance(each, array)}
+    return any(id(each.node) in first or each.node.op == "input" for each in kept)

@@ -1,0 +1,132 @@
+"""Loops as source: carried values are variables that each round takes over, stacks are lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from handgrad.program.inplace import chain
+from handgrad.program.node import Loop, Node, Program
+
+if TYPE_CHECKING:
+    from handgrad.program.emit import Emitter
+
+
+def write_loop(e: Emitter, node: Node, parts: Sequence[Node]) -> None:
+    """The statements of a loop; its parts are variables afterwards."""
+    _Writing(e, node, {p.attrs["index"]: p for p in parts}).run()
+
+
+class _Writing:
+    def __init__(self, e: Emitter, node: Node, wanted: dict[int, Node]) -> None:
+        self.e, self.node, self.wanted = e, node, wanted
+        self.loop: Loop = node.attrs["loop"]
+        body = self.loop.body
+        self.body = body
+        self.carries = body.inputs[self.loop.constants :]
+        self.results = body.outputs[: self.loop.carried]
+        #: The changes in place of each carried array; none where it is made anew.
+        self.inside = [chain(r, c) for r, c in zip(self.results, self.carries, strict=True)]
+        self.stacks: dict[int, str] = {}
+
+    def run(self) -> None:
+        e, loop = self.e, self.loop
+        self._before()
+        counter = e.names.counter(loop.counter)
+        rounds = f"{e.names.builtin('range')}({e.size(loop.count)})"
+        if loop.reverse:
+            rounds = f"{e.names.builtin('reversed')}({rounds})"
+        e.line(f"for {counter} in {rounds}:")
+        e.indent += 1
+        start = len(e.lines)
+        uses = e.uses
+        self._round()
+        e.uses = uses
+        if len(e.lines) == start:
+            e.line("pass")
+        e.indent -= 1
+        for name in self.stacks.values():
+            turned = "[::-1]" if loop.reverse else ""
+            e.line(f"{name} = {e.alias}.stack({name}{turned})")
+        for i, part in self.wanted.items():
+            carried = i < loop.carried
+            e.name(part, e.variables[id(self.carries[i])] if carried else self.stacks[i])
+
+    def _before(self) -> None:
+        """Variables for constants, for the first carried values, and the lists."""
+        e, count = self.e, self.loop.constants
+        for inner, outer in zip(self.body.inputs[:count], self.node.args[:count], strict=True):
+            self._let(inner, outer, outer.name)
+        for k, (carry, first) in enumerate(
+            zip(self.carries, self.node.args[count:], strict=True)
+        ):
+            if self.results[k] is carry:
+                self._let(carry, first, carry.name)
+                continue
+            called = self.wanted[k].name if k in self.wanted else ""
+            text = e.arg(first, 8 if self.inside[k] else 0)
+            name = e.names.fresh(carry.name or called or self.results[k].name or "carried")
+            e.name(carry, name)
+            copies = e.library.copies if self.inside[k] and first.op != "zeros" else ""
+            e.line(f"{name} = {text}{copies}")
+        for i in range(self.loop.carried, len(self.body.outputs)):
+            if i in self.wanted:
+                own = self.body.outputs[i].name
+                name = e.names.fresh(self.wanted[i].name or (f"{own}_all" if own else "stack"))
+                self.stacks[i] = name
+                e.line(f"{name} = []")
+
+    def _let(self, inner: Node, outer: Node, name: str) -> None:
+        """Let a value of the body be what it is outside, as a variable."""
+        e = self.e
+        if id(outer) not in e.variables and outer.op not in ("const", "size"):
+            e.assign(outer, name or inner.name)
+        e.name(inner, e.variables.get(id(outer)) or e.arg(outer, 8), number=e.is_number(outer))
+
+    def _round(self) -> None:
+        e, loop = self.e, self.loop
+        places = {id(c): k for k, c in enumerate(self.carries)}
+        stacked = {i: self.body.outputs[i] for i in self.stacks}
+        for i, out in stacked.items():  # a carried value as it is before the round
+            if id(out) in places:
+                copies = e.library.copies if self.inside[places[id(out)]] else ""
+                e.line(f"{self.stacks[i]}.append({e.arg(out, 8)}{copies})")
+        anew = [k for k in range(loop.carried) if not self.inside[k]]
+        changes = [change for each in self.inside for change in each]
+        later = [
+            *(self.results[k] for k in anew),
+            *(out for out in stacked.values() if id(out) not in places),
+            *(operand for change in changes for operand in change.args[1:]),
+        ]
+        e.program(
+            Program(self.body.inputs, later),
+            keep={*map(id, self.results), *map(id, stacked.values())},
+            carried=[(self.carries[k], self.results[k]) for k in anew],
+        )
+        for i, out in stacked.items():
+            if id(out) not in places:
+                e.line(f"{self.stacks[i]}.append({e.text(out)})")
+        self._in_place()
+        self._hand_on(anew)
+
+    def _in_place(self) -> None:
+        """Changes of carried arrays; one that others read, through a view perhaps, comes last."""
+        readers = [
+            sum(any(a is carry for a in n.args) for n in self.body.body) for carry in self.carries
+        ]
+        for k in sorted(range(self.loop.carried), key=readers.__getitem__):
+            for change in self.inside[k]:
+                self.e.change(change, {}, into=self.e.variables[id(self.carries[k])])
+
+    def _hand_on(self, anew: Sequence[int]) -> None:
+        """What is carried on takes its new values, all at once."""
+        e = self.e
+        moves = [
+            (e.variables[id(self.carries[k])], self.results[k])
+            for k in anew
+            if self.results[k] is not self.carries[k]
+            and e.variables.get(id(self.results[k])) != e.variables[id(self.carries[k])]
+        ]
+        if moves:
+            names, values = zip(*((name, e.text(value)) for name, value in moves), strict=True)
+            e.line(f"{', '.join(names)} = {', '.join(values)}")
