@@ -38,7 +38,7 @@ from handgrad.ops.samples import (
     random_sample_input,
     sample_inputs,
 )
-from handgrad.program import trace
+from handgrad.program import recorded
 from handgrad.program.edits import Edit, edits
 from handgrad.program.planting import Planted
 
@@ -98,7 +98,7 @@ class Bench:
         for sample, point in zip(self.samples, self.points[::2], strict=False):
             if sample.situation not in ("usual", "option"):
                 continue
-            program = trace(self.module.backward, point.dy, point.cache)
+            program = recorded(self.module.backward, point.dy, point.cache)
             for edit in edits(program):
                 if edit.key[0] not in seen:
                     found.setdefault(edit.key, edit)

@@ -9,7 +9,7 @@ import handgrad as hg
 from handgrad.layers import Layer
 from handgrad.ops import attention
 from handgrad.ops.samples import forward_arguments, sample_inputs
-from handgrad.program import trace
+from handgrad.program import recorded
 from handgrad.program.edits import edits
 from handgrad.program.planting import Planted
 from tests.checking.functions import (
@@ -262,7 +262,7 @@ def test_an_explanation_spoils_no_gradient_that_is_right(number):
     args, kwargs = forward_arguments("attention", sample)
     with hg.engine("reference"):
         y, cache = attention.forward(*args, **kwargs)
-    found = edits(trace(attention.backward, normal(*y.shape), cache))
+    found = edits(recorded(attention.backward, normal(*y.shape), cache))
     stale = [each for each in found if (each.kind, each.part) == ("stale variable", "a for ds")]
     wrong = Planted(attention.backward, stale[number])
     fault = hg.check(wrong, like="attention", seed=1234).faults[0]

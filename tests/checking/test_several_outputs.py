@@ -12,7 +12,7 @@ import handgrad as hg
 from handgrad.checking.trial import random_like
 from handgrad.layers import Layer
 from handgrad.ops.samples import forward_arguments, sample_inputs
-from handgrad.program import trace
+from handgrad.program import recorded
 from handgrad.program.edits import edits
 from handgrad.program.planting import Planted
 
@@ -26,7 +26,7 @@ def planted(op: str, situation: str, kind: str, part: str) -> Callable[..., Any]
     sample = next(each for each in sample_inputs(op, rng) if each.situation == situation)
     args, kwargs = forward_arguments(op, sample)
     y, cache = module.forward.reference(*args, **kwargs)
-    program = trace(module.backward, random_like(y, rng), cache)
+    program = recorded(module.backward, random_like(y, rng), cache)
     edit = next(e for e in edits(program) if (e.kind, e.part) == (kind, part))
     return Planted(module.backward, edit)
 

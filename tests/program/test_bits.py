@@ -10,7 +10,7 @@ import pytest
 
 from handgrad.ops import OPS
 from handgrad.ops.samples import forward_arguments, sample_inputs
-from handgrad.program import Node, Program, mapped, rerun, trace
+from handgrad.program import Node, Program, mapped, recorded, rerun
 
 
 def bits(nested: Any) -> Any:
@@ -40,10 +40,10 @@ def test_programs_of_ops(op: str) -> None:
         args, kwargs = forward_arguments(op, sample)
         y, cache = module.forward.reference(*args, **kwargs)
         args, kwargs = forward_arguments(op, sample)
-        check(trace(module.forward, *args, **kwargs), (y, cache))
+        check(recorded(module.forward, *args, **kwargs), (y, cache))
 
         def cotangent(value: Any) -> Any:
             return np.asarray(rng.standard_normal(np.shape(value)))
 
         dy = mapped(cotangent, y)
-        check(trace(module.backward, dy, cache), module.backward.reference(dy, cache))
+        check(recorded(module.backward, dy, cache), module.backward.reference(dy, cache))

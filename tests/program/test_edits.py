@@ -7,7 +7,7 @@ import numpy as np
 from handgrad.checking.kinds import EDITS
 from handgrad.dispatch import engine
 from handgrad.ops import layer_norm, linear, rnn
-from handgrad.program import Execution, Node, Program, trace
+from handgrad.program import Execution, Node, Program, recorded
 from handgrad.program.edits import Edit, edits, same_edit
 from handgrad.program.insertions import insertions
 from handgrad.program.planting import Planted
@@ -20,14 +20,16 @@ def of_layer_norm() -> Program:
     x, gamma, beta = (RNG.standard_normal(shape) for shape in ((4, 5), (5,), (5,)))
     with engine("reference"):
         _, cache = layer_norm.forward(x, gamma, beta)
-    return trace(layer_norm.backward, RNG.standard_normal((4, 5)), cache)
+    return recorded(layer_norm.backward, RNG.standard_normal((4, 5)), cache)
 
 
 def of_rnn() -> Program:
     arrays = (RNG.standard_normal(shape) for shape in ((2, 4, 3), (5, 3), (5, 5)))
     with engine("reference"):
         (y, h), cache = rnn.forward(*arrays)
-    return trace(rnn.backward, (RNG.standard_normal(y.shape), RNG.standard_normal(h.shape)), cache)
+    return recorded(
+        rnn.backward, (RNG.standard_normal(y.shape), RNG.standard_normal(h.shape)), cache
+    )
 
 
 def the(program: Program, kind: str, part: str) -> Edit:
@@ -67,7 +69,7 @@ def test_kinds_are_the_listed_ones_and_lines_are_those_of_the_source() -> None:
 def test_products_lose_their_transpose_and_exchange_their_operands() -> None:
     with engine("reference"):
         _, cache = linear.forward(RNG.standard_normal((3, 3)), RNG.standard_normal((3, 3)))
-    program = trace(linear.backward, RNG.standard_normal((3, 3)), cache)
+    program = recorded(linear.backward, RNG.standard_normal((3, 3)), cache)
     found = {(edit.kind, edit.part) for edit in edits(program)}
     assert ("transpose missing", "rows_dyᵀ") in found
     assert ("operands swapped", "dy @ weight") in found
@@ -113,7 +115,7 @@ def backward_of_steps(dhs, cache):  # type: ignore[no-untyped-def]
 def test_items_of_a_list_are_known_at_the_variable_of_a_loop() -> None:
     hs = list(np.tanh(RNG.standard_normal((3, 4))))
     dhs, x = RNG.standard_normal((2, 3, 4))
-    program = trace(backward_of_steps, dhs, (x, hs))
+    program = recorded(backward_of_steps, dhs, (x, hs))
     wanted = next(
         each
         for each in insertions(program)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handgrad.program import Node, Recorder, mapped, rerun, trace, values_of
+from handgrad.program import Node, Recorder, mapped, recorded, rerun, values_of
 from tests.program import styles
 from tests.program.test_bits import bits, check
 
@@ -40,13 +40,13 @@ each_style = pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__n
 def test_the_bits_are_those_of_the_function(case: Any) -> None:
     function, args = case
     expected = function(*copy.deepcopy(args))
-    check(trace(function, *copy.deepcopy(args)), expected)
+    check(recorded(function, *copy.deepcopy(args)), expected)
 
 
 @each_style
 def test_on_other_values_it_computes_what_the_function_computes(case: Any) -> None:
     function, args = case
-    program = trace(function, *copy.deepcopy(args))
+    program = recorded(function, *copy.deepcopy(args))
     other = mapped(lambda each: each + 0.1 * np.sin(each), args)
     given: dict[Node, Any] = {}
 
@@ -64,7 +64,7 @@ def test_on_other_values_it_computes_what_the_function_computes(case: Any) -> No
 
 
 def test_names_lines_and_rounds() -> None:
-    program = trace(styles.rnn, *copy.deepcopy(RNN))
+    program = recorded(styles.rnn, *copy.deepcopy(RNN))
     sums = [node for node in program.nodes if node.name == "a"]
     assert [node.op for node in sums] == ["add", "add", "add"]
     assert [[each.number for each in node.rounds] for node in sums] == [[0], [1], [2]]
@@ -76,7 +76,7 @@ def test_names_lines_and_rounds() -> None:
 
 
 def test_helper_functions_are_followed() -> None:
-    program = trace(styles.control, some(4, 4))
+    program = recorded(styles.control, some(4, 4))
     (product,) = (n for n in program.nodes if n.op == "matmul" and n.frame.name == "helper")
     assert product.frame.caller is program.frame
     assert product.frame.site is not None
@@ -85,14 +85,14 @@ def test_helper_functions_are_followed() -> None:
 
 
 def test_a_function_that_calls_itself_is_followed() -> None:
-    program = trace(styles.summed, ((some(2), some(2)), some(2)))
+    program = recorded(styles.summed, ((some(2), some(2)), some(2)))
     assert [node.op for node in program.nodes if node.op == "multiply"] == ["multiply"] * 3
     assert {node.frame.name for node in program.nodes} == {"summed"}
 
 
 def test_properties_and_attributes_by_name_are_read() -> None:
     halves = styles.Halves(some(4, 3))
-    program = trace(halves.forward, some(5, 2))
+    program = recorded(halves.forward, some(5, 2))
     (product,) = (node for node in program.nodes if node.op == "matmul")
     part = product.args[1]
     assert part.op == "getitem"
@@ -109,7 +109,7 @@ def test_a_backward_uses_the_nodes_of_its_forward() -> None:
 
 
 def test_what_a_branch_hangs_on() -> None:
-    program = trace(styles.control, some(4, 4), mode="b")
+    program = recorded(styles.control, some(4, 4), mode="b")
     tests = {each.site.text: each.taken for each in program.branches}
     assert tests['mode == "a"'] is False
     assert all(each.node is None for each in program.branches if each.site.text == "k < 3")
@@ -117,4 +117,4 @@ def test_what_a_branch_hangs_on() -> None:
 
 def test_errors_are_passed_on() -> None:
     with pytest.raises(ValueError, match="matmul"):
-        trace(styles.rnn, some(2, 3, 4), some(3, 5), some(5, 5), some(5))
+        recorded(styles.rnn, some(2, 3, 4), some(3, 5), some(5, 5), some(5))

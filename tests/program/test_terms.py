@@ -10,7 +10,7 @@ import pytest
 from handgrad.checking.trial import random_like
 from handgrad.ops import OPS, batch_norm, layer_norm
 from handgrad.ops.samples import forward_arguments, sample_inputs
-from handgrad.program import Execution, Node, Program, trace
+from handgrad.program import Execution, Node, Program, recorded
 from handgrad.program.terms import additive_terms
 from tests.tolerances import assert_close
 
@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 def program_of_layer_norm() -> Program:
     x, gamma, beta, dy = (RNG.standard_normal(shape) for shape in ((4, 5), (5,), (5,), (4, 5)))
     _, cache = layer_norm.forward.reference(x, gamma, beta)  # type: ignore[attr-defined]
-    return trace(layer_norm.backward, dy, cache)
+    return recorded(layer_norm.backward, dy, cache)
 
 
 def gradient(program: Program, number: int) -> Node:
@@ -60,7 +60,7 @@ def test_terms_of_every_gradient_add_up(op: str) -> None:
             continue  # large terms that cancel
         args, kwargs = forward_arguments(op, sample)
         y, cache = module.forward.reference(*args, **kwargs)
-        program = trace(module.backward, random_like(y, RNG), cache)
+        program = recorded(module.backward, random_like(y, RNG), cache)
         run = Execution(program)
         results = program.result if isinstance(program.result, tuple) else (program.result,)
         for node in results:
@@ -78,7 +78,7 @@ def test_terms_of_batch_norm_add_up() -> None:
     (_, *_), cache = batch_norm.forward.reference(  # type: ignore[attr-defined]
         x, gamma, beta, mean, var, training=True
     )
-    program = trace(batch_norm.backward, dy, cache)
+    program = recorded(batch_norm.backward, dy, cache)
     for node in program.result:
         values = [each.value(Execution(program)) for each in additive_terms(node, depth=2)]
         np.testing.assert_allclose(sum(values), node.value, rtol=0, atol=1e-12)

@@ -19,7 +19,7 @@ from handgrad.checking.subject import Subject
 from handgrad.checking.trial import Run, close, like_nested, numeric_gradient, run, size_of
 from handgrad.checking.two_causes import two_causes
 from handgrad.forward_backward import ForwardBackward
-from handgrad.program import Execution, Program, as_execution, trace
+from handgrad.program import Execution, Program, as_execution, recorded
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000
@@ -140,8 +140,8 @@ def _own_program(functions: ForwardBackward, done: Run) -> Program | None:
     dy = copy.deepcopy(done.dy)  # in case it writes into it
     try:
         if functions.source_arguments is None:
-            return trace(functions.source, dy, copy.deepcopy(done.cache))
-        return trace(functions.source, *functions.source_arguments(inputs, dy, done.cache))
+            return recorded(functions.source, dy, copy.deepcopy(done.cache))
+        return recorded(functions.source, *functions.source_arguments(inputs, dy, done.cache))
     except Exception:  # a function we know nothing of; its program is not needed
         return None
 

@@ -12,7 +12,7 @@ from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.targets import accepted, forward_backward
 from handgrad.checking.trial import backward
 from handgrad.dispatch import engine
-from handgrad.program import Program, trace
+from handgrad.program import Program, recorded
 
 
 class KnownOp:
@@ -45,7 +45,7 @@ class KnownOp:
         with engine("reference"):
             found = backward(functions, dy, cache)
             by_position = {functions.inputs.index(name): each for name, each in found.items()}
-            return by_position, trace(self.module.backward, dy, cache)
+            return by_position, recorded(self.module.backward, dy, cache)
 
 
 def _arrays(positional: dict[str, Any]) -> list[Any]:

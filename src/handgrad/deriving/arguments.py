@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -51,11 +51,16 @@ class Spec:
 
 @dataclass(frozen=True)
 class Setting:
-    """An argument that is no array. letter: the one that a whole setting stands for."""
+    """An argument that is no array.
+
+    letter: the one that a whole setting stands for. is_fixed: what is derived is for its value
+    alone.
+    """
 
     path: Path
     value: Any
     letter: str = ""
+    is_fixed: bool = False
 
     @property
     def name(self) -> str:
@@ -64,7 +69,8 @@ class Setting:
     @property
     def is_free(self) -> bool:
         """Whether the setting is a number, which stays a variable."""
-        return isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        return is_number and not self.is_fixed
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,16 @@ class Arguments:
     def mapped(self, function: Callable[[Spec | Setting], Any]) -> dict[str, Any]:
         """The arguments with every leaf replaced."""
         return {name: mapped(tree, function) for name, tree in self.trees.items()}
+
+    def with_fixed(self, paths: Collection[Path]) -> Arguments:
+        """The same with some settings for their values alone."""
+
+        def changed(leaf: Spec | Setting) -> Spec | Setting:
+            if isinstance(leaf, Setting) and leaf.path in paths:
+                return replace(leaf, letter="", is_fixed=True)
+            return leaf
+
+        return replace(self, trees=self.mapped(changed))
 
     def with_letters(self, letters: Mapping[str, Size]) -> Arguments:
         """The same with other sizes for some letters."""
@@ -130,6 +146,14 @@ def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
     return function(tree)
 
 
+def at(values: Any, path: Path) -> Any:
+    """The leaf of a tree at a path."""
+    for part in path:
+        is_field = isinstance(part, str) and not isinstance(values, Mapping)
+        values = getattr(values, part) if is_field else values[part]
+    return values
+
+
 def read_arguments(
     forward: Callable[..., Any], examples: Sequence[Any], given: Mapping[str, Any]
 ) -> Arguments:
@@ -146,11 +170,11 @@ def read_arguments(
             f"derive: {error}; allowed: the arguments of {name}{signature}, arrays or "
             'their shapes in letters, such as ("N", "D")'
         ) from None
+    given_names = set(bound.arguments)
     bound.apply_defaults()
     trees: dict[str, Any] = {}
     for name, value in bound.arguments.items():
-        has_default = signature.parameters[name].default is not inspect.Parameter.empty
-        trees[name] = _tree((name,), value, is_setting=has_default and name not in bound.kwargs)
+        trees[name] = _tree((name,), value, is_setting=name not in given_names)
     arguments = Arguments(dict(signature.parameters), trees)
     if not arguments.specs:
         raise ArgumentError("derive: no array is given; allowed: arrays or their shapes in letters")

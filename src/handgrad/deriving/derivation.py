@@ -115,9 +115,7 @@ class Derivation:
                         raise UnprovedError(f"the source for {library} is not float32") from error
                     self.pair.casts.add(error.place)
         except UnprovedError as error:
-            raise refused(
-                str(error), self.pair.traced.function, "the source for numpy"
-            ) from error
+            raise refused(str(error), self.pair.traced.function, "the source for numpy") from error
         finally:
             self.pair.casts = casts
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.deriving.arguments import Arguments, read_arguments, renamed, solved
+from handgrad.deriving.arguments import Arguments, leaves, read_arguments, renamed, solved
 from handgrad.deriving.assumptions import Assumption, assumptions
 from handgrad.deriving.derivation import Derivation
 from handgrad.deriving.pair import Pair, assemble
@@ -18,7 +18,6 @@ from handgrad.deriving.reverse import gradient
 from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.traced import Traced, traced
-from handgrad.deriving.arguments import leaves
 from handgrad.errors import ArgumentError
 from handgrad.program.node import Node, within
 
@@ -75,17 +74,36 @@ class Deriving:
     wrt: Sequence[str] | None
 
     def run(self) -> Derivation:
-        """The derivation. Raises UnreadableError for all that stands in its way."""
+        """The derivation. Raises UnreadableError for all that stands in its way.
+
+        A setting that stays no variable is fixed: one that decides how the forward goes on, or at
+        whose other values the result is wrong.
+        """
         self._check_assumed()
-        sampler = self._sampler(self.arguments)
-        found = self._traced(sampler, shares_ties=False)
-        if any(spec.example is not None for spec in self.arguments.specs):
+        free = [s.path for s in self.arguments.settings if s.is_free]
+        refusal: UnreadableError | None = None
+        for fixed in [[], *([path] for path in free), *([free] if len(free) > 1 else [])]:
+            try:
+                return self._derived(self.arguments.with_fixed(fixed))
+            except UnreadableError as error:
+                refusal = error
+        assert refusal is not None
+        raise refusal
+
+    def _derived(self, arguments: Arguments) -> Derivation:
+        sampler = self._sampler(arguments)
+        found = self._traced(sampler)
+        if any(spec.example is not None for spec in arguments.specs):
             sampler, found = self._with_letters(sampler, found)
         try:
-            try:
-                return self._proved(found, sampler)
-            except MeetingError:
-                return self._proved(self._traced(sampler, shares_ties=True), sampler)
+            for ties in ("half", "right", "first"):
+                try:
+                    return self._proved(found, sampler)
+                except MeetingError:
+                    if ties == "first":
+                        raise
+                    found = self._traced(sampler, ties)
+            raise AssertionError
         except UnprovedError as error:
             raise refused(str(error), self.function, "a forward that stands its proof") from error
 
@@ -123,12 +141,10 @@ class Deriving:
         sampler.domains, sampler.even = runs
         return sampler
 
-    def _traced(self, sampler: Sampler, *, shares_ties: bool) -> Traced:
+    def _traced(self, sampler: Sampler, ties: str = "first") -> Traced:
         lengths = sampler.lengths()
         values = sampler.draw(np.random.default_rng(1), lengths, examples=True)
-        return traced(
-            self.function, sampler.arguments, values, lengths, shares_ties=shares_ties
-        )
+        return traced(self.function, sampler.arguments, values, lengths, ties=ties)
 
     def _with_letters(self, sampler: Sampler, found: Traced) -> tuple[Sampler, Traced]:
         """The same with one letter for the axes that the forward lines up."""
@@ -139,7 +155,7 @@ class Deriving:
         arguments = sampler.arguments.with_letters(solved(equal, made))
         arguments = arguments.with_letters(renamed(arguments))
         again = Sampler(arguments, self.facts, sampler.domains, sampler.even)
-        return again, self._traced(again, shares_ties=False)
+        return again, self._traced(again)
 
     def _declared(self) -> set[str]:
         return {
@@ -151,7 +167,7 @@ class Deriving:
         }
 
     def _proved(self, found: Traced, sampler: Sampler) -> Derivation:
-        pair, cotangents, gradients = self._pair(found)
+        pair, gradients = self._pair(found)
         while True:
             written = pair.written()
             proof = Proof(pair, sampler, written.compiled())
@@ -164,7 +180,7 @@ class Deriving:
                 continue
             return Derivation(self.name, pair, written, proof, tuple(gradients))
 
-    def _pair(self, found: Traced) -> tuple[Pair, list[Node], list[Node]]:
+    def _pair(self, found: Traced) -> tuple[Pair, list[Node]]:
         wanted = found.wanted(self.wrt)
         with within(found.world):
             chosen = [found.inputs[path] for path in wanted]
@@ -176,7 +192,7 @@ class Deriving:
             if len(outputs) > 1:
                 for k, (cotangent, out) in enumerate(zip(cotangents, outputs, strict=True)):
                     cotangent.name = f"d{out.name}" if out.name else f"dy{k + 1}"
-            return assemble(found, wanted, cotangents, gradients), cotangents, gradients
+            return assemble(found, wanted, cotangents, gradients), gradients
 
 
 __all__ = ["Deriving", "UnreadableError", "derive"]

@@ -51,7 +51,11 @@ def fixed_letters(world: World) -> dict[str, int]:
     found = {}
     for sign, left, right in size_rules(world):
         for one, other in ((left, right), (right, left)):
-            if sign == "==" and other.constant is not None and one == Size.of(next(iter(one.letters))):
+            if (
+                sign == "=="
+                and other.constant is not None
+                and one == Size.of(next(iter(one.letters)))
+            ):
                 found[next(iter(one.letters))] = other.constant
     return found
 
@@ -79,11 +83,13 @@ def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]
         one, other = e.size(left), e.size(right)
         allowed = other if sign == "==" else f"{one} {sign} {other}"
         yield from _raising(f"{one} {_OPPOSITE[sign]} {other}", one, allowed)
-    yield from _conditions(e, world)
 
 
-def _conditions(e: Emitter, world: World) -> Iterator[str]:
-    """Branches on values: the emitted function is for the way that the example took."""
+def conditions(e: Emitter, world: World) -> Iterator[str]:
+    """Branches on values: the emitted function is for the way that the example took.
+
+    They stand behind the statements that work these values out.
+    """
     seen: set[str] = set()
     for relation, node, _, outcome in world.guards:
         if relation != "true":
@@ -96,9 +102,7 @@ def _conditions(e: Emitter, world: World) -> Iterator[str]:
         yield f"    if {f'not {shown}' if outcome else shown}:"
         line = f"line {node.line}" if node.line else "the forward"
         what = text.replace('"', "'").replace("\\", "").replace("{", "").replace("}", "")
-        yield (
-            f'        raise ValueError("{what} is {not outcome} at {line}; allowed: {outcome}")'
-        )
+        yield (f'        raise ValueError("{what} is {not outcome} at {line}; allowed: {outcome}")')
 
 
 def _raising(test: str, what: str, allowed: str) -> Sequence[str]:
@@ -113,7 +117,8 @@ def _raising(test: str, what: str, allowed: str) -> Sequence[str]:
 def written_default(value: Any) -> str:
     """A setting as it is written in a signature; None for what has no such form."""
     plain = isinstance(value, bool | int | float | str | None) or (
-        isinstance(value, tuple | list) and all(isinstance(each, bool | int | float | str | None) for each in value)
+        isinstance(value, tuple | list)
+        and all(isinstance(each, bool | int | float | str | None) for each in value)
     )
     if not plain:
         return "None"

@@ -38,11 +38,14 @@ def module(pair: Pair, name: str, library: str) -> str:
 
 def _parameters(pair: Pair) -> tuple[str, str, list[str]]:
     """How the forward is defined, how it is called, and the names of its parameters."""
-    found, passed = [], []
+    found: list[str] = []
+    passed: list[str] = []
     settings = {s.path: s.value for s in pair.traced.arguments.settings}
     for name, parameter in pair.traced.arguments.parameters.items():
         if parameter.default is inspect.Parameter.empty:
-            found.append(name)
+            # An autograd.Function is called by place: what follows a default needs one as well.
+            has_default = any("=" in each for each in found)
+            found.append(f"{name}=None" if has_default else name)
         else:
             value = settings.get((name,))
             own = parameter.default if value is None else value

@@ -19,7 +19,6 @@ from handgrad.program.emit import Emitter
 from handgrad.program.libraries import NUMPY, Library
 from handgrad.program.node import Node, Program, World, within
 
-
 #: Found again from what they show.
 _VIEWS: Final = ("transpose", "reshape", "broadcast_to")
 
@@ -125,7 +124,8 @@ class _Writing:
         packed = self._packed(names, numbers)
         lines = [*unpacking, *(f"    {b.names.letters[x]} = {text}" for x, text in read.items())]
         forward = self._signature() + self._head()
-        forward += [*e.lines, f"    return {_listed(results)}, {packed}"]
+        forward += [*e.lines, *guards.conditions(e, self.world)]
+        forward.append(f"    return {_listed(results)}, {packed}")
         backward = ["def backward(dy, cache):", *lines, *body]
         return Written(
             self.library,
@@ -172,7 +172,10 @@ class _Writing:
                 e.like = name
             e.name(node, name, number=path in traced.numbers)
         self.start = len(e.lines)
-        wanted = Program(traced.program.inputs, [*self.pair.forward.outputs, *self.pair.kept])
+        asked = guards.values_of(self.world)
+        wanted = Program(
+            traced.program.inputs, [*self.pair.forward.outputs, *self.pair.kept, *asked]
+        )
         e.program(wanted, keep=map(id, self.pair.kept))
         return [e.text(out) for out in self.pair.forward.outputs]
 
@@ -218,9 +221,7 @@ class _Writing:
                 if setting is not None and setting.value is not None:
                     value = setting.value
                 default = _Written(guards.written_default(value))
-            found.append(
-                parameter.replace(default=default, annotation=inspect.Parameter.empty)
-            )
+            found.append(parameter.replace(default=default, annotation=inspect.Parameter.empty))
         return [f"def forward{inspect.Signature(found)}:"]
 
     def _backward(self, cache: Sequence[tuple[str, Node]]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.deriving.arguments import Path, Setting, leaves
+from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped
 from handgrad.deriving.pair import Pair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
@@ -100,7 +100,9 @@ class Proof:
         for path, gradient in zip(self.pair.wanted, gradients, strict=True):
             self._along(trial, path, gradient, dys, own)
 
-    def _along(self, trial: Trial, path: Path, gradient: Any, dys: list[Any], own: list[Any]) -> None:
+    def _along(
+        self, trial: Trial, path: Path, gradient: Any, dys: list[Any], own: list[Any]
+    ) -> None:
         x = np.asarray(at(trial.values, path), float)
         name = "_".join(map(str, path))
         if np.shape(gradient) != x.shape:
@@ -175,9 +177,7 @@ class Proof:
 
     def _single(self) -> None:
         """Raises UnprovedError where gradients of float32 are not float32, or far from right."""
-        values = self.sampler.draw(
-            np.random.default_rng(9), self.sampler.lengths(), examples=True
-        )
+        values = self.sampler.draw(np.random.default_rng(9), self.sampler.lengths(), examples=True)
         y, cache, refused = self._forward(Trial(values, "its example"))
         if refused:
             return
@@ -252,12 +252,6 @@ def flat(result: Any) -> list[Any]:
     return list(leaves(result))
 
 
-def at(values: Any, path: Path) -> Any:
-    for part in path:
-        values = getattr(values, part) if isinstance(part, str) and hasattr(values, part) and not isinstance(values, dict) else values[part]
-    return values
-
-
 def replaced(values: Any, path: Path, new: Any) -> Any:
     """A tree with another leaf at a path."""
     if not path:
@@ -281,8 +275,6 @@ def single(values: Any) -> Any:
 
 
 def mapped_arrays(values: Any, function: Callable[[Any], Any]) -> Any:
-    from handgrad.deriving.arguments import mapped
-
     return mapped(values, lambda x: function(x) if isinstance(x, np.ndarray) else x)
 
 

@@ -77,6 +77,11 @@ class Sampler:
     ) -> dict[str, Any]:
         """Arguments of these lengths; the user's own arrays where examples are asked for."""
         short = min(lengths.values(), default=2)
+        known = dict(lengths)
+        for setting in self.arguments.settings:  # whole settings that are lengths as well
+            number = (settings or {}).get(setting.path, setting.value)
+            if setting.letter == setting.name and number is not None:
+                known[setting.letter] = int(number)
 
         def value(leaf: Spec | Setting) -> Any:
             if isinstance(leaf, Setting):
@@ -85,7 +90,7 @@ class Sampler:
                 return lengths.get(leaf.letter, leaf.value) if leaf.letter else leaf.value
             if examples and leaf.example is not None:
                 return leaf.example.copy()
-            return self._array(rng, leaf, leaf.lengths(lengths), short)
+            return self._array(rng, leaf, leaf.lengths(known), short)
 
         found = self.arguments.mapped(value)
         for fact in self.assumed:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, leaves
-from handgrad.deriving.escaping import escaping
+from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, at, leaves
 from handgrad.deriving.refusals import UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
 from handgrad.program import spellings as spellings
-from handgrad.program.loops import Rebuild, tree
+from handgrad.program.loops import Rebuild, escaping, tree
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
@@ -56,21 +55,20 @@ def traced(
     values: Mapping[str, Any],
     lengths: Mapping[str, int],
     *,
-    shares_ties: bool = False,
+    ties: str = "first",
 ) -> Traced:
     """The program of a forward, from one run on examples.
 
     Raises UnreadableError for what it cannot be made of, with the line.
     """
     w = World()
-    w.shares_ties = shares_ties
+    w.ties = ties
     w.lengths |= lengths
     inputs: dict[Path, Node] = {}
     numbers: dict[Path, Node] = {}
-    flat = iter([*leaves([values[name] for name in arguments.trees])])
 
     def given(leaf: Spec | Setting) -> Any:
-        value = next(flat)
+        value = at(values, leaf.path)
         if isinstance(leaf, Spec):
             node = Node("input", (), {}, leaf.shape, leaf.kind, np.asarray(value), leaf.name)
             inputs[leaf.path] = node
@@ -97,26 +95,15 @@ def traced(
         except Exception as error:  # of a form that nothing here expects
             why = f"line {w.line}: no derivation is known ({type(error).__name__}: {error})"
             raise refused(why, function) from error
-        if w.owed:
-            raise refused(f"line {w.line}: a view is changed in place", function, "x[i] = y")
         cached = has_cache(result, Tracer)
         outputs = results_of(result[0] if cached else result, function)
         events, w.events = w.events, None
         # Those of shapes are made again with the nodes.
         w.guards = [g for g in w.guards if g[0] not in ("==", "<=")]
-        asked = [g[1] for g in w.guards if g[0] == "true"]
         items = tree(events)
-        rebuild = Rebuild(escaping(items, [*outputs, *asked]))
-        try:
-            rebuild.items(items, {})
-            outputs = [rebuild.node(node, {}) for node in outputs]
-            w.guards = [
-                (g[0], rebuild.node(g[1], {}), *g[2:]) if g[0] == "true" else g for g in w.guards
-            ]
-        except KeyError as error:
-            raise refused(
-                f"line {w.line}: a branch on a value in a loop", function, "a condition by np.where"
-            ) from error
+        rebuild = Rebuild(escaping(items, outputs))
+        rebuild.items(items, {})
+        outputs = [rebuild.node(node, {}) for node in outputs]
     program = Program([*inputs.values(), *numbers.values()], outputs)
     return Traced(function, arguments, program, inputs, numbers, w, cached)
 

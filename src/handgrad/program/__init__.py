@@ -36,13 +36,13 @@ __all__ = [
     "leaves",
     "mapped",
     "reachable",
+    "recorded",
     "rerun",
-    "trace",
     "values_of",
 ]
 
 
-def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
+def recorded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
     """The program of one call of a function, which has the same bits as the call itself.
 
     The arguments are as the function takes them. A dispatched op is traced as its reference.

@@ -168,8 +168,10 @@ class Emitter:
     def operand(self, node: Node, operand: Node, above: int = 0) -> str:
         """An operand of an element-wise node; integers become floats of the arrays' type."""
         ones = operand.op == "reshape" and id(operand) not in self.variables
-        if ones and not operand.args[0].shape and any(
-            other is not operand and other.ndim >= operand.ndim for other in node.args
+        if (
+            ones
+            and not operand.args[0].shape
+            and any(other is not operand and other.ndim >= operand.ndim for other in node.args)
         ):
             operand = operand.args[0]
         mixed = node.kind == "f" and operand.kind == "i" and not self.is_number(operand)

@@ -57,9 +57,7 @@ class _Writing:
         e, count = self.e, self.loop.constants
         for inner, outer in zip(self.body.inputs[:count], self.node.args[:count], strict=True):
             self._let(inner, outer, outer.name)
-        for k, (carry, first) in enumerate(
-            zip(self.carries, self.node.args[count:], strict=True)
-        ):
+        for k, (carry, first) in enumerate(zip(self.carries, self.node.args[count:], strict=True)):
             if self.results[k] is carry:
                 self._let(carry, first, carry.name)
                 continue

@@ -77,6 +77,14 @@ def _choice(e: Emitter, n: Node) -> Text:
     return f"np.where({', '.join(map(e.arg, n.args))})"
 
 
+def _spread(e: Emitter, n: Node) -> Text:
+    """A number that is spread is an array made of it."""
+    x, shape = n.args[0], e.sizes(n.attrs["shape"])
+    if e.is_number(x):
+        return f"np.full({shape}, {e.text(x)}{e.dtype() if n.kind == 'f' else ''})"
+    return f"np.broadcast_to({e.arg(x)}, {shape})"
+
+
 _KINDS: Final = {"i": "int64", "b": "bool"}
 
 
@@ -174,4 +182,5 @@ for _name, _spelling in _TORCH.items():
 for _name, _spelling in _JAX.items():
     if not PRIMITIVES[_name].jax:
         PRIMITIVES[_name] = replace(PRIMITIVES[_name], jax=_spelling)
-PRIMITIVES["where"] = replace(PRIMITIVES["where"], text=_choice)
+for _name, _spelling in {"where": _choice, "broadcast_to": _spread}.items():
+    PRIMITIVES[_name] = replace(PRIMITIVES[_name], text=_spelling)

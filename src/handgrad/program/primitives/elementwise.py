@@ -192,12 +192,31 @@ def min_vjp(g, y, a, b):
     return _shares(g, "less", a, b)
 
 
+def where_vjp(g, y, c, a, b):
+    ordered = c.op in ("greater", "less", "greater_equal", "less_equal")
+    if world().ties == "half" and ordered and "f" in (c.args[0].kind, c.args[1].kind):
+        shared = build("equal", *c.args)
+        return (
+            None,
+            build("where", shared, 0.5 * g, build("where", c, g, 0.0)),
+            build("where", shared, 0.5 * g, build("where", c, 0.0, g)),
+        )
+    return None, build("where", c, g, 0.0), build("where", c, 0.0, g)
+
+
+def abs_vjp(g, y, x):
+    if world().ties == "right":
+        return (g * build("where", build("greater_equal", x, 0), 1.0, -1.0),)
+    return (g * build("sign", x),)
+
+
 def _shares(g, relation, a, b):
-    if world().shares_ties:  # where pieces of a smooth function meet
+    if world().ties == "half":  # where pieces of a smooth function meet
         share = build("where", build("equal", a, b), 0.5, 0.0)
         first, second = build(relation, a, b), build(relation, b, a)
         return g * build("where", first, 1.0, share), g * build("where", second, 1.0, share)
-    first = build(relation if b.op == "const" else f"{relation}_equal", a, b)
+    kink = b.op == "const" and world().ties == "first"
+    first = build(relation if kink else f"{relation}_equal", a, b)
     return build("where", first, g, 0.0), build("where", first, 0.0, g)
 
 
@@ -319,7 +338,7 @@ elementwise(
 )
 elementwise("hypot", np.hypot, lambda g, y, a, b: (g * a / y, g * b / y), domain=positive)
 elementwise(
-    "abs", np.absolute, lambda g, y, x: (g * build("sign", x),), shape=broadcast, aliases=(np.fabs,)
+    "abs", np.absolute, abs_vjp, shape=broadcast, aliases=(np.fabs,)
 )
 elementwise("sign", np.sign, lambda g, y, x: (None,), shape=broadcast)
 elementwise("floor", np.floor, lambda g, y, x: (None,))
@@ -353,7 +372,7 @@ elementwise(
 elementwise(
     "where",
     np.where,
-    lambda g, y, c, a, b: (None, build("where", c, g, 0.0), build("where", c, 0.0, g)),
+    where_vjp,
     shape=lambda c, a, b: (broadcast(c, a, b)[0], broadcast(a, b)[1]),
 )
 for name in ["greater", "less", "greater_equal", "less_equal", "equal", "not_equal"]:
