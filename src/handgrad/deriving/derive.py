@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 
 from handgrad.deriving import pair
+from handgrad.deriving.algebra import simplified
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the tables)
 from handgrad.program.loops import Rebuild, tree
@@ -48,7 +49,7 @@ def mapped(tree_, f, path=()):
     return f(path, tree_)
 
 
-def derive(forward, /, *examples, wrt=None, **given) -> Derivation:
+def derive(forward, /, *examples, wrt=None, assume=None, **given) -> Derivation:
     """`given`: an example array or a tuple of letters and numbers for each array, values of settings for the rest."""
     signature = inspect.signature(forward)
     given = {**dict(zip(signature.parameters, examples)), **given}
@@ -143,6 +144,7 @@ def derive(forward, /, *examples, wrt=None, **given) -> Derivation:
             cotangents, gradients = gradient(program, chosen)
         except NotImplementedError as e:
             raise Refused(str(e)) from e
+        gradients, steps = simplified(program, cotangents, gradients, assume, w)
         d = pair.assemble(
             program,
             chosen,
