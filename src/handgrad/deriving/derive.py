@@ -8,6 +8,7 @@ import numpy as np
 
 from handgrad.deriving import pair
 from handgrad.deriving.algebra import simplified
+from handgrad.deriving.algebra.facts import assumptions, made_true
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the tables)
 from handgrad.program.loops import Rebuild, tree
@@ -74,6 +75,7 @@ def derive(forward, /, *examples, wrt=None, assume=None, **given) -> Derivation:
             for l in Size.of(1).__class__.letters.fget(parse(part))
         )
     )
+    stated = assumptions(assume)
     w = World()
     lengths = dict(zip(letters, LENGTHS))
     w.lengths |= lengths
@@ -90,6 +92,7 @@ def derive(forward, /, *examples, wrt=None, assume=None, **given) -> Derivation:
                     spec = spec[:-1]
                 shape = tuple(parse(s) if isinstance(s, str) else Size.of(s) for s in spec)
                 value = sample(rng, tuple(w.length(s) for s in shape), kind, lengths)
+                value = made_true(stated, name, value)
             else:
                 value = np.asarray(spec)
                 kind = value.dtype.kind.replace("u", "i")
@@ -156,11 +159,11 @@ def derive(forward, /, *examples, wrt=None, assume=None, **given) -> Derivation:
             list(signature.parameters),
             w,
         )
-    prove(d, forward, arrays, settings, letters, wrt)
+    prove(d, forward, arrays, settings, letters, wrt, stated)
     return d
 
 
-def prove(d, forward, arrays, settings, letters, wrt):
+def prove(d, forward, arrays, settings, letters, wrt, stated=()):
     """Differences along a random direction, at the example's sizes and at others, at the settings given and at others."""
     rng = np.random.default_rng(3)
     trials = [(dict(zip(letters, LENGTHS)), settings)]
@@ -188,7 +191,7 @@ def prove(d, forward, arrays, settings, letters, wrt):
                 if spec and isinstance(spec[-1], type)
                 else "f"
             )
-            return sample(
+            made = sample(
                 rng,
                 [
                     int(parse(s).at(lengths).constant) if isinstance(s, str) else s
@@ -198,6 +201,7 @@ def prove(d, forward, arrays, settings, letters, wrt):
                 kind,
                 lengths,
             )
+            return made_true(stated, "_".join(map(str, path)), made)
 
         arguments = {name: mapped(spec, made, (name,)) for name, spec in arrays.items()}
         try:

@@ -8,6 +8,7 @@ from handgrad.deriving.algebra.choose import Costs
 from handgrad.deriving.algebra.facts import assumptions
 from handgrad.deriving.algebra.simplify import Algebra
 from handgrad.deriving.algebra.steps import Step
+from handgrad.deriving.algebra.values import twin
 from handgrad.program.node import Node, Program, World
 
 
@@ -28,8 +29,10 @@ def simplified(
     pure = {id(n) for n in body if id(n) not in flows}
     costs = Costs(world.lengths)
     there = {id(n) for n in (*program.inputs, *program.outputs)}
-    algebra = Algebra(costs, own, there, pure)
-    facts = [each.fact(algebra.reader, program.inputs) for each in assumptions(assume)]
+    stated = assumptions(assume)
+    inputs = [*program.inputs, *cotangents]
+    algebra = Algebra(costs, own, there, pure, twin(world, inputs, gradients, stated))
+    facts = [each.fact(algebra.reader, program.inputs) for each in stated]
     algebra.read(body, gradients, facts)
     algebra.put_in(body, gradients)
     made = [algebra.array(each) for each in gradients]

@@ -46,6 +46,7 @@ class Costs:
 
     lengths: Mapping[str, int]
     larger: int = _LARGER
+    function: float = _FUNCTION
     _volumes: dict[Size, float] = field(default_factory=dict)
     _nodes: dict[int, tuple[Node, Count]] = field(default_factory=dict)
 
@@ -93,7 +94,7 @@ class Costs:
             return Count(0.0, self.elements(node.args[0]))
         if node.op in ("add_at", "store"):
             return Count(0.0, self.elements(node.args[1]))
-        return Count(0.0, self.elements(node) * (1.0 if node.op in _CHEAP else _FUNCTION))
+        return Count(0.0, self.elements(node) * (1.0 if node.op in _CHEAP else self.function))
 
     def total(
         self,

@@ -69,6 +69,14 @@ def assumptions(given: Mapping[str, float] | None) -> list[Assumption]:
     return found
 
 
+def made_true(stated: Iterable[Assumption], name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An argument for which all that is stated about it holds."""
+    for each in stated:
+        if each.name == name:
+            array = each.true_of(array)
+    return array
+
+
 def found_facts(reader: Reader, nodes: Iterable[Node]) -> list[Fact]:
     """Sums of computed arrays that are constant by what these arrays are.
 

@@ -17,6 +17,7 @@ from handgrad.deriving.algebra.fold import Names
 from handgrad.deriving.algebra.read import MOST_TERMS, Reader
 from handgrad.deriving.algebra.steps import Step, reason_of_zero
 from handgrad.deriving.algebra.terms import Fact, Sum, Table
+from handgrad.deriving.algebra.values import SAME, Twin, difference
 from handgrad.deriving.algebra.write import Writer
 from handgrad.program.node import Node, Program, build
 
@@ -39,6 +40,7 @@ class Algebra:
     there: set[int]
     #: Nodes of the backward that no cotangent flows into, which stay as they are.
     pure: set[int]
+    twin: Twin | None = None
     table: Table = field(default_factory=Table)
     steps: list[Step] = field(default_factory=list)
     _definitions: dict[int, Sum] = field(default_factory=dict)
@@ -96,14 +98,24 @@ class Algebra:
             return node
         if id(node) not in self._written:
             form = self._definitions.get(id(node), self.reader.form(node))
-            if form == self.table.atom(node):
+            made = None if form == self.table.atom(node) else self._from_sum(node, form)
+            if made is None:
                 made = self.opaque(node)
-            else:
-                folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
-                made = self.writer.write(folded, node.shape)
             made.name = made.name or node.name
             self._written[id(node)] = made
         return self._written[id(node)]
+
+    def _from_sum(self, node: Node, form: Sum) -> Node | None:
+        """An array written from its sum; None where that has another value, for which there should be no case."""
+        folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
+        made = self.writer.write(folded, node.shape)
+        return made if self.is_same(node, made) else None
+
+    def is_same(self, old: Node, new: Node) -> bool:
+        """Return whether two nodes have one value, on the example and at other sizes."""
+        if difference(old.value, new.value) > SAME:
+            return False
+        return self.twin is None or self.twin.difference(old, new) <= SAME
 
     def opaque(self, node: Node) -> Node:
         """A primitive that the algebra does not read, on new operands."""

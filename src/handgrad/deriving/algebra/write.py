@@ -158,7 +158,7 @@ class Writer:
     def _factor(self, factor: Factor, layout: tuple[int, ...]) -> list[Piece]:
         base, power = self.table.bases[factor.base], factor.power
         if isinstance(base, Size):
-            return [Piece(as_node(base), (), below=power < 0)] * int(abs(power))
+            return self._powers(Piece(as_node(base), ()), power)
         if isinstance(base, Component):
             piece = self._component(factor, layout, mean=False)
         elif isinstance(base, Mask):
