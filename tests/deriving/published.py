@@ -311,22 +311,22 @@ pair(
 
 def focal_loss(x, z, power=2.0):
     p = 1 / (1 + np.exp(-x))
-    p_t = p * z + (1 - p) * (1 - z)
+    p_t = np.where(z, p, 1 - p)
     return -((1 - p_t) ** power * np.log(p_t)).mean()
 
 
 def focal_kept(x, z):
     p = 1 / (1 + np.exp(-x))
-    return p, z, p * z + (1 - p) * (1 - z)
+    return p, z, np.where(z, p, 1 - p)
 
 
 def focal_backward(dy, p, z, p_t):
     u = 1 - p_t
     d = u * (2.0 * np.log(p_t) - u / p_t) * (dy / (p.shape[0] * p.shape[1]))
-    return d * (2 * z - 1) * p * (1 - p)
+    return np.where(z, d, -d) * p * (1 - p)
 
 
-pair("focal loss", focal_loss, focal_kept, focal_backward, x=ND, z=ND, wrt=["x"])
+pair("focal loss", focal_loss, focal_kept, focal_backward, x=ND, z=("N", "D", bool), wrt=["x"])
 
 
 # Attention

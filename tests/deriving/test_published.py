@@ -38,11 +38,13 @@ def arguments(pair: Pair) -> dict[str, np.ndarray]:
     from handgrad.deriving.derive import parse
 
     rng = np.random.default_rng(5)
-    found = {
-        name: rng.random([parse(letter).at(LENGTHS).constant for letter in shape])
-        for name, shape in pair.given.items()
-        if name != "wrt"
-    }
+    found = {}
+    for name, shape in pair.given.items():
+        if name != "wrt":
+            letters = [letter for letter in shape if isinstance(letter, str)]
+            found[name] = rng.random([parse(letter).at(LENGTHS).constant for letter in letters])
+            if bool in shape:
+                found[name] = found[name] < 0.5
     for text in pair.assume:
         name = text[4:].split(",")[0]
         found[name] = found[name] / found[name].sum(-1, keepdims=True)
@@ -64,7 +66,7 @@ def counts_of_published(pair: Pair) -> Count:
 
     def node(name: str, value: Any) -> Tracer:
         value = np.asarray(value)
-        inputs.append(Node("input", (), {}, tuple(map(Size.of, value.shape)), "f", value, name))
+        inputs.append(Node("input", (), {}, tuple(map(Size.of, value.shape)), value.dtype.kind, value, name))
         return Tracer(inputs[-1])
 
     with within(world):

@@ -14,7 +14,7 @@ _LARGER: Final = 8
 #: An element of a function is worth so many products.
 _FUNCTION: Final = 4.0
 #: To keep an element and read it again is worth so many.
-_KEPT: Final = 0.5
+_KEPT: Final = 1.25
 #: Arrays that are there anyway, because they come in or go out, are worth this share of others.
 _THERE: Final = 0.5
 _FREE: Final = frozenset(

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from handgrad.deriving.algebra.read import Reader
+from handgrad.deriving.algebra.read import Reader, written_out
 from handgrad.deriving.algebra.terms import Fact, Sum, axes_of
 from handgrad.errors import ArgumentError
 from handgrad.program.node import Node
@@ -87,13 +87,14 @@ def found_facts(reader: Reader, nodes: Iterable[Node]) -> list[Fact]:
         form = reader.form(node) if node.kind == "f" and node.ndim else {}
         if len(form) < 2:
             continue
-        for over in _candidates(node, form):
+        for over in _candidates(reader, node, form):
             if (value := _constant(node, over)) is None:
                 continue
             names = {axis: reader.table.fresh() for axis in over}
             bound = {names[axis]: node.shape[axis] for axis in over}
             one: Sum = {(): Fraction(1)}
             total = reader.table.multiply(reader.table.renamed(form, names), one, bound)
+            total = written_out(reader, total)
             if total == ({(): value} if value else {}):
                 name = node.name or "an array"
                 why = f"Σ {name} = {value}, because {_spelled(node, value)}"
@@ -101,11 +102,17 @@ def found_facts(reader: Reader, nodes: Iterable[Node]) -> list[Fact]:
     return found
 
 
-def _candidates(node: Node, form: Sum) -> set[frozenset[int]]:
-    """Axes that a part of the sum was summed over already: there something may cancel."""
+def _candidates(reader: Reader, node: Node, form: Sum) -> set[frozenset[int]]:
+    """Axes that a part of the sum was summed over already, or over which a part is known: there something may cancel."""
     axes = frozenset(axes_of(node))
-    left = (axes - {index for factor in term for index in factor.indices} for term in form)
-    return {each for each in left if each}
+    found = {axes - {index for factor in term for index in factor.indices} for term in form}
+    for factor in {factor for term in form for factor in term}:
+        for fact in reader.table.facts.get(factor.base, ()):
+            base = reader.table.bases[fact.base]
+            assert isinstance(base, Node)
+            places = dict(zip(axes_of(base), factor.indices, strict=True))
+            found.add(frozenset(places[axis] for axis in fact.over if axis in places))
+    return {each for each in found if each}
 
 
 def _constant(node: Node, over: frozenset[int]) -> Fraction | None:

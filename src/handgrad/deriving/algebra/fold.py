@@ -53,6 +53,8 @@ class Names:
     volume: Callable[[Iterable[int], dict[int, Size]], float]
     #: Names of single factors, which take their place wherever these are: roots and sums that the forward has.
     _aliases: dict[int, Name] = field(default_factory=dict)
+    #: Bases of arrays that are not to be read.
+    banned: set[int] = field(default_factory=set)
     _of: dict[int, list[Name]] = field(default_factory=dict)
     _count: int = 0
 
@@ -171,7 +173,7 @@ class Names:
                 for name in self._of.get(base, ()):
                     if before is not None and name.rank > before:
                         continue
-                    if any(f.base not in present for f in name.factors):
+                    if name.base in self.banned or any(f.base not in present for f in name.factors):
                         continue
                     for new, by in self._ways(name, factors):
                         price = self._weight(new, sizes)

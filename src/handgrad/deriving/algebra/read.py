@@ -271,7 +271,7 @@ def _exp(reader: Reader, node: Node) -> Sum | None:
     rest, divisors = _without_logarithms(reader, operand)
     for log, sign, indices in divisors:
         target = next(
-            (o for o in reader.exponentials if o.ndim == rank and linear(reader, o.args[0]) == rest),
+            (o for o in reader.exponentials if o.ndim == rank and _exponent(reader, o) == rest),
             None,
         )
         if target is None or len(divisors) > 1:
@@ -285,11 +285,11 @@ def _exp(reader: Reader, node: Node) -> Sum | None:
     return None
 
 
-def linear(reader: Reader, node: Node, depth: int = 4) -> Sum:
-    """A node with the sums that it is made of written out, down to what is no sum."""
-    found = reader.form(node)
+def written_out(reader: Reader, sum_: Sum, depth: int = 4) -> Sum:
+    """A sum with the sums that it is made of written out, down to what is none."""
+    found = sum_
     for _ in range(depth):
-        for base in {f.base for term in found for f in term}:
+        for base in sorted({f.base for term in found for f in term}):
             inner = reader.table.bases[base]
             if isinstance(inner, Node) and len(form := reader.form(inner)) > 1:
                 opened = reader.table.replaced(found, base, form)
@@ -302,12 +302,16 @@ def linear(reader: Reader, node: Node, depth: int = 4) -> Sum:
     return found
 
 
+def _exponent(reader: Reader, node: Node) -> Sum:
+    return written_out(reader, reader.unit(node.args[0]))
+
+
 def _without_logarithms(
     reader: Reader, node: Node
 ) -> tuple[Sum, list[tuple[Node, int, tuple[int, ...]]]]:
     """An exponent without its logarithms, and these with their signs and indices."""
     rest, found = {}, []
-    for term, coefficient in linear(reader, node).items():
+    for term, coefficient in written_out(reader, reader.unit(node)).items():
         base = reader.table.bases[term[0].base] if len(term) == 1 else None
         one = len(term) == 1 and term[0].power == 1 and abs(coefficient) == 1
         if one and isinstance(base, Node) and base.op == "log":

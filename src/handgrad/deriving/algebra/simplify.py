@@ -25,6 +25,9 @@ from handgrad.program.node import Node, Program, build
 _MOST_READERS: Final = 6
 #: Arrays that are put in one after another before something has to become cheaper.
 _DEPTH: Final = 3
+#: Backwards of more arrays keep what they read; those that keep more arrays find the largest again.
+_MOST_ARRAYS: Final = 80
+_MOST_KEPT: Final = 16
 #: Costs up to this ratio are the same.
 _SAME: Final = 1.01
 
@@ -43,6 +46,8 @@ class Algebra:
     twin: Twin | None = None
     table: Table = field(default_factory=Table)
     steps: list[Step] = field(default_factory=list)
+    #: Nodes of the forward that are found again rather than kept.
+    again: set[int] = field(default_factory=set)
     _definitions: dict[int, Sum] = field(default_factory=dict)
     _written: dict[int, Node] = field(default_factory=dict)
     _ranks: dict[int, int] = field(default_factory=dict)
@@ -60,7 +65,9 @@ class Algebra:
                 uses[id(operand)] = uses.get(id(operand), 0) + 1
         ready = [n for n in body if id(n) in self.own]
         self.reader.read(ready)
-        for fact in (*facts, *found_facts(self.reader, ready)):
+        for fact in facts:
+            self.table.facts.setdefault(fact.base, []).append(fact)
+        for fact in found_facts(self.reader, ready):
             self.table.facts.setdefault(fact.base, []).append(fact)
         self.names.know((node, self.reader.form(node)) for node in ready)
         for node in body:
@@ -94,6 +101,10 @@ class Algebra:
 
     def array(self, node: Node) -> Node:
         """The node that stands for an array of the old program in the new one."""
+        if id(node) in self.again and id(node) not in self._written:
+            self._written[id(node)] = self._copy(node)
+        if id(node) in self._written:
+            return self._written[id(node)]
         if id(node) in self.own or id(node) in self.pure or not node.args:
             return node
         if id(node) not in self._written:
@@ -104,6 +115,11 @@ class Algebra:
             made.name = made.name or node.name
             self._written[id(node)] = made
         return self._written[id(node)]
+
+    def _copy(self, node: Node) -> Node:
+        """A node of the forward found again, which is another node than the one that would be kept."""
+        operands = tuple(self.array(each) for each in node.args)
+        return Node(node.op, operands, node.attrs, node.shape, node.kind, node.value, line=node.line)
 
     def _from_sum(self, node: Node, form: Sum) -> Node | None:
         """An array written from its sum; None where that has another value, for which there should be no case."""
@@ -222,6 +238,62 @@ class Algebra:
                     readers[id(each)].append(node)
         for each in path:
             readers[id(each)] = [n for n in readers.get(id(each), ()) if n not in affected]
+
+    # What is kept
+
+    def keep_less(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
+        """Finds an array of the forward again where that costs less than to keep it."""
+        if len(self.needed(roots)) > _MOST_ARRAYS:
+            return
+        self._sums(body, roots)
+        made = self._rewritten(roots)
+        price = self.cost(made)
+        tried: set[int] = set()
+        while True:
+            kept = [n for n in self._kept(made) if id(n) not in tried and id(n) not in self.there]
+            if not kept or len(tried) > _MOST_KEPT:
+                return
+            node = max(kept, key=self.costs.elements)
+            tried.add(id(node))
+            if not node.args or node.op in ("loop", "part"):
+                continue
+            base = self.table.number(node)
+            self.again.add(id(node))
+            self.names.banned.add(base)
+            trial = self._rewritten(roots)
+            if (cost := self.cost(trial)) < price - 1e-6:
+                made, price = trial, cost
+            else:
+                self.again.discard(id(node))
+                self.names.banned.discard(base)
+                self._rewritten(roots)
+
+    def _sums(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
+        """Notes which sums are needed as such, so that elsewhere no mean of them is taken beside."""
+        needed = self.needed(roots)
+        for node in body:
+            if id(node) in needed:
+                form = self._definitions.get(id(node), self.reader.form(node))
+                folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
+                self.writer.sums |= self.writer.unaveraged(folded)
+
+    def _rewritten(self, roots: Sequence[Node]) -> list[Node]:
+        self._written = {}
+        return [self.array(node) for node in roots]
+
+    def _kept(self, nodes: Iterable[Node]) -> list[Node]:
+        """The nodes of the forward that nodes read first."""
+        found, seen = [], set[int]()
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in seen:
+                seen.add(id(node))
+                if id(node) in self.own:
+                    found.append(node)
+                else:
+                    waiting += node.args
+        return found
 
     def cost(self, nodes: Iterable[Node], free: Collection[int] = ()) -> float:
         return self.costs.total(nodes, self.own, there=self.there, free=free).total

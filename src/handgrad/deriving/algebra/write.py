@@ -40,7 +40,10 @@ class Writer:
     table: Table
     array: Callable[[Node], Node]
     volume: Callable[[Iterable[int], dict[int, Size]], float]
+    #: Components that are needed as sums somewhere: elsewhere no mean of them is taken.
+    sums: set[int] = field(default_factory=set)
     _sizes: dict[int, Size] = field(default_factory=dict)
+    _reductions: dict[tuple[int, tuple[int, ...], str], tuple[Node, bool]] = field(default_factory=dict)
 
     def write(self, sum_: Sum, shape: tuple[Size, ...]) -> Node:
         """A sum over the axes of this shape as a node of this shape."""
@@ -57,40 +60,47 @@ class Writer:
     # Sums
 
     def _sum(self, sum_: Sum, layout: tuple[int, ...]) -> Piece:
-        """A sum of terms, with the factor that saves most outside of those that share it."""
+        return self._product(self._parts(sum_, layout), layout)
+
+    def _parts(self, sum_: Sum, layout: tuple[int, ...]) -> list[Piece]:
+        """Pieces whose product is a sum of terms: what saves most outside of those that share it, then the sum inside."""
         if len(sum_) == 1:
             ((term, coefficient),) = sum_.items()
-            return self._signed(self._term(term, coefficient, layout), coefficient)
-        if (shared := self._shared(sum_)) is not None:
-            inner, rest = {}, {}
-            for term, coefficient in sum_.items():
-                without = _divided(term, shared)
-                if without is None:
-                    rest[term] = coefficient
-                else:
-                    inner[without] = coefficient
-            number = _common_number(inner)
-            inner = {term: c / number for term, c in inner.items()}
-            part = self._sum(inner, layout)
-            scaled = self._scalars(number)
-            outer = self._product([*scaled, *self._factor(shared, layout), part], layout)
-            if not rest:
-                return outer
-            return self._added(outer, False, rest, layout)
-        ordered = sorted(sum_.items(), key=lambda item: (item[1] < 0, -self._reach(item[0]), item[0]))
-        first, coefficient = ordered[0]
-        piece = self._term(first, coefficient, layout)
-        return self._added(piece, coefficient < 0, dict(ordered[1:]), layout)
+            pieces = self._pieces(term, coefficient, layout)
+            return pieces if coefficient > 0 else [self._negated(self._product(pieces, layout))]
+        if (shared := self._shared(sum_)) is None:
+            (first, coefficient), *rest = self._ordered(sum_)
+            piece = self._product(self._pieces(first, coefficient, layout), layout)
+            return [self._added(piece, coefficient < 0, dict(rest), layout)]
+        inner, rest_ = dict[Term, Fraction](), dict[Term, Fraction]()
+        for term, coefficient in sum_.items():
+            without = _divided(term, shared)
+            if without is None:
+                rest_[term] = coefficient
+            else:
+                inner[without] = coefficient
+        number = _common_number(inner)
+        inner = {term: c / number for term, c in inner.items()}
+        pieces = [*self._scalars(number), *self._factor(shared, layout), *self._parts(inner, layout)]
+        if not rest_:
+            return pieces
+        return [self._added(self._product(pieces, layout), False, rest_, layout)]
+
+    def _ordered(self, sum_: Sum) -> list[tuple[Term, Fraction]]:
+        """Terms with a plus first, the largest first."""
+        return sorted(sum_.items(), key=lambda t: (t[1] < 0, -self._reach(t[0]), t[0]))
+
+    def _negated(self, piece: Piece) -> Piece:
+        return Piece(-piece.node, piece.indices)
 
     def _added(self, piece: Piece, negative: bool, rest: Sum, layout: tuple[int, ...]) -> Piece:
         """A piece and the terms after it."""
         if negative:
-            piece = Piece(-self._node(piece), piece.indices)
+            piece = self._negated(piece)
         if len(rest) > 1 and self._shared(rest) is not None:
             return self._joined("add", piece, self._sum(rest, layout), layout)
-        ordered = sorted(rest.items(), key=lambda item: (item[1] < 0, -self._reach(item[0]), item[0]))
-        for term, coefficient in ordered:
-            other = self._term(term, coefficient, layout)
+        for term, coefficient in self._ordered(rest):
+            other = self._product(self._pieces(term, coefficient, layout), layout)
             piece = self._joined("subtract" if coefficient < 0 else "add", piece, other, layout)
         return piece
 
@@ -99,25 +109,66 @@ class Writer:
 
     def _shared(self, sum_: Sum) -> Factor | None:
         """The factor that saves most when it stands outside; for each term but one, a product."""
-        counts: dict[Factor, tuple[float, int]] = {}
+        saved: dict[Factor, list[float]] = {}
         for term in sum_:
+            lengths = self._lengths(term)
             for each in term:
-                if isinstance(self.table.bases[each.base], Size) and each.power < 0:
-                    continue
                 for power in {whole(each.power), 1 if each.power > 0 else -1}:
-                    if abs(power) <= abs(each.power):
-                        key = each._replace(power=power)
-                        saved, count = counts.get(key, (0.0, 0))
-                        volume = self._reach(_divided(term, key) or term)
-                        cost = self.volume(each.indices, self._sizes) if len(term) == 1 else volume
-                        counts[key] = (saved + max(cost, 1.0) * float(abs(power)), count + 1)
-        shared = [(saved, key) for key, (saved, count) in counts.items() if count > 1]
-        if not shared:
-            return None
-        best = max(shared, key=lambda pair: (pair[0], [-p for p in pair[1].indices], -pair[1].base))
-        # What stands outside multiplies the whole sum: that must be less than what it saves.
-        every = self.volume({i for t in sum_ for f in t for i in f.indices}, self._sizes)
-        return best[1] if best[0] > every - 1e-9 else None
+                    key = each._replace(power=power)
+                    without = _divided(term, key)
+                    if without is not None and not (power < 0 and each.base in lengths):
+                        saved.setdefault(key, []).append(self._work(term) - self._work(without))
+        best: tuple[float, int, tuple[int, ...], int] | None = None
+        found = None
+        for key, amounts in saved.items():
+            if len(amounts) < 2:
+                continue
+            inner = [without for t in sum_ if (without := _divided(t, key)) is not None]
+            reach = {i for t in inner for f in t for i in f.indices}
+            outside = self.volume({*reach, *key.indices}, self._sizes)
+            gain = sum(amounts) - outside
+            rank = (gain, len(amounts), tuple(-i for i in key.indices), -key.base)
+            # Equal work with one factor fewer to read is taken where all terms share it.
+            if (gain > 1e-9 or (len(amounts) == len(sum_) and gain > -1e-9)) and (best is None or rank > best):
+                best, found = rank, key
+        return found
+
+    def _work(self, term: Term) -> float:
+        """The products that a term takes, small ones first."""
+        sets = []
+        for each in term:
+            count = abs(each.power)
+            sets += [frozenset(each.indices)] * (int(count) if count >= 1 else 1)
+        total = 0.0
+        while len(sets) > 1:
+            pairs = ((i, j) for j in range(len(sets)) for i in range(j))
+            i, j = min(pairs, key=lambda pair: self.volume(sets[pair[0]] | sets[pair[1]], self._sizes))
+            union = sets[i] | sets.pop(j)
+            sets[i] = union
+            total += self.volume(union, self._sizes)
+        return total
+
+    def _lengths(self, term: Term) -> set[int]:
+        """Lengths that make a mean of a sum in this term."""
+        found: set[int] = set()
+        for each in term:
+            component = self.table.bases[each.base]
+            if isinstance(component, Component) and each.power == 1:
+                for _, size in component.sizes:
+                    ((lengths, _number),) = self.table.size(size).items()
+                    found |= {f.base for f in lengths}
+        return found
+
+    def unaveraged(self, sum_: Sum) -> set[int]:
+        """The components that a sum has without their lengths below them."""
+        found: set[int] = set()
+        for term in sum_:
+            divisors = {f.base for f in term if f.power < 0}
+            for each in term:
+                component = self.table.bases[each.base]
+                if isinstance(component, Component) and not self._lengths((each,)) <= divisors:
+                    found.add(each.base)
+        return found
 
     def _joined(self, op: str, first: Piece, second: Piece, layout: tuple[int, ...]) -> Piece:
         indices = self._order({*first.indices, *second.indices}, layout)
@@ -126,21 +177,20 @@ class Writer:
 
     # Products
 
-    def _term(self, term: Term, coefficient: Fraction, layout: tuple[int, ...]) -> Piece:
-        """A product without its sign."""
+    def _pieces(self, term: Term, coefficient: Fraction, layout: tuple[int, ...]) -> list[Piece]:
+        """The pieces of a product without its sign."""
         term, averaged = self._averages(term, layout)
         pieces = [*self._scalars(abs(coefficient)), *averaged]
         masks = [f for f in term if isinstance(self.table.bases[f.base], Mask)]
         for each in term:
             if each not in masks:
                 pieces += self._factor(each, layout)
+        if not masks:
+            return pieces
         product = self._product(pieces, layout)
         for each in masks:
             product = self._masked(each, product, layout)
-        return product
-
-    def _signed(self, piece: Piece, coefficient: Fraction) -> Piece:
-        return Piece(-piece.node, piece.indices) if coefficient < 0 else piece
+        return [product]
 
     def _scalars(self, number: Fraction) -> list[Piece]:
         number = abs(number)
@@ -235,7 +285,8 @@ class Writer:
             for length in lengths:
                 if without is not None:
                     without = _divided(without, length._replace(power=-length.power))
-            if each.power == 1 and number == 1 and lengths and without is not None:
+            shared = each.base in self.sums
+            if each.power == 1 and number == 1 and lengths and without is not None and not shared:
                 pieces.append(self._component(each, layout, mean=True))
                 term = without
         return term, pieces
@@ -286,7 +337,10 @@ class Writer:
             layout[at] == index for at, index in enumerate(full) if index not in bound
         )
         op = "mean" if mean else "sum"
-        return Piece(build(op, node, axis=axes, keepdims=bool(left) and keeps), left)
+        # Leading axes need not be kept, and what one reader kept another need not sum again.
+        keeps = keeps and bool(left) and axes != tuple(range(len(axes)))
+        _, keeps = self._reductions.setdefault((id(node), axes, op), (node, keeps))
+        return Piece(build(op, node, axis=axes, keepdims=keeps), left)
 
     def _contracted(
         self, pieces: list[Piece], bound: dict[int, Size], layout: tuple[int, ...]
