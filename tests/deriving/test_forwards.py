@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from handgrad.deriving.derive import derive, parse
+from handgrad.deriving.arguments import size_of as parse
+from handgrad.deriving.derive import derive
 
 CASES = {}
 

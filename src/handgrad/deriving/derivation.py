@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from handgrad.data.files import as_path
 from handgrad.deriving import modules
+from handgrad.deriving.algebra import Step
 from handgrad.deriving.guards import fixed_letters
 from handgrad.deriving.pair import Pair
 from handgrad.deriving.proof import DoubleError, Proof
@@ -17,11 +18,19 @@ from handgrad.deriving.refusals import UnprovedError, refused
 from handgrad.deriving.written import Written
 from handgrad.errors import ArgumentError
 from handgrad.program.libraries import LIBRARIES
-from handgrad.program.node import Node
+from handgrad.program.node import Node, Program
 from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
     from handgrad.equations.notes import Notes
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The gradients as the chain rule gives them, and the steps that made them shorter."""
+
+    gradients: tuple[Node, ...]
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +39,23 @@ class Derivation:
 
     forward, backward: functions on NumPy arrays, compiled from `forward_source` and
     `backward_source`: y, cache = d.forward(*arrays), gradients = d.backward(dy, cache).
-    cache: the names of what forward keeps. fixed: sizes that it holds for alone. gradients: the
-    programs of the gradients, in the order of the arrays.
+    cache: the names of what forward keeps. steps: every simplification, with both sides, the rule
+    and its reason. fixed: sizes that it holds for alone. programs: both as nodes.
     """
 
     name: str
     pair: Pair = field(repr=False)
     written: Written = field(repr=False)
     proof: Proof = field(repr=False)
-    gradients: tuple[Node, ...] = field(repr=False)
-    steps: tuple[Any, ...] = field(default=(), repr=False)
+    chain: Chain = field(repr=False)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.chain.steps
+
+    @property
+    def programs(self) -> dict[str, Program]:
+        return {"forward": self.pair.forward, "backward": self.pair.backward}
 
     @property
     def forward_source(self) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from handgrad.deriving.arguments import Arguments, leaves, read_arguments, renamed, solved
 from handgrad.deriving.assumptions import Assumption, assumptions
-from handgrad.deriving.derivation import Derivation
+from handgrad.deriving.algebra import Step, simplified
+from handgrad.deriving.derivation import Chain, Derivation
 from handgrad.deriving.pair import Pair, assemble
 from handgrad.deriving.proof import DoubleError, MeetingError, Proof
 from handgrad.deriving.refusals import UnprovedError, UnreadableError, refused
@@ -19,7 +20,7 @@ from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.traced import Traced, traced
 from handgrad.errors import ArgumentError
-from handgrad.program.node import Node, within
+from handgrad.program.node import Node, Refused, within
 
 
 def derive(
@@ -54,13 +55,13 @@ def derive(
         for example in op_examples(forward, axes):
             try:
                 arguments = read_arguments(function, (), {**example, **named})
-                return Deriving(name, function, arguments, facts, wrt).run()
+                return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
             except ArgumentError as error:
                 refusal = error
         if refusal is not None:
             raise refusal
     arguments = read_arguments(function, arrays, named)
-    return Deriving(name, function, arguments, facts, wrt).run()
+    return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
 
 
 @dataclass
@@ -71,6 +72,7 @@ class Deriving:
     function: Callable[..., Any]
     arguments: Arguments
     facts: list[Assumption]
+    assume: Mapping[str, float]
     wrt: Sequence[str] | None
 
     def run(self) -> Derivation:
@@ -96,13 +98,13 @@ class Deriving:
         if any(spec.example is not None for spec in arguments.specs):
             sampler, found = self._with_letters(sampler, found)
         try:
-            for ties in ("half", "right", "first"):
+            for other in ("half", "right", ""):
                 try:
                     return self._proved(found, sampler)
                 except MeetingError:
-                    if ties == "first":
+                    if not other:
                         raise
-                    found = self._traced(sampler, ties)
+                    found = self._traced(sampler, other)
             raise AssertionError
         except UnprovedError as error:
             raise refused(str(error), self.function, "a forward that stands its proof") from error
@@ -167,7 +169,20 @@ class Deriving:
         }
 
     def _proved(self, found: Traced, sampler: Sampler) -> Derivation:
-        pair, gradients = self._pair(found)
+        """The derivation, simplified where that stands the proof as well."""
+        with within(found.world):
+            sweep = self._sweep(found)
+            pair, steps = self._pair(found, sweep, simple=True)
+        try:
+            return self._proof(pair, sampler, Chain(tuple(sweep.gradients), tuple(steps)))
+        except UnprovedError:
+            if not steps:
+                raise
+        with within(found.world):
+            pair, _ = self._pair(found, sweep, simple=False)
+        return self._proof(pair, sampler, Chain(tuple(sweep.gradients), ()))
+
+    def _proof(self, pair: Pair, sampler: Sampler, chain: Chain) -> Derivation:
         while True:
             written = pair.written()
             proof = Proof(pair, sampler, written.compiled())
@@ -178,21 +193,36 @@ class Deriving:
                     raise UnprovedError("a gradient of float32 is not float32") from error
                 pair.casts.add(error.place)
                 continue
-            return Derivation(self.name, pair, written, proof, tuple(gradients))
+            return Derivation(self.name, pair, written, proof, chain)
 
-    def _pair(self, found: Traced) -> tuple[Pair, list[Node]]:
+    def _sweep(self, found: Traced) -> Sweep:
         wanted = found.wanted(self.wrt)
-        with within(found.world):
-            chosen = [found.inputs[path] for path in wanted]
-            try:
-                cotangents, gradients = gradient(found.program, chosen)
-            except NotImplementedError as error:
-                raise refused(str(error), self.function) from error
-            outputs = found.program.outputs
-            if len(outputs) > 1:
-                for k, (cotangent, out) in enumerate(zip(cotangents, outputs, strict=True)):
-                    cotangent.name = f"d{out.name}" if out.name else f"dy{k + 1}"
-            return assemble(found, wanted, cotangents, gradients), gradients
+        try:
+            cotangents, gradients = gradient(found.program, [found.inputs[p] for p in wanted])
+        except (NotImplementedError, Refused) as error:
+            raise refused(str(error), self.function) from error
+        outputs = found.program.outputs
+        if len(outputs) > 1:
+            for k, (cotangent, out) in enumerate(zip(cotangents, outputs, strict=True)):
+                cotangent.name = f"d{out.name}" if out.name else f"dy{k + 1}"
+        return Sweep(wanted, cotangents, gradients)
+
+    def _pair(self, found: Traced, sweep: Sweep, *, simple: bool) -> tuple[Pair, list[Step]]:
+        gradients, steps = sweep.gradients, []
+        if simple:
+            gradients, steps = simplified(
+                found.program, sweep.cotangents, gradients, self.assume, found.world
+            )
+        return assemble(found, sweep.wanted, sweep.cotangents, gradients), steps
+
+
+@dataclass
+class Sweep:
+    """Gradients as the chain rule gives them, with the cotangents that they hang on."""
+
+    wanted: list[Path]
+    cotangents: list[Node]
+    gradients: list[Node]
 
 
 __all__ = ["Deriving", "UnreadableError", "derive"]

@@ -139,10 +139,10 @@ class _Writing:
         b, found = self.b, []
         if not self.library.changes and own:  # a shape is known before the numbers are
             sizes = b.names.fresh("sizes")
-            found += [f"    {_tuple([*backs, sizes])[1:-1]} = cache"]
+            found += [f"    {_unpacked([*backs, sizes])} = cache"]
             found += [f"    _, {', '.join(own)} = {sizes}.shape"]
         elif backs or own:
-            found += [f"    {_tuple([*backs, *own])[1:-1]} = cache"]
+            found += [f"    {_unpacked([*backs, *own])} = cache"]
         cotangents = [b.variables[id(c)] for c in self.pair.cotangents]
         if len(cotangents) > 1:
             found.append(f"    {', '.join(cotangents)} = dy")
@@ -279,6 +279,10 @@ def _item(part: Any) -> str:
 
 def _tuple(parts: Sequence[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _unpacked(parts: Sequence[str]) -> str:
+    return ", ".join(parts) if len(parts) > 1 else _tuple(parts)
 
 
 def _listed(results: Sequence[str]) -> str:

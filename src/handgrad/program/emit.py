@@ -21,11 +21,13 @@ from handgrad.program.numbers import number_text
 from handgrad.program.sizes import Size
 
 #: Longer expressions are taken apart.
-_LONG: Final = 76
+_LONG: Final = 84
 #: An expression this short is repeated where it only shows an array in another way.
 _SHORT: Final = 14
 _VIEWS: Final = ("transpose", "reshape", "getitem", "broadcast_to")
 _MODULE: Final = re.compile(r"\bnp\.")
+#: What is worth a line of its own where an expression gets long.
+_WHOLE: Final = ("sum", "mean", "max", "min", "prod", "contract", "exp", "log", "tanh", "sigmoid")
 _ONCE: Final = ("const", "table", "size", "input")
 
 
@@ -84,8 +86,11 @@ class Emitter:
         self.lines.append("    " * self.indent + text)
 
     def assign(self, node: Node, name: str = "") -> str:
-        """A statement that gives a node a variable."""
+        """A statement that gives a node a variable; what makes it long has one before."""
         text = self.text(node)
+        while len(text) > _LONG and (inner := self._inner(node)):
+            self.assign(max(inner, key=lambda n: len(self.text(n))))
+            text = self.text(node)
         name = self.names.fresh(name or node.name or self.describe(node))
         self.variables[id(node)] = name
         self.line(f"{name} = {text}")
@@ -99,9 +104,20 @@ class Emitter:
         words = list(dict.fromkeys(words))
         prefix = "" if node.op in ("add", "subtract", "multiply", "divide", "contract") else node.op
         name = "_".join(filter(None, [prefix, *words]))
-        if words and all(words) and len(name) <= 20 and name not in words:
+        if words and all(words) and len(name) <= 24 and name not in words:
             return name
         return {"contract": "product"}.get(node.op, prefix or "t")
+
+    def _inner(self, node: Node) -> list[Node]:
+        """Sums, products of matrices and the like that are written inside of an expression."""
+        found: list[Node] = []
+        for each in node.args:
+            if id(each) in self.variables or each.op in _ONCE or self.is_number(each):
+                continue
+            inner = self._inner(each)
+            is_whole = each.op in _WHOLE and len(self.text(each)) > _SHORT
+            found += [each] if is_whole and not inner else inner
+        return found
 
     # Expressions
 
@@ -266,7 +282,7 @@ class Emitter:
             elif id(node) in named:
                 if id(node) in keep or node.name or not self._repeats(node):
                     self.assign(node)
-            elif len(self.text(node)) > _LONG:
+            elif len(self.text(node)) > 2 * _LONG:
                 self.assign(node)
 
     def _deserves_name(self, node: Node, keep: set[int]) -> bool:

@@ -1,0 +1,316 @@
+"""Gradients in fewer operations: read as sums of products, simplified, written as nodes.
+
+Adjoints that are sums of several terms are arrays of their own. One is put in the place where it is read if what
+follows is cheaper: terms cancel, a sum is known, a part has a name. Everything is counted on the nodes that would be
+emitted, so nothing dearer is ever chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from handgrad.deriving.algebra.choose import Costs
+from handgrad.deriving.algebra.facts import found_facts
+from handgrad.deriving.algebra.fold import Names
+from handgrad.deriving.algebra.read import MOST_TERMS, Reader
+from handgrad.deriving.algebra.steps import Step, reason_of_zero
+from handgrad.deriving.algebra.terms import Fact, Sum, Table
+from handgrad.deriving.algebra.values import SAME, Twin, difference
+from handgrad.deriving.algebra.write import Writer
+from handgrad.program.node import Node, Program, build
+
+#: An array that so many others read is not put into them.
+_MOST_READERS: Final = 6
+#: Arrays that are put in one after another before something has to become cheaper.
+_DEPTH: Final = 3
+#: Backwards of more arrays keep what they read; those that keep more arrays find the largest again.
+_MOST_ARRAYS: Final = 80
+_MOST_KEPT: Final = 16
+#: Costs up to this ratio are the same.
+_SAME: Final = 1.01
+
+
+@dataclass
+class Algebra:
+    """The simplification of one program's backward."""
+
+    costs: Costs
+    #: Nodes that are there anyway: those of the forward.
+    own: set[int]
+    #: Those of them that come in or go out, and are kept in any case.
+    there: set[int]
+    #: Nodes of the backward that no cotangent flows into, which stay as they are.
+    pure: set[int]
+    twin: Twin | None = None
+    table: Table = field(default_factory=Table)
+    steps: list[Step] = field(default_factory=list)
+    #: Nodes of the forward that are found again rather than kept.
+    again: set[int] = field(default_factory=set)
+    _definitions: dict[int, Sum] = field(default_factory=dict)
+    _written: dict[int, Node] = field(default_factory=dict)
+    _ranks: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.reader = Reader(self.table)
+        self.names = Names(self.table, self.costs.volume)
+        self.writer = Writer(self.table, self.array, self.costs.volume)
+
+    def read(self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact]) -> None:
+        """Reads a program: what is there first, with the facts about it, then the backward."""
+        uses = self.reader.uses
+        for node in (*body, *roots):
+            for operand in node.args if node in body else ():
+                uses[id(operand)] = uses.get(id(operand), 0) + 1
+        ready = [n for n in body if id(n) in self.own]
+        self.reader.read(ready)
+        for fact in facts:
+            self.table.facts.setdefault(fact.base, []).append(fact)
+        for fact in found_facts(self.reader, ready):
+            self.table.facts.setdefault(fact.base, []).append(fact)
+        self.names.know((node, self.reader.form(node)) for node in ready)
+        for node in body:
+            if id(node) not in self.own:
+                self._read_backward(node)
+
+    def _read_backward(self, node: Node) -> None:
+        self.table.used.clear()
+        form = self.reader.form(node)
+        for fact in dict.fromkeys(self.table.used):
+            self._step(node, "fact", self.table.atom(node), form, fact.why)
+        self._ranks[id(node)] = self.names.rank()
+        if (self.reader.uses.get(id(node), 0) > 1 or node.name) and self._is_plain(form):
+            self.names.keep(node, form)
+
+    def _is_plain(self, form: Sum) -> bool:
+        """A product of arrays and nothing else: computed for one reader, it is there for the next."""
+        return all(
+            coefficient == 1
+            and all(f.power == 1 and isinstance(self.table.bases[f.base], Node) for f in term)
+            for term, coefficient in form.items()
+        )
+
+    def _step(self, node: Node, rule: str, before: Sum, after: Sum, why: str) -> None:
+        self.steps.append(Step(node, rule, before, after, why, table=self.table))
+
+    # Arrays
+
+    def definition(self, node: Node) -> Sum:
+        return self._definitions.get(id(node), self.reader.form(node))
+
+    def array(self, node: Node) -> Node:
+        """The node that stands for an array of the old program in the new one."""
+        if id(node) in self.again and id(node) not in self._written:
+            self._written[id(node)] = self._copy(node)
+        if id(node) in self._written:
+            return self._written[id(node)]
+        if id(node) in self.own or id(node) in self.pure or not node.args:
+            return node
+        if id(node) not in self._written:
+            form = self._definitions.get(id(node), self.reader.form(node))
+            made = None if form == self.table.atom(node) else self._from_sum(node, form)
+            if made is None:
+                made = self.opaque(node)
+            made.name = made.name or node.name
+            self._written[id(node)] = made
+        return self._written[id(node)]
+
+    def _copy(self, node: Node) -> Node:
+        """A node of the forward found again, which is another node than the one that would be kept."""
+        operands = tuple(self.array(each) for each in node.args)
+        return Node(node.op, operands, node.attrs, node.shape, node.kind, node.value, line=node.line)
+
+    def _from_sum(self, node: Node, form: Sum) -> Node | None:
+        """An array written from its sum; None where that has another value, for which there should be no case."""
+        folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
+        made = self.writer.write(folded, node.shape)
+        return made if self.is_same(node, made) else None
+
+    def is_same(self, old: Node, new: Node) -> bool:
+        """Return whether two nodes have one value, on the example and at other sizes."""
+        if difference(old.value, new.value) > SAME:
+            return False
+        return self.twin is None or self.twin.difference(old, new) <= SAME
+
+    def opaque(self, node: Node) -> Node:
+        """A primitive that the algebra does not read, on new operands."""
+        operands = [self.array(each) for each in node.args]
+        if all(a is b for a, b in zip(operands, node.args, strict=True)):
+            return node
+        return build(node.op, *operands, **node.attrs)
+
+    def is_backward(self, node: Node) -> bool:
+        return id(node) not in self.own and id(node) not in self.pure and bool(node.args)
+
+    def reads(self, node: Node) -> list[Node]:
+        """The arrays of the backward that an array is made of."""
+        form = self._definitions.get(id(node), self.reader.form(node))
+        if form == self.table.atom(node):
+            return [each for each in node.args if self.is_backward(each)]
+        bases = {base for term in form for f in term for base in self.table.inside(f.base)}
+        nodes = (self.table.bases[base] for base in sorted(bases))
+        return [n for n in nodes if isinstance(n, Node) and self.is_backward(n)]
+
+    def needed(self, roots: Iterable[Node]) -> set[int]:
+        found: set[int] = set()
+        waiting = [n for n in roots if self.is_backward(n)]
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in found:
+                found.add(id(node))
+                waiting += self.reads(node)
+        return found
+
+    # Definitions in the place of arrays
+
+    def put_in(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
+        """Tries for every array that is a sum, from the gradients back, whether it is better written out."""
+        needed = self.needed(roots)
+        order = [n for n in body if id(n) in needed]
+        readers: dict[int, list[Node]] = {}
+        for node in order:
+            for each in self.reads(node):
+                readers.setdefault(id(each), []).append(node)
+        kept = {id(n) for n in roots}
+        for node in reversed(order):
+            if len(self.definition(node)) < 2 or id(node) in kept:
+                continue
+            self._try([node], readers)
+
+    def _try(self, chosen: list[Node], readers: dict[int, list[Node]]) -> bool:
+        """Puts arrays into what reads them and keeps the result if it is cheaper."""
+        first = chosen[0]
+        changed: dict[int, tuple[Node, Sum]] = {}
+        for reader in readers.get(id(first), ()):
+            form = self._definitions.get(id(reader), self.reader.form(reader))
+            if form != self.table.atom(reader):
+                changed[id(reader)] = (reader, form)
+            else:
+                return False
+        if not changed or len(changed) > _MOST_READERS:
+            return False
+        affected = [node for node, _ in changed.values()]
+        before = self._price([*affected, first], {})
+        current = {key: form for key, (_, form) in changed.items()}
+        waiting, path = [first], list[Node]()
+        while waiting and len(path) < _DEPTH:
+            node = waiting.pop(0)
+            base, definition = self.table.number(node), self.definition(node)
+            following = {}
+            for key, form in current.items():
+                self.table.used.clear()
+                replaced = self.table.replaced(form, base, definition)
+                if replaced is None or len(replaced) > MOST_TERMS:
+                    return False
+                following[key] = replaced
+            current = following
+            path.append(node)
+            after = self._price([*affected, first], current)
+            # Of two that cost the same, a sum that is known or a term that vanishes says more.
+            tells = bool(self.table.used) or not all(current.values())
+            if after < before - 1e-6 or (tells and after <= before * _SAME):
+                self._accept(affected, current, path, readers)
+                return True
+            waiting += [n for n in self.reads(node) if len(self.definition(n)) > 1 and n not in path]
+        return False
+
+    def _accept(
+        self,
+        affected: list[Node],
+        current: dict[int, Sum],
+        path: list[Node],
+        readers: dict[int, list[Node]],
+    ) -> None:
+        facts = dict.fromkeys(fact.why for fact in self.table.used)
+        for node in affected:
+            old = self._definitions.get(id(node), self.reader.form(node))
+            new = current[id(node)]
+            names = ", ".join(n.name or "its definition" for n in path)
+            why = f"{names} written out" + "".join(f"; {fact}" for fact in facts)
+            if not new:
+                why = reason_of_zero(_forward_of(node))
+            self._step(node, "definition" if new else "vanishes", old, new, why)
+            self._definitions[id(node)] = new
+            self._written.pop(id(node), None)
+            for each in self.reads(node):
+                if node not in readers.setdefault(id(each), []):
+                    readers[id(each)].append(node)
+        for each in path:
+            readers[id(each)] = [n for n in readers.get(id(each), ()) if n not in affected]
+
+    # What is kept
+
+    def keep_less(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
+        """Finds an array of the forward again where that costs less than to keep it."""
+        if len(self.needed(roots)) > _MOST_ARRAYS:
+            return
+        self._sums(body, roots)
+        made = self._rewritten(roots)
+        price = self.cost(made)
+        tried: set[int] = set()
+        while True:
+            kept = [n for n in self._kept(made) if id(n) not in tried and id(n) not in self.there]
+            if not kept or len(tried) > _MOST_KEPT:
+                return
+            node = max(kept, key=self.costs.elements)
+            tried.add(id(node))
+            if not node.args or node.op in ("loop", "part"):
+                continue
+            base = self.table.number(node)
+            self.again.add(id(node))
+            self.names.banned.add(base)
+            trial = self._rewritten(roots)
+            if (cost := self.cost(trial)) < price - 1e-6:
+                made, price = trial, cost
+            else:
+                self.again.discard(id(node))
+                self.names.banned.discard(base)
+                self._rewritten(roots)
+
+    def _sums(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
+        """Notes which sums are needed as such, so that elsewhere no mean of them is taken beside."""
+        needed = self.needed(roots)
+        for node in body:
+            if id(node) in needed:
+                form = self._definitions.get(id(node), self.reader.form(node))
+                folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
+                self.writer.sums |= self.writer.unaveraged(folded)
+
+    def _rewritten(self, roots: Sequence[Node]) -> list[Node]:
+        self._written = {}
+        return [self.array(node) for node in roots]
+
+    def _kept(self, nodes: Iterable[Node]) -> list[Node]:
+        """The nodes of the forward that nodes read first."""
+        found, seen = [], set[int]()
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in seen:
+                seen.add(id(node))
+                if id(node) in self.own:
+                    found.append(node)
+                else:
+                    waiting += node.args
+        return found
+
+    def cost(self, nodes: Iterable[Node], free: Collection[int] = ()) -> float:
+        return self.costs.total(nodes, self.own, there=self.there, free=free).total
+
+    def _price(self, nodes: Sequence[Node], definitions: dict[int, Sum]) -> float:
+        """The cost of some arrays with these definitions; of those that they read, what nobody else does."""
+        saved, written = self._definitions, self._written
+        self._definitions = saved | definitions
+        inner = {id(n) for n in nodes}
+        self._written = {key: made for key, made in written.items() if key not in inner}
+        free = {id(made) for made in self._written.values()}
+        roots = nodes[:-1] if definitions else nodes
+        made = [self.array(n) for n in roots]
+        price = self.cost(made, free)
+        self._definitions, self._written = saved, written
+        return price
+
+
+def _forward_of(node: Node) -> Node:
+    return node

@@ -1,0 +1,110 @@
+"""Values of nodes at the example and at other sizes and settings, where every step is looked at on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.deriving.algebra.facts import Assumption
+from handgrad.program.node import PRIMITIVES, Node, World, concrete
+from handgrad.program.run import run_loop
+
+#: Two float64 evaluations of one array differ by no more than this share of its largest value.
+SAME: Final = 1e-8
+#: Ways to other sizes: more by so much, or by a factor; lengths that were equal stay so.
+_OTHERS: Final = ((1, 1), (0, 2), (0, 1))
+
+
+@dataclass
+class Twin:
+    """The values of nodes at other sizes, from elements of the example's own inputs."""
+
+    lengths: dict[str, int]
+    _values: dict[int, tuple[Node, Any]] = field(default_factory=dict)
+
+    def value(self, node: Node) -> Any:
+        waiting = [node]
+        while waiting:
+            each = waiting[-1]
+            if id(each) in self._values:
+                waiting.pop()
+                continue
+            missing = [a for a in each.args if id(a) not in self._values]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            self._values[id(each)] = (each, self._evaluated(each))
+        return self._values[id(node)][1]
+
+    def _evaluated(self, node: Node) -> Any:
+        if node.op in ("const", "table"):
+            return node.attrs["value"]
+        if node.op == "size":
+            return concrete(node.attrs["size"], self.lengths)
+        values = [self._values[id(a)][1] for a in node.args]
+        with np.errstate(all="ignore"):
+            if node.op == "loop":
+                return run_loop(node.attrs["loop"], values, dict(self.lengths))
+            attrs = {key: concrete(value, self.lengths) for key, value in node.attrs.items()}
+            return PRIMITIVES[node.op].evaluate(*values, **attrs)
+
+    def difference(self, old: Node, new: Node) -> float:
+        return difference(self.value(old), self.value(new))
+
+
+def twin(
+    world: World, inputs: Sequence[Node], nodes: Iterable[Node], stated: Sequence[Assumption]
+) -> Twin | None:
+    """Values at other sizes at which all nodes can be evaluated; None where there are none."""
+    letters = {letter for node in inputs for size in node.shape for letter in size.letters}
+    roots = list(nodes)
+    for more, times in _OTHERS:
+        lengths = {
+            letter: (length + more) * times if letter in letters else length
+            for letter, length in world.lengths.items()
+        }
+        found = Twin(lengths)
+        try:
+            for node in inputs:
+                found._values[id(node)] = (node, _drawn(node, lengths, stated))
+            for node in roots:
+                found.value(node)
+        except (ValueError, IndexError, KeyError, TypeError, ArithmeticError, np.linalg.LinAlgError):
+            continue
+        return found
+    return None
+
+
+def _drawn(node: Node, lengths: dict[str, int], stated: Sequence[Assumption]) -> Any:
+    """An input of other sizes, of elements that the example has, so that it stays in the domain."""
+    own = np.asarray(node.value)
+    rng = np.random.default_rng(own.size + 11)
+    shape = concrete(node.shape, lengths)
+    if own.size == 0:
+        return np.zeros(shape, own.dtype)
+    drawn = rng.choice(own.ravel(), shape)
+    if node.kind == "f":
+        drawn = drawn * rng.uniform(0.9, 1.1, shape)
+        for each in stated:
+            if each.name == node.name and drawn.ndim:
+                drawn = each.true_of(drawn)
+    return drawn
+
+
+def difference(old: Any, new: Any) -> float:
+    """The largest difference of two values as a share of the largest; infinite where the shapes differ."""
+    if isinstance(old, tuple) or isinstance(new, tuple):
+        return 0.0
+    one, two = np.asarray(old, float), np.asarray(new, float)
+    if one.shape != two.shape:
+        return float("inf")
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(one)
+        scale = float(np.max(np.abs(one[finite]), initial=0.0)) or 1.0
+        off = np.where(finite, np.abs(one - two), 0.0)
+    worst = float(np.max(off, initial=0.0)) / scale
+    return worst if np.isfinite(worst) else float("inf")
