@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from handgrad.program.node import FIXED, Node
@@ -154,7 +155,7 @@ def _grown(values: list[Any], counter: Size) -> Any:
     if all(v == head and type(v) is type(head) for v in values):
         return head
     if isinstance(head, Size):
-        steps = {(b - a).constant for a, b in zip(values, values[1:], strict=False)}
+        steps = {(b - a).constant for a, b in pairwise(values)}
         (step, *others) = steps
         return None if others or step is None else head + counter * step
     if isinstance(head, dict):

@@ -232,7 +232,11 @@ class Rebuild:
                     continue
                 for i in range(first):
                     self.items(trip.rounds[i], {**letters, trip.letter: Size.of(i)})
-                Rolling(self, trip, middle, likeness, first, letters).roll(count - first - last)
+                rolling = Rolling(self, trip, middle, likeness, first, letters)
+                after = {
+                    id(a) for r in trip.rounds[n - last :] for node in flat(r) for a in node.args
+                }
+                rolling.roll(count - first - last, after)
                 for i in range(n - last, n):
                     self.items(trip.rounds[i], {**letters, trip.letter: count - (n - i)})
                 return
@@ -276,7 +280,8 @@ class Rolling:
         self.inner = Rebuild(outer.escapes, outer.depth + 1)
         self.inner._likeness = likeness
 
-    def roll(self, count: Size) -> None:
+    def roll(self, count: Size, after: set[int]) -> None:
+        """Builds the loop; `after` are nodes that last rounds, written out, read."""
         w = world()
         n = len(self.rounds)
         carried = sorted(self.likeness.starts)
@@ -289,7 +294,7 @@ class Rolling:
         guards, w.guards = w.guards, []
         self._give(carry_in)
         self.inner.items(self.rounds[-1], self.scope)
-        used = self._used()
+        used = self._used(after)
         stacked = sorted({j for i, j in used if i < n - 1 or (j, 1) not in carry_in})
         new = self.inner.new
         following = [new[id(self.last[j])] if d == 1 else carry_in[j, d - 1] for j, d in carried]
@@ -368,13 +373,13 @@ class Rolling:
             self.constants.append(outer)
         return self.inputs[id(outer)]
 
-    def _used(self) -> set[tuple[int, int]]:
+    def _used(self, after: set[int]) -> set[tuple[int, int]]:
         """Rounds and places of the nodes that are read outside the loop."""
         return {
             (i, j)
             for i, r in enumerate(self.nodes)
             for j, node in enumerate(r)
-            if self.trip.depth in self.outer.escapes.get(id(node), ())
+            if id(node) in after or self.trip.depth in self.outer.escapes.get(id(node), ())
         }
 
     def _hand_out(

@@ -15,6 +15,7 @@ from typing import Any
 from handgrad.program.standins import (
     ARRAY_MODULES,
     BUILTINS,
+    ROUNDS,
     each,
     is_function,
     shown_function,
@@ -24,6 +25,7 @@ from handgrad.program.standins import (
 _LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_api_compat"}
 #: Packages whose decorators only check what a function is given.
 _CHECKERS = ("jaxtyping", "beartype", "typeguard")
+_IN_ROUNDS = {id(f): g for f, g in ROUNDS.items()}
 _EACH = "__each__"  # in a copy's globals: what a `for` goes over
 
 
@@ -49,6 +51,8 @@ class Rebinder:
             return functools.partial(self.shown(x.func), *map(self.shown, x.args), **keywords)
         if is_function(x):
             return shown_function(x)
+        if callable(x) and id(x) in _IN_ROUNDS:
+            return _IN_ROUNDS[id(x)]
         if isinstance(x, types.FunctionType):
             return self._function(x)
         if isinstance(x, functools._lru_cache_wrapper):
@@ -142,7 +146,7 @@ def _has_methods(x: Any) -> bool:
     """True for an object of a class that somebody wrote in Python."""
     kind = type(x)
     home = (kind.__module__ or "").split(".")[0]
-    plain = kind.__new__ is object.__new__ and hasattr(x, "__dict__")
+    plain = hasattr(x, "__dict__") and all("__new__" not in vars(k) for k in kind.__mro__[:-1])
     return plain and home not in _LIBRARIES and not isinstance(x, type) and home != "handgrad"
 
 

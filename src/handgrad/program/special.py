@@ -13,7 +13,7 @@ import numpy as np
 from handgrad.program.integers import is_whole
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.sizes import Size
-from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, arrays_in, call, traced, wrap
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, arrays_in, call, traced
 
 
 def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -243,7 +243,8 @@ def size_quotient(x: Any, up: bool = False) -> TracedInt | None:
 
 def _as_size(node: Node) -> Size | None:
     if node.op == "size":
-        return node.attrs["size"]
+        size: Size = node.attrs["size"]
+        return size
     if node.op == "const" and float(node.attrs["value"]).is_integer():
         return Size.of(int(node.attrs["value"]))
     if node.op in ("multiply", "add", "subtract", "negative"):

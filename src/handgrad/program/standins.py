@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import operator
 import types
 from collections.abc import Callable, Iterator
@@ -82,7 +83,8 @@ def _zip(*parts: Any, strict: bool = False) -> Any:
     known = [iterable(p) for p in parts]
     sure = [k for k in known if k is not None]
     if len(sure) < len(parts) or not sure:
-        return builtins.zip(*(list(k) if k else p for k, p in zip(known, parts, strict=True)))
+        elements = (list(k) if k else p for k, p in zip(known, parts, strict=True))
+        return builtins.zip(*elements, strict=strict)
     shortest = min(sure, key=lambda k: world().length(k.count))
     for k in sure:
         if k.count != shortest.count:
@@ -173,7 +175,7 @@ class _Float(float, metaclass=_Type):
 
     def __new__(cls, x: Any = 0.0) -> Any:
         if type(x) is TracedInt:
-            return x.scalar()
+            return 1.0 * x.scalar()
         if type(x) is not Tracer:
             return float(x)
         return x.item() if x.node.kind == "f" else x.item().astype(float)
@@ -194,6 +196,50 @@ class _Int(int, metaclass=_Type):
 
 
 _Float.__name__, _Int.__name__ = "float", "int"
+
+_NONE: Any = object()
+
+
+def _accumulate(x: Any, f: Callable[..., Any] = operator.add, *, initial: Any = _NONE) -> Any:
+    """The results so far, one a round, after the start where one is given."""
+    total = initial
+    if total is not _NONE:
+        yield total
+    for value in each(x):
+        total = value if total is _NONE else f(total, value)
+        yield total
+
+
+def _reduce(f: Callable[..., Any], x: Any, initial: Any = _NONE) -> Any:
+    total = initial
+    for total in _accumulate(x, f, initial=initial):  # noqa: B007 (the last is the result)
+        pass
+    return total
+
+
+def _product(*parts: Any) -> Iterator[tuple[Any, ...]]:
+    if not parts:
+        yield ()
+        return
+    for value in each(parts[0]):
+        for rest in _product(*parts[1:]):
+            yield (value, *rest)
+
+
+def _pairwise(x: Any) -> Any:
+    known = iterable(x)
+    if known is None:
+        return itertools.pairwise(x)
+    return Iterable(known.count - 1, lambda k: (known.element(k), known.element(k + 1)))
+
+
+#: Functions of Python's own modules that go over arrays, by the functions that do it in rounds.
+ROUNDS: dict[Any, Any] = {
+    functools.reduce: _reduce,
+    itertools.accumulate: _accumulate,
+    itertools.product: _product,
+    itertools.pairwise: _pairwise,
+}
 
 BUILTINS: dict[str, Any] = {
     "range": _range,
@@ -254,6 +300,17 @@ class Function:
         return hash(self._own)
 
 
+class PythonModule:
+    """functools or itertools as the traced function sees it."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        return ROUNDS.get(value, value) if callable(value) else value
+
+
 class Module:
     """A module of arrays or numbers as the traced function sees it."""
 
@@ -288,5 +345,7 @@ _MATH = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "
 
 
 def shown_module(module: types.ModuleType) -> Any:
-    """An array library's module by its stand-in, any other as it is."""
+    """An array library's module by its stand-in, others as they are."""
+    if module in (functools, itertools):
+        return PythonModule(module)
     return Module(module) if module.__name__.split(".")[0] in ARRAY_MODULES else module

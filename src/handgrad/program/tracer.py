@@ -24,6 +24,8 @@ VIEWS = {
     *(np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.squeeze),
     *(np.expand_dims, np.flip),
 }
+#: Arguments that say which axes, and not how many elements.
+_STRUCTURE = {"axis", "axis1", "axis2", "axes", "ord", "ndmin", "source", "destination"}
 _OTHER_NAMES = {"conj": "conjugate", "flatten": "ravel"}
 
 
@@ -81,6 +83,9 @@ class Tracer(Operators):
         self._base.assign(Tracer(written(self._base.node, self._steps, new)))
         self._node, self._seen = new, self._base.node
 
+    def is_number(self) -> bool:
+        return not isinstance(self._node.value, np.ndarray)
+
     def assign_at(self, op: str, key: Any, value: Any) -> None:
         """Changes some elements: `op` is store or add_at."""
         node = self.node
@@ -100,7 +105,7 @@ class Tracer(Operators):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return wrap(tuple(self.node.shape))
+        return tuple(map(wrap, self.node.shape))
 
     @property
     def ndim(self) -> int:
@@ -118,11 +123,11 @@ class Tracer(Operators):
         return wrap(total)
 
     @property
-    def T(self) -> Tracer:
+    def T(self) -> Any:  # noqa: N802 (NumPy's name)
         return self.apply(np.transpose, self)
 
     @property
-    def mT(self) -> Tracer:
+    def mT(self) -> Any:  # noqa: N802
         return self.apply(np.swapaxes, self, -1, -2)
 
     @property
@@ -130,7 +135,7 @@ class Tracer(Operators):
         return self
 
     @property
-    def flat(self) -> Tracer:
+    def flat(self) -> Any:
         return self.apply(np.ravel, self)
 
     def __len__(self) -> int:
@@ -231,16 +236,16 @@ class Tracer(Operators):
             world().refuse("view() as another type")
         return viewed(Tracer(self.node), self)
 
-    def reshape(self, *shape: Any, order: str = "C") -> Tracer:
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
         whole = len(shape) == 1 and isinstance(shape[0], tuple | list)
         return self.apply(np.reshape, self, shape[0] if whole else shape, order=order)
 
-    def transpose(self, *axes: Any) -> Tracer:
+    def transpose(self, *axes: Any) -> Any:
         if len(axes) == 1 and not is_whole(axes[0]):
             axes = axes[0]
         return self.apply(np.transpose, self, axes or None)
 
-    def flatten(self, order: str = "C") -> Tracer:
+    def flatten(self, order: str = "C") -> Any:
         return self.apply(np.ravel, self, order=order).copy()
 
     def fill(self, value: Any) -> None:
@@ -348,8 +353,14 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     target = out[0] if isinstance(out, tuple) else out
     mask = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
     kwargs.pop("casting", None)
+    for structural in _STRUCTURE & kwargs.keys():
+        kwargs[structural] = _frozen(kwargs[structural])
     try:
-        result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
+        try:
+            result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
+        except TypeError:  # an axis by its place, perhaps, which has to be a number
+            args, kwargs = _frozen(args), {k: _frozen(v) for k, v in kwargs.items()}
+            result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
     except (NotImplementedError, TypeError) as e:
         w.refuse(f"{name} is not known with these arguments: {e}")
     if function in VIEWS:
