@@ -104,6 +104,9 @@ def tangents(program: Program, wrt: list[Node]) -> tuple[list[Node], list[Node]]
     cotangents, gradients = gradient(program, wrt)
     backward = Program([*program.inputs, *cotangents], gradients)
     directions, derivatives = gradient(backward, cotangents)
+    # Linear in the cotangents, so that no value of theirs matters.
+    swap = {id(c): zeros(c) for c in cotangents}
+    derivatives = [substituted(d, swap) for d in derivatives]
     for d, x in zip(directions, wrt, strict=True):
         d.name = f"{x.name}_tangent" if x.name else "tangent"
     return directions, derivatives

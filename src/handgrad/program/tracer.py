@@ -13,7 +13,7 @@ from handgrad.program.integers import Integer, is_whole
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.functions import FUNCTIONS
-from handgrad.program.rounds import Iterable, entered, guard
+from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
 
@@ -214,7 +214,17 @@ class Tracer(Operators):
         world().refuse("complex() of a traced value")
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self.apply(np.round, self, digits or 0)
+        if digits is not None:
+            return self.apply(np.round, self, digits)
+        number = round(float(self.node.value))
+        guard("true", (abs(self - number) <= 0.5).node, None, True)
+        return number
+
+    def __copy__(self) -> Tracer:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self.copy()
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -257,7 +267,9 @@ class Tracer(Operators):
     def item(self, *place: Any) -> Tracer:
         if not place:
             return self.reshape(()) if self.ndim else self
-        return self[place[0]] if self.ndim == 1 or isinstance(place[0], tuple) else self[place]
+        if len(place) == 1 and not isinstance(place[0], tuple):
+            return self.flat[place[0]]  # type: ignore[no-any-return]
+        return self[place[0] if len(place) == 1 else place]
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(np, _OTHER_NAMES.get(name, name), None)
@@ -294,8 +306,12 @@ def unwrap(x: Any) -> Any:
         return x.size
     if issubclass(kind, tuple) and hasattr(x, "_make"):
         return x._make(map(unwrap, x))
+    if kind is Pile:
+        kind = list
     if issubclass(kind, tuple | list):
-        return kind(map(unwrap, x))
+        # A nest of lists is an array of the piles that its lists are.
+        whole = (v.array if type(v) is Pile and v.array is not None else v for v in x)
+        return kind(map(unwrap, whole))
     if kind is slice:
         return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
     if kind is dict:
@@ -350,6 +366,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             w.refuse(f"no derivative of {name} is known")
         return function(*map(_frozen, args), **{k: _frozen(v) for k, v in kwargs.items()})
     out = kwargs.pop("out", None)
+    if isinstance(function, np.ufunc) and len(args) > function.nin:
+        args, out = args[: function.nin], args[function.nin :]
     target = out[0] if isinstance(out, tuple) else out
     mask = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
     kwargs.pop("casting", None)
@@ -382,5 +400,5 @@ def _frozen(x: Any) -> Any:
     if type(x) is TracedInt:
         return int(x)
     if isinstance(x, tuple | list):
-        return type(x)(map(_frozen, x))
+        return (tuple if isinstance(x, tuple) else list)(map(_frozen, x))
     return x
