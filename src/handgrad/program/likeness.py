@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from handgrad.program.node import FIXED, Node
 from handgrad.program.sizes import Size
@@ -154,7 +157,7 @@ def _grown(values: list[Any], counter: Size) -> Any:
     if all(v == head and type(v) is type(head) for v in values):
         return head
     if isinstance(head, Size):
-        steps = {(b - a).constant for a, b in zip(values, values[1:], strict=False)}
+        steps = {(b - a).constant for a, b in pairwise(values)}
         (step, *others) = steps
         return None if others or step is None else head + counter * step
     if isinstance(head, dict):
@@ -172,7 +175,11 @@ def _grown(values: list[Any], counter: Size) -> Any:
 
 def same(a: Node, b: Node) -> bool:
     """True for one node, and for two constants of one value."""
-    return a is b or (a.op == b.op and a.op in FIXED[::2] and repr(a.attrs) == repr(b.attrs))
+    if a is b or a.op != b.op or a.op not in FIXED:
+        return a is b
+    if a.op == "table":
+        return np.array_equal(a.value, b.value)
+    return repr(a.attrs) == repr(b.attrs)
 
 
 def _skeleton(items: list[Item]) -> Any:

@@ -35,7 +35,7 @@ def _part_shape(node: Node, index: int) -> tuple[tuple[Size, ...], str]:
 def _pile_shape(*nodes: Node) -> tuple[tuple[Size, ...], str]:
     """The number of rounds where the pile is of a loop's rounds, and not what it was here."""
     total = Size.of(0)
-    for start, end, length in runs(list(nodes), len(world().open)):
+    for start, end, length in runs(list(nodes)):
         total = total + (end - start if length is None else length)
     kind = max((n.kind for n in nodes), key="bif".index)
     return (total, *nodes[0].shape), kind

@@ -19,6 +19,10 @@ class Operators(ABC):
     def assign(self, value: Any) -> None:
         """Changes the array in place."""
 
+    @abstractmethod
+    def is_number(self) -> bool:
+        """True for a number, which no operator changes in place."""
+
     __hash__ = object.__hash__
 
     def __neg__(self) -> Any:
@@ -87,7 +91,7 @@ class Operators(ABC):
     def __imod__(self, other: Any) -> Any:
         return self._changed(self % other)
 
-    def __pow__(self, other: Any, modulus: None = None) -> Any:
+    def __pow__(self, other: Any) -> Any:
         return self.apply(np.power, self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -149,7 +153,7 @@ class Operators(ABC):
 
     def _changed(self, result: Any) -> Any:
         """The array changed in place; a number is none, and a name gets the new one."""
-        if not isinstance(self, np.ndarray):
+        if self.is_number():
             return result
         self.assign(result)
         return self

@@ -143,7 +143,7 @@ class Size:
     def __str__(self) -> str:
         text = ""
         for product, c in self.terms:
-            alone = len(product) == 1 and abs(c) == 1 and len(self.terms) == 1
+            alone = len(product) == 1 and c == 1 and len(self.terms) == 1
             factors = [_spelled(atom, alone) for atom in product]
             if abs(c) != 1 or not factors:
                 factors.insert(0, str(abs(c)))

@@ -12,8 +12,9 @@ import numpy as np
 
 from handgrad.program.integers import is_whole
 from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.rounds import Pile
 from handgrad.program.sizes import Size
-from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, arrays_in, call, traced, wrap
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, arrays_in, call, traced
 
 
 def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -53,7 +54,7 @@ def _accumulate(ufunc: Any, x: Any, axis: Any = 0, **_: Any) -> Any:
 
 @special("outer")
 def _outer(ufunc: Any, a: Any, b: Any, **_: Any) -> Any:
-    return call(ufunc, _traced_array(a)[(..., *(None,) * np.ndim(b))], b)
+    return call(ufunc, traced_array(a)[(..., *(None,) * np.ndim(b))], b)
 
 
 @special("at")
@@ -73,7 +74,7 @@ def _reduceat(ufunc: Any, *_: Any, **__: Any) -> None:
     world().refuse(f"np.{ufunc.__name__}.reduceat is not known; write np.add.at into zeros")
 
 
-def _traced_array(x: Any) -> Tracer:
+def traced_array(x: Any) -> Tracer:
     if type(x) is Tracer:
         return x
     return x.scalar() if type(x) is TracedInt else Tracer(as_node(np.asarray(x)))
@@ -111,7 +112,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @special(np.put_along_axis)
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int = -1) -> None:
-    arr, indices = _target(arr), _traced_array(indices)
+    arr, indices = _target(arr), traced_array(indices)
     axis %= arr.ndim
     key: list[Any] = []
     for k, s in enumerate(indices.node.shape):
@@ -130,16 +131,18 @@ def _asarray(x: Any, dtype: Any = None, order: Any = None, **_: Any) -> Any:
 
 @special(np.array, np.copy)
 def _array(x: Any, dtype: Any = None, **_: Any) -> Any:
-    if isinstance(x, list | tuple):
+    if type(x) is Pile and x.array is not None:
+        out = x.array
+    elif isinstance(x, list | tuple):
         out = call(np.stack, [_array(v) if isinstance(v, list | tuple) else v for v in x])
     else:
-        out = _traced_array(x).copy()
+        out = traced_array(x).copy()
     return out if dtype is None else out.astype(dtype)
 
 
 @special(np.astype)
 def _astype(x: Any, dtype: Any, **_: Any) -> Any:
-    return _traced_array(x).astype(dtype)
+    return traced_array(x).astype(dtype)
 
 
 @special(np.ndim)
@@ -154,7 +157,7 @@ def _shape(a: Any) -> Any:
 
 @special(np.size)
 def _size(a: Any, axis: int | None = None) -> Any:
-    array = _traced_array(a) if not isinstance(a, list | tuple) else _array(a)
+    array = traced_array(a) if not isinstance(a, list | tuple) else _array(a)
     return array.size if axis is None else array.shape[axis]
 
 
@@ -243,7 +246,8 @@ def size_quotient(x: Any, up: bool = False) -> TracedInt | None:
 
 def _as_size(node: Node) -> Size | None:
     if node.op == "size":
-        return node.attrs["size"]
+        size: Size = node.attrs["size"]
+        return size
     if node.op == "const" and float(node.attrs["value"]).is_integer():
         return Size.of(int(node.attrs["value"]))
     if node.op in ("multiply", "add", "subtract", "negative"):
@@ -298,7 +302,7 @@ def _fsum(x: Any) -> Any:
 def linked(*arrays: Any, axis: int) -> Any:
     """np.r_ and np.c_ of arrays and numbers."""
     parts = [
-        a if arrays_in(a) and a.ndim else call(np.reshape, _traced_array(a), (-1,)) for a in arrays
+        a if arrays_in(a) and a.ndim else call(np.reshape, traced_array(a), (-1,)) for a in arrays
     ]
     if axis == 0:
         return call(np.concatenate, parts, 0)

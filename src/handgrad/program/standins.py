@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import operator
 import types
 from collections.abc import Callable, Iterator
@@ -14,9 +15,9 @@ import numpy as np
 from handgrad.program.integers import is_whole, size_of
 from handgrad.program.node import Node, world
 from handgrad.program.primitives.functions import CREATION
-from handgrad.program.rounds import Iterable, guard, runs
+from handgrad.program.rounds import Iterable, Pile, guard, runs
 from handgrad.program.sizes import ONE, Size
-from handgrad.program.special import linked, size_quotient
+from handgrad.program.special import linked, size_quotient, traced_array
 from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced, wrap
 
 ARRAY_MODULES = ("numpy", "scipy", "math")
@@ -37,10 +38,10 @@ def iterable(x: Any) -> Iterable | None:
         return x
     if type(x) is Tracer and x.ndim:
         return Iterable(x.node.shape[0], x.element)
-    if type(x) is list and len(x) > 1:
+    if type(x) in (list, Pile) and len(x) > 1:
         nodes = [n for v in x if (n := held_in(v)) is not None]
         if len(nodes) == len(x):
-            (_, end, length), *_ = runs(nodes, len(world().open))
+            (_, end, length), *_ = runs(nodes)
             if end == len(x) and length is not None:
                 return Iterable(length, lambda k: x[world().length(k)])
     return None
@@ -48,7 +49,19 @@ def iterable(x: Any) -> Iterable | None:
 
 def each(x: Any) -> Any:
     """What a `for` in the source of the function goes over."""
-    return (iterable(x) or x) if type(x) is list else x
+    known = iterable(x) if type(x) in (list, Pile) else None
+    return x if known is None else known
+
+
+def made(x: list[Any]) -> list[Any]:
+    """A list that a comprehension has made; one of a whole loop knows its pile."""
+    if len(x) < 2 or any(type(v) is not Tracer and type(v) is not Pile for v in x):
+        return x
+    arrays = [v if type(v) is Tracer else v.array for v in x]
+    alike = len({tuple(map(str, a.node.shape)) for a in arrays}) == 1
+    if not alike or iterable(arrays) is None:
+        return x
+    return Pile(x, call(np.stack, arrays))
 
 
 def _range(*args: Any) -> Any:
@@ -82,7 +95,8 @@ def _zip(*parts: Any, strict: bool = False) -> Any:
     known = [iterable(p) for p in parts]
     sure = [k for k in known if k is not None]
     if len(sure) < len(parts) or not sure:
-        return builtins.zip(*(list(k) if k else p for k, p in zip(known, parts, strict=True)))
+        elements = (p if k is None else list(k) for k, p in zip(known, parts, strict=True))
+        return builtins.zip(*elements, strict=strict)
     shortest = min(sure, key=lambda k: world().length(k.count))
     for k in sure:
         if k.count != shortest.count:
@@ -122,7 +136,7 @@ def _len(x: Any) -> Any:
         return x.shape[0]
     if type(x) is Iterable:
         return wrap(x.count)
-    known = iterable(x) if type(x) is list else None
+    known = iterable(x) if type(x) in (list, Pile) else None
     return builtins.len(x) if known is None else wrap(known.count)
 
 
@@ -156,30 +170,34 @@ def _import(name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 class _Type(type):
-    """The class of stand-ins for int and float, which are equal to them."""
+    """The class of stand-ins for int, float and NumPy's types, which are equal to them."""
+
+    own: type
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.__base__ or object)
+        return isinstance(x, cls.own)
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls.__base__ or type.__eq__(cls, other) is True
+        return other is cls.own or type.__eq__(cls, other) is True
 
     def __hash__(cls) -> int:
-        return hash(cls.__base__)
+        return hash(cls.own)
 
 
-class _Float(float, metaclass=_Type):
+class _Float(metaclass=_Type):
+    own = float
     dtype = np.dtype(float)
 
     def __new__(cls, x: Any = 0.0) -> Any:
         if type(x) is TracedInt:
-            return x.scalar()
+            return 1.0 * x.scalar()
         if type(x) is not Tracer:
             return float(x)
         return x.item() if x.node.kind == "f" else x.item().astype(float)
 
 
-class _Int(int, metaclass=_Type):
+class _Int(metaclass=_Type):
+    own = int
     dtype = np.dtype(int)
 
     def __new__(cls, x: Any = 0, *base: Any) -> Any:
@@ -193,7 +211,70 @@ class _Int(int, metaclass=_Type):
         return x if x.node.kind == "i" else int(x.item().astype(int))
 
 
+def _scalar_type(own: Any) -> Any:
+    """np.float64 and the like: a type, an element type, and a function."""
+
+    class Scalar(metaclass=_Type):
+        dtype = np.dtype(own)
+
+        def __new__(cls, x: Any = 0) -> Any:
+            return traced_array(x).astype(own) if traced(x) else own(x)
+
+    Scalar.own = own
+    Scalar.__name__ = own.__name__
+    return Scalar
+
+
 _Float.__name__, _Int.__name__ = "float", "int"
+
+_NONE: Any = object()
+
+
+def _accumulate(x: Any, f: Callable[..., Any] = operator.add, *, initial: Any = _NONE) -> Any:
+    """The results so far, one a round, after the start where one is given."""
+    total = initial
+    if total is not _NONE:
+        yield total
+    for value in each(x):
+        total = value if total is _NONE else f(total, value)
+        yield total
+
+
+def _reduce(f: Callable[..., Any], x: Any, initial: Any = _NONE) -> Any:
+    total = initial
+    for total in _accumulate(x, f, initial=initial):  # noqa: B007 (the last is the result)
+        pass
+    return total
+
+
+def _product(*parts: Any) -> Iterator[tuple[Any, ...]]:
+    if not parts:
+        yield ()
+        return
+    for value in each(parts[0]):
+        for rest in _product(*parts[1:]):
+            yield (value, *rest)
+
+
+def _pairwise(x: Any) -> Any:
+    known = iterable(x)
+    if known is None:
+        return itertools.pairwise(x)
+    return Iterable(known.count - 1, lambda k: (known.element(k), known.element(k + 1)))
+
+
+#: Functions of Python's own modules that go over arrays, by the functions that do it in rounds.
+ROUNDS: dict[Any, Any] = {
+    functools.reduce: _reduce,
+    itertools.accumulate: _accumulate,
+    itertools.product: _product,
+    itertools.pairwise: _pairwise,
+}
+
+_SCALARS: dict[Any, Any] = {
+    t: _scalar_type(t)
+    for t in (np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64, np.bool_)
+}
 
 BUILTINS: dict[str, Any] = {
     "range": _range,
@@ -254,6 +335,17 @@ class Function:
         return hash(self._own)
 
 
+class PythonModule:
+    """functools or itertools as the traced function sees it."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        return ROUNDS.get(value, value) if callable(value) else value
+
+
 class Module:
     """A module of arrays or numbers as the traced function sees it."""
 
@@ -266,6 +358,8 @@ class Module:
             return shown_module(value)
         if name in ("r_", "c_"):
             return Linking(value, axis=0 if name == "r_" else 1)
+        if isinstance(value, type) and issubclass(value, np.generic) and value in _SCALARS:
+            return _SCALARS[value]
         return shown_function(value) if is_function(value) else value
 
 
@@ -288,5 +382,7 @@ _MATH = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "
 
 
 def shown_module(module: types.ModuleType) -> Any:
-    """An array library's module by its stand-in, any other as it is."""
+    """An array library's module by its stand-in, others as they are."""
+    if module in (functools, itertools):
+        return PythonModule(module)
     return Module(module) if module.__name__.split(".")[0] in ARRAY_MODULES else module

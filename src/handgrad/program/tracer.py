@@ -13,7 +13,7 @@ from handgrad.program.integers import Integer, is_whole
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.functions import FUNCTIONS
-from handgrad.program.rounds import Iterable, entered, guard
+from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
 
@@ -24,6 +24,8 @@ VIEWS = {
     *(np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.squeeze),
     *(np.expand_dims, np.flip),
 }
+#: Arguments that say which axes, and not how many elements.
+_STRUCTURE = {"axis", "axis1", "axis2", "axes", "ord", "ndmin", "source", "destination"}
 _OTHER_NAMES = {"conj": "conjugate", "flatten": "ravel"}
 
 
@@ -81,6 +83,9 @@ class Tracer(Operators):
         self._base.assign(Tracer(written(self._base.node, self._steps, new)))
         self._node, self._seen = new, self._base.node
 
+    def is_number(self) -> bool:
+        return not isinstance(self._node.value, np.ndarray)
+
     def assign_at(self, op: str, key: Any, value: Any) -> None:
         """Changes some elements: `op` is store or add_at."""
         node = self.node
@@ -100,7 +105,7 @@ class Tracer(Operators):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return wrap(tuple(self.node.shape))
+        return tuple(map(wrap, self.node.shape))
 
     @property
     def ndim(self) -> int:
@@ -118,11 +123,11 @@ class Tracer(Operators):
         return wrap(total)
 
     @property
-    def T(self) -> Tracer:
+    def T(self) -> Any:  # noqa: N802 (NumPy's name)
         return self.apply(np.transpose, self)
 
     @property
-    def mT(self) -> Tracer:
+    def mT(self) -> Any:  # noqa: N802
         return self.apply(np.swapaxes, self, -1, -2)
 
     @property
@@ -130,7 +135,7 @@ class Tracer(Operators):
         return self
 
     @property
-    def flat(self) -> Tracer:
+    def flat(self) -> Any:
         return self.apply(np.ravel, self)
 
     def __len__(self) -> int:
@@ -209,7 +214,17 @@ class Tracer(Operators):
         world().refuse("complex() of a traced value")
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self.apply(np.round, self, digits or 0)
+        if digits is not None:
+            return self.apply(np.round, self, digits)
+        number = round(float(self.node.value))
+        guard("true", (abs(self - number) <= 0.5).node, None, True)
+        return number
+
+    def __copy__(self) -> Tracer:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self.copy()
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -231,16 +246,16 @@ class Tracer(Operators):
             world().refuse("view() as another type")
         return viewed(Tracer(self.node), self)
 
-    def reshape(self, *shape: Any, order: str = "C") -> Tracer:
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
         whole = len(shape) == 1 and isinstance(shape[0], tuple | list)
         return self.apply(np.reshape, self, shape[0] if whole else shape, order=order)
 
-    def transpose(self, *axes: Any) -> Tracer:
+    def transpose(self, *axes: Any) -> Any:
         if len(axes) == 1 and not is_whole(axes[0]):
             axes = axes[0]
         return self.apply(np.transpose, self, axes or None)
 
-    def flatten(self, order: str = "C") -> Tracer:
+    def flatten(self, order: str = "C") -> Any:
         return self.apply(np.ravel, self, order=order).copy()
 
     def fill(self, value: Any) -> None:
@@ -252,7 +267,9 @@ class Tracer(Operators):
     def item(self, *place: Any) -> Tracer:
         if not place:
             return self.reshape(()) if self.ndim else self
-        return self[place[0]] if self.ndim == 1 or isinstance(place[0], tuple) else self[place]
+        if len(place) == 1 and not isinstance(place[0], tuple):
+            return self.flat[place[0]]  # type: ignore[no-any-return]
+        return self[place[0] if len(place) == 1 else place]
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(np, _OTHER_NAMES.get(name, name), None)
@@ -289,8 +306,12 @@ def unwrap(x: Any) -> Any:
         return x.size
     if issubclass(kind, tuple) and hasattr(x, "_make"):
         return x._make(map(unwrap, x))
+    if kind is Pile:
+        kind = list
     if issubclass(kind, tuple | list):
-        return kind(map(unwrap, x))
+        # A nest of lists is an array of the piles that its lists are.
+        whole = (v.array if type(v) is Pile and v.array is not None else v for v in x)
+        return kind(map(unwrap, whole))
     if kind is slice:
         return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
     if kind is dict:
@@ -345,11 +366,19 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             w.refuse(f"no derivative of {name} is known")
         return function(*map(_frozen, args), **{k: _frozen(v) for k, v in kwargs.items()})
     out = kwargs.pop("out", None)
+    if isinstance(function, np.ufunc) and len(args) > function.nin:
+        args, out = args[: function.nin], args[function.nin :]
     target = out[0] if isinstance(out, tuple) else out
     mask = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
     kwargs.pop("casting", None)
+    for structural in _STRUCTURE & kwargs.keys():
+        kwargs[structural] = _frozen(kwargs[structural])
     try:
-        result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
+        try:
+            result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
+        except TypeError:  # an axis by its place, perhaps, which has to be a number
+            args, kwargs = _frozen(args), {k: _frozen(v) for k, v in kwargs.items()}
+            result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
     except (NotImplementedError, TypeError) as e:
         w.refuse(f"{name} is not known with these arguments: {e}")
     if function in VIEWS:
@@ -371,5 +400,5 @@ def _frozen(x: Any) -> Any:
     if type(x) is TracedInt:
         return int(x)
     if isinstance(x, tuple | list):
-        return type(x)(map(_frozen, x))
+        return (tuple if isinstance(x, tuple) else list)(map(_frozen, x))
     return x
