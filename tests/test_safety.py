@@ -26,13 +26,14 @@ ALLOWED = {
     ("resolve.py", "exec_module"): "`handgrad check file.py` runs the user's file on purpose",
     ("exercises/course.py", "exec"): "the package's own solution with a mistake of its own list",
     ("program/instrument.py", "compile"): "a function that is called anyway, so that it records",
+    ("program/rebinding.py", "compile"): "a function that is called anyway, with its loops marked",
     ("mpi/lost.py", "subprocess"): "a process of Python's that speaks when the ranks are gone",
     **dict.fromkeys(
         [("jax/loops.py", name) for name in ("exec", "compile")],
         "the source of an op of the package, with its loop as a scan",
     ),
     **dict.fromkeys(
-        [("deriving/evaluation.py", name) for name in ("eval", "exec", "compile")],
+        [("deriving/written.py", name) for name in ("exec", "compile")],
         "source that the derivation wrote, so that it is proved by running it",
     ),
 }

@@ -21,6 +21,7 @@ handgrad derive my.py:forward --shape x=N,D --to torch -o my_torch.py
 """
 
 _PAGES: Final = (".html", ".tex", ".md", ".pdf")
+_KINDS: Final[dict[str, type]] = {"bool": bool, "int": int, "float": float}
 _ASSUMPTION: Final = re.compile(r"(.+\))\s*==?\s*(-?[\d.]+)")
 
 
@@ -38,7 +39,8 @@ def command(
         typer.Option(
             "--shape",
             metavar="NAME=N,D",
-            help="The axes of an array, in letters; NAME=bool:N,D for a mask; may be repeated.",
+            help="The axes of an array, in letters; NAME=bool:N,D for a mask, NAME=int:N for "
+            "indices; may be repeated.",
         ),
     ] = None,
     settings: Annotated[
@@ -77,11 +79,11 @@ def command(
 ) -> None:
     """Derive the backward of a forward, step by step.
 
-    Both functions are proved on examples before they are printed: the forward has the bits of
+    Both functions are proved on examples before they are printed: the forward has the values of
     yours, the gradients agree with central differences.
     """
     import handgrad as hg
-    from handgrad.deriving.libraries import LIBRARIES
+    from handgrad.program.libraries import LIBRARIES
     from handgrad.recipes.changes import read_value
     from handgrad.resolve import resolve
 
@@ -114,15 +116,20 @@ def command(
 
 
 def _shape(text: str) -> tuple[str, tuple[Any, ...]]:
-    """`x=N,D` or `mask=bool:N,S` as a name and a shape."""
+    """`x=N,D`, `mask=bool:N,S` or `tokens=int:N` as a name and a shape."""
+    from handgrad.deriving.arguments import is_shape
+
     name, equals, value = (part.strip() for part in text.partition("="))
     kind, colon, axes = value.rpartition(":")
     parts = tuple(int(each) if each.isdecimal() else each for each in axes.split(",") if each)
-    if not equals or not name.isidentifier() or not parts or kind not in ("", "bool"):
+    shape = (*parts, _KINDS.get(kind, float)) if colon else parts
+    known = kind in _KINDS or not colon
+    if not equals or not name.isidentifier() or not known or not is_shape(shape, alone=True):
         raise ArgumentError(
-            f"derive: --shape {text}; allowed: NAME=N,D with letters or numbers, NAME=bool:N,D"
+            f"derive: --shape {text}; allowed: NAME=N,D with letters or numbers, NAME=bool:N,D, "
+            "NAME=int:N"
         )
-    return name, (*parts, bool) if colon else parts
+    return name, shape
 
 
 def _assumption(text: str) -> tuple[str, float]:

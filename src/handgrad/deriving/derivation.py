@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from handgrad.data.files import as_path
-from handgrad.deriving import modules
+from handgrad.deriving import modules, second
 from handgrad.deriving.algebra import Step
 from handgrad.deriving.guards import fixed_letters
 from handgrad.deriving.pair import Pair
 from handgrad.deriving.proof import DoubleError, Proof
 from handgrad.deriving.refusals import UnprovedError, refused
+from handgrad.deriving.second import Second
 from handgrad.deriving.written import Written
 from handgrad.errors import ArgumentError
 from handgrad.program.libraries import LIBRARIES
@@ -78,6 +79,40 @@ class Derivation:
     def backward(self) -> Callable[..., Any]:
         function: Callable[..., Any] = self.proof.functions["backward"]
         return function
+
+    @cached_property
+    def jvp(self) -> Callable[..., Any]:
+        """`d.jvp(tangents, *arrays)`: the change of the results along one of the arrays.
+
+        tangents: that of each array that has a gradient, bare where there is one.
+        """
+        function: Callable[..., Any] = self._jvp.compiled()
+        return function
+
+    @cached_property
+    def hvp(self) -> Callable[..., Any]:
+        """`d.hvp(vectors, dy, *arrays)`: the change of the gradients along one of the arrays.
+
+        Where the result is a number and dy is 1, this is the product of the Hessian with vectors.
+        """
+        function: Callable[..., Any] = self._hvp.compiled()
+        return function
+
+    @property
+    def jvp_source(self) -> str:
+        return self._jvp.source
+
+    @property
+    def hvp_source(self) -> str:
+        return self._hvp.source
+
+    @cached_property
+    def _jvp(self) -> Second:
+        return second.jvp(self.pair, self.chain.gradients)
+
+    @cached_property
+    def _hvp(self) -> Second:
+        return second.hvp(self.pair, self.chain.gradients)
 
     @cached_property
     def fixed(self) -> Mapping[str, int]:

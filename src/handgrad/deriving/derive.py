@@ -17,6 +17,7 @@ from handgrad.deriving.proof import DoubleError, MeetingError, Proof
 from handgrad.deriving.refusals import UnprovedError, UnreadableError, refused
 from handgrad.deriving.reverse import gradient
 from handgrad.deriving.samples import Sampler, called
+from handgrad.deriving.second import backward_arguments
 from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.traced import Traced, traced
 from handgrad.errors import ArgumentError
@@ -50,6 +51,9 @@ def derive(
     if isinstance(wrt, str):
         wrt = [wrt]
     name, function, axes = forward_of(forward)
+    own = getattr(function, "arguments", None)
+    if isinstance(own, Arguments) and not arrays and not named:  # a backward derived before
+        return Deriving(name, function, own, facts, assume or {}, wrt).run()
     if not arrays and not axes.keys() & named.keys():
         refusal: ArgumentError | None = None
         for example in op_examples(forward, axes):
@@ -193,6 +197,7 @@ class Deriving:
                     raise UnprovedError("a gradient of float32 is not float32") from error
                 pair.casts.add(error.place)
                 continue
+            proof.functions["backward"].arguments = backward_arguments(pair, written.letters)
             return Derivation(self.name, pair, written, proof, chain)
 
     def _sweep(self, found: Traced) -> Sweep:

@@ -62,8 +62,11 @@ def widened(nodes: Sequence[Node], world: World) -> list[Node]:
     """Nodes with each loop in the form that also stacks what its reverse reads."""
     swap = {}
     for n in Program([], list(nodes)).body:
-        if n.op == "part" and id(n.args[0]) in world.wide:
-            swap[id(n)] = world.wide[id(n.args[0])][n.attrs["index"]]
+        wide = n
+        while wide.op == "part" and id(wide.args[0]) in world.wide:
+            wide = world.wide[id(wide.args[0])][n.attrs["index"]]
+        if wide is not n:
+            swap[id(n)] = wide
     return [substituted(n, swap) for n in nodes]
 
 
@@ -91,6 +94,17 @@ def is_plain(node: Node) -> bool:
     if node.shape or node.op in ("loop", "part"):
         return False
     return node.op in ("const", "size") or (bool(node.args) and all(map(is_plain, node.args)))
+
+
+def alone(traced: Traced, name: str) -> Written:
+    """A program as one function, without a cache."""
+    pair = Pair(traced, traced.program, Program([], []), [], [], [])
+    with within(traced.world):
+        writing = _Writing(pair, NUMPY)
+        results = writing._forward()
+        lines = writing._signature(name) + writing._head()
+        lines += [*writing.e.lines, f"    return {', '.join(results)}"]
+    return Written(NUMPY, "\n".join(lines) + "\n", "", (), (), (writing.e,))
 
 
 class _Writing:
@@ -131,7 +145,8 @@ class _Writing:
             self.library,
             "\n".join(forward) + "\n",
             "\n".join(backward) + "\n",
-            tuple([*names, *numbers]),
+            (*names, *numbers),
+            tuple(carried),
             (e, b),
         )
 
@@ -209,20 +224,20 @@ class _Writing:
         ]
         return [*unpacked, *sizes, *checks]
 
-    def _signature(self) -> list[str]:
+    def _signature(self, name: str = "forward") -> list[str]:
         """The user's own parameters, with the settings that it was derived with as defaults."""
         values = {s.path: s for s in self.arguments.settings}
         found = []
-        for name, parameter in self.arguments.parameters.items():
+        for each, parameter in self.arguments.parameters.items():
             default = inspect.Parameter.empty
             if parameter.default is not inspect.Parameter.empty:
-                setting = values.get((name,))
+                setting = values.get((each,))
                 value = parameter.default
                 if setting is not None and setting.value is not None:
                     value = setting.value
                 default = _Written(guards.written_default(value))
             found.append(parameter.replace(default=default, annotation=inspect.Parameter.empty))
-        return [f"def forward{inspect.Signature(found)}:"]
+        return [f"def {name}{inspect.Signature(found)}:"]
 
     def _backward(self, cache: Sequence[tuple[str, Node]]) -> list[str]:
         """The statements of the backward; a gradient of many signs has a line of its own."""

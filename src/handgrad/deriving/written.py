@@ -20,11 +20,13 @@ class Written:
     forward: str
     backward: str
     cache: tuple[str, ...]
+    #: The letters of sizes at the end of the cache.
+    letters: tuple[str, ...]
     emitters: tuple[Emitter, ...]
 
     def source_of(self, function: str) -> str:
         """One function, after the helpers that it calls."""
-        emitter = self.emitters[function == "backward"]
+        emitter = self.emitters[-1 if function == "backward" else 0]
         return "".join(self._helpers(emitter)) + (
             self.backward if function == "backward" else self.forward
         )
@@ -79,8 +81,8 @@ class Written:
             head + "\n\n",
             *([tables + "\n\n"] if tables else []),
             *(h.rstrip("\n") + "\n\n" for h in helpers),
-            self.forward + "\n",
-            self.backward,
+            self.forward,
+            *(["", self.backward] if self.backward else []),
         ]
         text = "\n".join(parts)
         return f"{text}\n\n{extra}" if extra else text

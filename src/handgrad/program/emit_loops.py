@@ -39,9 +39,10 @@ class _Writing:
         e.line(f"for {counter} in {rounds}:")
         e.indent += 1
         start = len(e.lines)
-        uses = e.uses
+        uses, outside = e.uses, dict(e.variables)
         self._round()
-        e.uses = uses
+        # Another loop may have the same body: its rounds have variables of their own.
+        e.uses, e.variables = uses, outside
         if len(e.lines) == start:
             e.line("pass")
         e.indent -= 1

@@ -1,0 +1,131 @@
+"""Derivatives of derivatives: a gradient is a program, which is swept again.
+
+The product of the Jacobian with a vector is the gradient of the backward by its cotangent, since
+the backward is linear in it (Townsend 2017); the Hessian-vector product is the gradient of the
+backward by the arrays.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from handgrad.deriving.algebra import simplified
+from handgrad.deriving.arguments import Arguments, Setting, Spec
+from handgrad.deriving.pair import Pair, alone, widened
+from handgrad.deriving.reverse import gradient
+from handgrad.deriving.traced import Traced
+from handgrad.deriving.written import Written
+from handgrad.program.node import Node, Program, within
+
+
+@dataclass(frozen=True)
+class Second:
+    """A function with its source; `name` is that of the function."""
+
+    name: str
+    written: Written
+
+    @property
+    def source(self) -> str:
+        return self.written.source_of("forward")
+
+    def compiled(self) -> Any:
+        return self.written.compiled()[self.name]
+
+
+def jvp(pair: Pair, gradients: Sequence[Node]) -> Second:
+    """`jvp(tangents, *arrays)`: how the results change along a change of the arrays."""
+    traced = pair.traced
+    with within(traced.world):
+        inputs = [*traced.program.inputs, *pair.cotangents]
+        tangents, products = gradient(Program(inputs, list(gradients)), pair.cotangents)
+        for path, tangent in zip(pair.wanted, tangents, strict=True):
+            tangent.name = f"{'_'.join(map(str, path))}_dot"
+        free = Program([*traced.program.inputs, *tangents], products)
+        products, _ = simplified(traced.program, tangents, free.outputs, None, traced.world)
+        for product, out in zip(products, traced.program.outputs, strict=True):
+            product.name = f"{out.name or 'y'}_dot"
+        return _written(traced, "jvp", products, {"tangents": tangents})
+
+
+def hvp(pair: Pair, gradients: Sequence[Node]) -> Second:
+    """`hvp(vectors, dy, *arrays)`: how the gradients change along a change of the arrays."""
+    traced = pair.traced
+    chosen = [traced.inputs[path] for path in pair.wanted]
+    with within(traced.world):
+        inputs = [*traced.program.inputs, *pair.cotangents]
+        vectors, products = gradient(Program(inputs, list(gradients)), chosen)
+        for path, vector in zip(pair.wanted, vectors, strict=True):
+            vector.name = f"v_{'_'.join(map(str, path))}"
+        given = [*vectors, *pair.cotangents]
+        products, _ = simplified(traced.program, given, products, None, traced.world)
+        return _written(traced, "hvp", products, {"vectors": vectors, "dy": pair.cotangents})
+
+
+def _written(
+    traced: Traced, name: str, outputs: Sequence[Node], further: dict[str, list[Node]]
+) -> Second:
+    """A function of further arguments in front of the forward's own."""
+    parameters: dict[str, inspect.Parameter] = {}
+    trees: dict[str, Any] = {}
+    inputs = {}
+    for called, nodes in further.items():
+        while called in traced.arguments.parameters:
+            called += "_"
+        parameters[called] = inspect.Parameter(called, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        paths = [(called,)] if len(nodes) == 1 else [(called, k) for k in range(len(nodes))]
+        specs = []
+        for path, node in zip(paths, nodes, strict=True):
+            if len(path) == 1:
+                node.name = called
+            specs.append(_Given(path, node.shape, "f", None, node.name))
+            inputs[path] = node
+        trees[called] = specs[0] if len(nodes) == 1 else tuple(specs)
+    arguments = Arguments(
+        {**parameters, **traced.arguments.parameters}, {**trees, **traced.arguments.trees}
+    )
+    everything = widened(outputs, traced.world)
+    program = Program([*traced.program.inputs, *inputs.values()], everything)
+    whole = replace(
+        traced, arguments=arguments, program=program, inputs={**traced.inputs, **inputs}
+    )
+    return Second(name, alone(whole, name))
+
+
+@dataclass(frozen=True)
+class _Given(Spec):
+    """An argument whose variable has a name of its own."""
+
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.called
+
+
+def backward_arguments(pair: Pair, letters: Sequence[str]) -> Arguments:
+    """What the backward takes, so that it can be derived as any function can.
+
+    letters: the sizes at the end of its cache.
+    """
+    lengths = pair.traced.world.lengths
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    dys = [
+        Spec(("dy",) if len(pair.cotangents) == 1 else ("dy", k), each.shape, "f")
+        for k, each in enumerate(pair.cotangents)
+    ]
+    numbers = {id(n) for n in pair.traced.numbers.values()}
+    kept: list[Any] = [
+        Setting(("cache", k), float(each.value))
+        if id(each) in numbers
+        else Spec(("cache", k), each.shape, each.kind)
+        for k, each in enumerate(pair.kept)
+    ]
+    kept += [Setting(("cache", len(kept) + k), lengths[x], x) for k, x in enumerate(letters)]
+    return Arguments(
+        {name: inspect.Parameter(name, kinds) for name in ("dy", "cache")},
+        {"dy": dys[0] if len(dys) == 1 else tuple(dys), "cache": tuple(kept)},
+    )
