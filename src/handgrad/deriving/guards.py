@@ -71,9 +71,10 @@ def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]
         own = written_default(setting.value)
         test = "is not" if own in ("None", "True", "False") else "!="
         yield from _raising(f"{setting.name} {test} {own}", setting.name, own)
+    given = {setting.letter for setting in arguments.settings if setting.letter}
     for spec in arguments.specs:
         for k, size in enumerate(spec.shape):
-            if size != Size.of(str(size)):
+            if size != Size.of(str(size)) or str(size) in given:
                 place = f"{names[spec.name]}.shape[{k}]"
                 yield from _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
     for sign, left, right in size_rules(world):

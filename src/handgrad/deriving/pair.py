@@ -187,6 +187,10 @@ class _Writing:
                 e.like = name
             e.name(node, name, number=path in traced.numbers)
         self.start = len(e.lines)
+        outputs = self.pair.forward.outputs
+        for k, out in enumerate(outputs):
+            if not out.name and any(out is n for n in self.pair.kept):
+                out.name = "y" if len(outputs) == 1 else f"y{k + 1}"
         asked = guards.values_of(self.world)
         wanted = Program(
             traced.program.inputs, [*self.pair.forward.outputs, *self.pair.kept, *asked]

@@ -158,13 +158,15 @@ class Proof:
             ends = [self._own(replaced(trial.values, path, x + s * _SIDE * way)) for s in (1, -1)]
             if ends[0] is None or ends[1] is None:
                 continue
-            right, left = (
-                _slope(ends[0], own, dys, _SIDE),
-                _slope(own, ends[1], dys, _SIDE),
-            )
+            right, left = _slope(ends[0], own, dys, _SIDE), _slope(own, ends[1], dys, _SIDE)
+            closer = self._own(replaced(trial.values, path, x + _SIDE / 4 * way))
+            if closer is None:
+                continue
+            again = _slope(closer, own, dys, _SIDE / 4)
             exact = float(np.sum(gradient * way))
             size = float(np.sum(np.abs(gradient * way))) + abs(right) + abs(left) + 1e-3
-            if not np.isfinite(right + left) or abs(right - left) > _SMOOTH * size:
+            spread = max(abs(right - left), abs(right - again))
+            if not spread <= _SMOOTH * (abs(right) + abs(left) + 1e-3):
                 continue
             if not abs(exact - right) <= _OFF * size:
                 name = "_".join(map(str, path))

@@ -82,6 +82,15 @@ class Emitter:
         where = f", device={self.like}.device" if self.library.name == "torch" else ""
         return f", dtype={self.float}{where}"
 
+    def kind(self, node: Node) -> str:
+        """Further arguments of a function that makes an array of a node's kind."""
+        if node.kind == "f":
+            return self.dtype()
+        name = {"i": "int64", "b": "bool"}[node.kind]
+        own = f"{self.alias}.{name}" if name == "int64" or self.library.name == "torch" else name
+        where = f", device={self.like}.device" if self.library.name == "torch" else ""
+        return f", dtype={own}{where}"
+
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
 
@@ -310,11 +319,17 @@ class Emitter:
         self.variables[id(node)] = name
         self.line(self._changed(node, name, where, text))
 
-    def _changed(self, node: Node, name: str, where: str, text: str) -> str:
+    def stored(self, name: str, where: str, text: str) -> str:
+        """A statement that puts a value into an array."""
         if not self.library.changes:
-            return f"{name} = {name}.at[{where}].{'set' if node.op == 'store' else 'add'}({text})"
+            return f"{name} = {name}.at[{where}].set({text})"
+        return f"{name}[{where}] = {text}"
+
+    def _changed(self, node: Node, name: str, where: str, text: str) -> str:
         if node.op == "store":
-            return f"{name}[{where}] = {text}"
+            return self.stored(name, where, text)
+        if not self.library.changes:
+            return f"{name} = {name}.at[{where}].add({text})"
         if len(node.args) == 2:
             return f"{name}[{where}] += {text}"
         is_array = len(node.args) == 3 and len(node.attrs["index"]) == 1

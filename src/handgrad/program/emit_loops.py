@@ -1,4 +1,4 @@
-"""Loops as source: carried values are variables that each round takes over, stacks are lists."""
+"""Loops as source: carried values are variables that each round takes over, stacks are filled."""
 
 from __future__ import annotations
 
@@ -46,15 +46,12 @@ class _Writing:
         if len(e.lines) == start:
             e.line("pass")
         e.indent -= 1
-        for name in self.stacks.values():
-            turned = "[::-1]" if loop.reverse else ""
-            e.line(f"{name} = {e.alias}.stack({name}{turned})")
         for i, part in self.wanted.items():
             carried = i < loop.carried
             e.name(part, e.variables[id(self.carries[i])] if carried else self.stacks[i])
 
     def _before(self) -> None:
-        """Variables for constants, for the first carried values, and the lists."""
+        """Variables for constants, for the first carried values, and the stacks."""
         e, count = self.e, self.loop.constants
         for inner, outer in zip(self.body.inputs[:count], self.node.args[:count], strict=True):
             self._let(inner, outer, outer.name)
@@ -73,7 +70,8 @@ class _Writing:
                 own = self.body.outputs[i].name
                 name = e.names.fresh(self.wanted[i].name or (f"{own}_all" if own else "stack"))
                 self.stacks[i] = name
-                e.line(f"{name} = []")
+                shape = e.sizes((self.loop.count, *self.body.outputs[i].shape))
+                e.line(f"{name} = {e.alias}.empty({shape}{e.kind(self.body.outputs[i])})")
 
     def _let(self, inner: Node, outer: Node, name: str) -> None:
         """Let a value of the body be what it is outside, as a variable."""
@@ -88,8 +86,7 @@ class _Writing:
         stacked = {i: self.body.outputs[i] for i in self.stacks}
         for i, out in stacked.items():  # a carried value as it is before the round
             if id(out) in places:
-                copies = e.library.copies if self.inside[places[id(out)]] else ""
-                e.line(f"{self.stacks[i]}.append({e.arg(out, 8)}{copies})")
+                self._keep(i, out)
         anew = [k for k in range(loop.carried) if not self.inside[k]]
         changes = [change for each in self.inside for change in each]
         later = [
@@ -104,9 +101,13 @@ class _Writing:
         )
         for i, out in stacked.items():
             if id(out) not in places:
-                e.line(f"{self.stacks[i]}.append({e.text(out)})")
+                self._keep(i, out)
         self._in_place()
         self._hand_on(anew)
+
+    def _keep(self, i: int, out: Node) -> None:
+        e, name = self.e, self.stacks[i]
+        e.line(e.stored(name, e.names.letters[self.loop.counter], e.text(out)))
 
     def _in_place(self) -> None:
         """Changes of carried arrays; one that others read, through a view perhaps, comes last."""

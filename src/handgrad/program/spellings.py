@@ -166,6 +166,12 @@ _TORCH: Final[dict[str, str | Spelling]] = {
     "radians": "torch.deg2rad",
     "erf": "torch.erf",
 }
+#: SciPy's functions are written with their module, which sources then import.
+_NUMPY: Final[dict[str, str | Spelling]] = {
+    name: f"scipy.special.{name}"
+    for name, record in PRIMITIVES.items()
+    if name == record.text and name == "erf"
+}
 _JAX: Final[dict[str, str | Spelling]] = {
     "where": _choice,
     "argsort": _sorting("jnp"),
@@ -182,5 +188,5 @@ for _name, _spelling in _TORCH.items():
 for _name, _spelling in _JAX.items():
     if not PRIMITIVES[_name].jax:
         PRIMITIVES[_name] = replace(PRIMITIVES[_name], jax=_spelling)
-for _name, _spelling in {"where": _choice, "broadcast_to": _spread}.items():
+for _name, _spelling in {"where": _choice, "broadcast_to": _spread, **_NUMPY}.items():
     PRIMITIVES[_name] = replace(PRIMITIVES[_name], text=_spelling)
