@@ -69,7 +69,7 @@ def _shorter(x, w):
 
 def test_shorter_of_two_lengths_is_asked_for():
     derived = hg.derive(_shorter, x=("N", "D"), w=("M", "D"))
-    arrays = np.ones((3, 2)), np.ones((5, 2))
+    arrays = np.ones((5, 2)), np.ones((3, 2))
     np.testing.assert_array_equal(derived.forward(*arrays)[0], _shorter(*arrays))
     with pytest.raises(ValueError, match="allowed: (N|M) "):
         derived.forward(*arrays[::-1])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from fractions import Fraction as Rational
 from typing import Any, Final
 
+from handgrad.deriving.algebra.terms import Component, Factor, Mask, Sum, Table
 from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
@@ -22,6 +24,7 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.equations.glossary import Glossary
 from handgrad.program.node import Node
+from handgrad.program.sizes import Size
 
 _SIGNS: Final = {
     "add": "+",
@@ -113,6 +116,56 @@ class Formulas:
         shown = self.of(node)
         plain = isinstance(shown, Symbol | Text | Number)
         return shown if plain else Fenced(shown)
+
+
+    # Sums of products, as the algebra has them
+
+    def sum_of(self, table: Table, sum_: Sum) -> Formula:
+        """One side of a step."""
+        if not sum_:
+            return Number("0")
+        parts: list[Formula] = []
+        for term, coefficient in sorted(sum_.items(), key=lambda item: (item[1] < 0, item[0])):
+            if coefficient < 0 or parts:
+                parts.append(Sign("−" if coefficient < 0 else "+"))
+            parts.append(self._term(table, term, abs(coefficient)))
+        return row(*parts)
+
+    def _term(self, table: Table, term: Sequence[Factor], coefficient: Rational) -> Formula:
+        above = [self._power(table, f.base, f.power) for f in term if f.power > 0]
+        below = [self._power(table, f.base, -f.power) for f in term if f.power < 0]
+        if coefficient.numerator != 1 or not above:
+            above.insert(0, Number(str(coefficient.numerator)))
+        if coefficient.denominator != 1:
+            below.insert(0, Number(str(coefficient.denominator)))
+        return Fraction(apart(above), apart(below)) if below else apart(above)
+
+    def _power(self, table: Table, base: int, power: Rational) -> Formula:
+        found = table.bases[base]
+        if isinstance(found, Size):
+            shown: Formula = Text(str(found))
+        elif isinstance(found, Mask):
+            condition = self.of(found.condition)
+            shown = Fenced(row(Sign("¬"), condition) if found.inverted else condition, "[")
+        elif isinstance(found, Component):
+            shown = Big("sum", self._term(table, found.term, Rational(1)))
+        else:
+            shown = self.of(found)
+        if power == 1:
+            return shown
+        if power == Rational(1, 2):
+            return Root(shown)
+        exponent = str(power.numerator) + ("" if power.denominator == 1 else f"/{power.denominator}")
+        plain = isinstance(shown, Symbol | Text | Number)
+        return Script(shown if plain else Fenced(shown), sup=Number(exponent))
+
+
+def apart(parts: Sequence[Formula]) -> Formula:
+    """Factors with a little room between them."""
+    found: list[Formula] = []
+    for each in parts:
+        found += [Space(), each] if found else [each]
+    return row(*found)
 
 
 def separated(parts: Sequence[Any]) -> Formula:

@@ -106,16 +106,15 @@ class _Story:
 
     def _steps(self) -> Iterator[Block]:
         for step in self.derivation.steps:
-            before, after = step.formulas()
-            name = step.array.name or step.array.op
             said: Content = (
                 _RULES.get(step.rule, ""),
                 step.why,
                 f" ({max(step.differences, default=0.0):.0e})",
             )
             yield Paragraph(said)
-            yield Paragraph((Mono(f"{name} = {before}"),))
-            yield Paragraph((Mono(f"{name} = {after}"),))
+            if step.table is not None:
+                before = self.formulas.sum_of(step.table, step.before)
+                yield Equation(row(before, Sign("="), self.formulas.sum_of(step.table, step.after)))
 
     def _kept(self) -> Iterator[Block]:
         cache = self.derivation.cache
