@@ -13,11 +13,8 @@ import types
 import numpy as np
 
 from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.primitives.table import CREATION, FUNCTIONS, Refused
 from handgrad.program.sizes import ONE, Size
-
-
-class Refused(Exception):
-    """The forward can't be read: the line and the reason."""
 
 
 class TracedInt:
@@ -45,7 +42,9 @@ class TracedInt:
 
 
 def _whole(x):
-    return (isinstance(x, (int, np.integer)) and not isinstance(x, bool)) or isinstance(x, TracedInt)
+    return (isinstance(x, (int, np.integer)) and not isinstance(x, bool)) or isinstance(
+        x, TracedInt
+    )
 
 
 def _integer(op, reflected):
@@ -509,8 +508,6 @@ BUILTINS = {
 
 
 def call(function, *args, **kwargs):
-    from handgrad.program.primitives.functions import FUNCTIONS
-
     if function not in FUNCTIONS:
         raise Refused(
             f"line {world().line}: no derivative of {getattr(function, '__name__', function)} is known"
@@ -525,8 +522,6 @@ class Module:
         self._module = module
 
     def __getattr__(self, name):
-        from handgrad.program.primitives.functions import CREATION
-
         value = getattr(self._module, name)
         if isinstance(value, types.ModuleType):
             return Module(value)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from handgrad.program.node import PRIMITIVES, Primitive, as_node, build, world
-from handgrad.program.primitives.elementwise import equal, unbroadcast
+from handgrad.program.node import build, world
+from handgrad.program.primitives.axes import equal, same, unbroadcast
+from handgrad.program.primitives.reduce import primitive
 from handgrad.program.sizes import ONE, Size
 
 
@@ -16,112 +17,6 @@ class Slot:
     at: int
 
 
-def primitive(name, evaluate, shape, vjp=None, text="", torch="", rewrite=None, precedence=9):
-    PRIMITIVES[name] = Primitive(
-        name, evaluate, shape, vjp, text or f"np.{name}", torch, precedence, None, rewrite
-    )
-
-
-def axes_of(axis, ndim):
-    if axis is None:
-        return tuple(range(ndim))
-    return tuple(
-        sorted(int(a) % ndim for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
-    )
-
-
-def product(sizes):
-    total = ONE
-    for s in sizes:
-        total = total * s
-    return total
-
-
-# Reductions: axis is a tuple, keepdims a boolean.
-def reduced(x, axis, keepdims):
-    return tuple(
-        ONE if i in axis else s for i, s in enumerate(x.shape) if keepdims or i not in axis
-    ), x.kind if x.kind != "b" else "i"
-
-
-def spread(g, x, axis):
-    """A reduction's gradient along the axes it went over."""
-    kept = tuple(ONE if i in axis else s for i, s in enumerate(x.shape))
-    return build("broadcast_to", build("reshape", g, shape=kept), shape=x.shape)
-
-
-def reduction(name, function, vjp, floating=False):
-    def text(e, n):
-        axis = n.attrs["axis"]
-        every = axis == tuple(range(n.args[0].ndim))
-        inside = [
-            "" if every else str(axis[0] - n.args[0].ndim if len(axis) == 1 else axis),
-            "keepdims=True" if n.attrs["keepdims"] else "",
-        ]
-        return f"{e.arg(n.args[0], 9)}.{name}({', '.join(t for t in inside if t)})"
-
-    primitive(
-        name,
-        function,
-        lambda x, axis, keepdims: (
-            reduced(x, axis, keepdims)[0],
-            "f" if floating else reduced(x, axis, keepdims)[1],
-        ),
-        vjp,
-        text,
-        rewrite=lambda x, axis, keepdims: x if not axis else None,
-    )
-
-
-def extreme_vjp(g, y, x, axis, keepdims):
-    """Equal extremes share the gradient."""
-    kept = build("reshape", y, shape=tuple(ONE if i in axis else s for i, s in enumerate(x.shape)))
-    chosen = build("where", build("equal", x, kept), 1.0, 0.0)
-    return (spread(g, x, axis) * chosen / build("sum", chosen, axis=axis, keepdims=True),)
-
-
-reduction("sum", np.sum, lambda g, y, x, axis, keepdims: (spread(g, x, axis),))
-reduction(
-    "mean",
-    np.mean,
-    lambda g, y, x, axis, keepdims: (
-        spread(g / as_node(product(x.shape[a] for a in axis)), x, axis),
-    ),
-    floating=True,
-)
-reduction("max", np.max, extreme_vjp)
-reduction("min", np.min, extreme_vjp)
-reduction("any", np.any, lambda g, y, x, **_: (None,))
-reduction("all", np.all, lambda g, y, x, **_: (None,))
-reduction(
-    "prod",
-    np.prod,
-    lambda g, y, x, axis, keepdims: (spread(g, x, axis) * build("others", x, axis=axis),),
-)
-
-
-def others(x, axis):
-    """The product of all other elements along the axes; right at zeros too."""
-    rest = [i for i in range(x.ndim) if i not in axis]
-    order = rest + list(axis)
-    flat = x.transpose(order).reshape([x.shape[i] for i in rest] + [-1])
-    one = np.ones_like(flat[..., :1])
-    before = np.cumprod(np.concatenate([one, flat[..., :-1]], -1), -1)
-    after = np.cumprod(np.concatenate([one, flat[..., :0:-1]], -1), -1)[..., ::-1]
-    return (before * after).reshape([x.shape[i] for i in order]).transpose(np.argsort(order))
-
-
-same = lambda x, **_: (x.shape, x.kind)
-primitive("others", others, same, text=lambda e, n: e.call("others", n.args, axis=n.attrs["axis"]))
-primitive(
-    "cumsum",
-    np.cumsum,
-    same,
-    lambda g, y, x, axis: (
-        build("flip", build("cumsum", build("flip", g, axis=axis), axis=axis), axis=axis),
-    ),
-    text=lambda e, n: f"np.cumsum({e.arg(n.args[0])}, {n.attrs['axis']})",
-)
 primitive(
     "flip",
     lambda x, axis: np.flip(x, axis),
@@ -165,21 +60,6 @@ primitive(
     ),
     rewrite=lambda x, kind: x if x.kind == kind else None,
 )
-primitive(
-    "argsort",
-    lambda x, axis: np.argsort(x, axis, kind="stable"),
-    lambda x, axis: (x.shape, "i"),
-    lambda g, y, x, axis: (None,),
-    text=lambda e, n: f"np.argsort({e.arg(n.args[0])}, {n.attrs['axis']}, kind='stable')",
-)
-for name in ("argmax", "argmin"):
-    primitive(
-        name,
-        getattr(np, name),
-        lambda x, axis: (reduced(x, (axis % x.ndim,), False)[0], "i"),
-        lambda g, y, x, axis: (None,),
-        text=lambda e, n: f"np.{n.op}({e.arg(n.args[0])}, {n.attrs['axis']})",
-    )
 
 
 # Rearrangements.

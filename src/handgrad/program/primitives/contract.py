@@ -6,7 +6,7 @@ more than a person would spend. An index of one operand alone is summed before, 
 import numpy as np
 
 from handgrad.program.node import PRIMITIVES, Primitive, as_node, build, world
-from handgrad.program.primitives.elementwise import equal
+from handgrad.program.primitives.axes import equal
 from handgrad.program.sizes import ONE
 
 

@@ -2,53 +2,11 @@
 
 import numpy as np
 
-from handgrad.program.node import PRIMITIVES, Node, Primitive, as_node, build, number, world
-from handgrad.program.sizes import ONE, Size
+from handgrad.program.node import PRIMITIVES, Primitive, as_node, build, number
+from handgrad.program.primitives.axes import boolean, broadcast, floating, unbroadcast
+from handgrad.program.primitives.table import FUNCTIONS, known
 
 KNOWN = {}  # NumPy's function → our name
-
-
-def equal(a: Size, b: Size) -> Size:
-    """Two axes that the program lines up: the same size, or a guard says so."""
-    if a == b:
-        return a
-    w = world()
-    if w.length(a) != w.length(b):
-        raise ValueError(f"axes of {a} and {b} do not meet")
-    if (rule := ("==", a, b, True)) not in w.guards:
-        w.guards.append(rule)
-    return a if not (b.constant is not None) else b
-
-
-def broadcast(*nodes, **_):
-    rank = max(n.ndim for n in nodes)
-    sizes = [ONE] * rank
-    for n in nodes:
-        for i, s in enumerate(n.shape, rank - n.ndim):
-            if s != ONE:
-                sizes[i] = s if sizes[i] == ONE else equal(sizes[i], s)
-    return tuple(sizes), max((n.kind for n in nodes), key="bif".index)
-
-
-def floating(*nodes, **_):
-    return broadcast(*nodes)[0], "f"
-
-
-def boolean(*nodes, **_):
-    return broadcast(*nodes)[0], "b"
-
-
-def unbroadcast(g: Node, like: Node) -> Node:
-    """A gradient in the shape of the operand that was broadcast."""
-    extra = g.ndim - like.ndim
-    axes = tuple(
-        i
-        for i in range(g.ndim)
-        if i < extra or (like.shape[i - extra] == ONE and g.shape[i] != ONE)
-    )
-    if axes:
-        g = build("sum", g, axis=axes, keepdims=False)
-    return g if len(g.shape) == like.ndim else build("reshape", g, shape=like.shape)
 
 
 def elementwise(
@@ -92,6 +50,7 @@ def elementwise(
     )
     for f in (function, *aliases):
         KNOWN[f] = name
+        FUNCTIONS[f] = lambda *args, where=True, dtype=None: build(name, *args)
 
 
 def constants(fold):
@@ -367,3 +326,20 @@ for name in ["greater", "less", "greater_equal", "less_equal", "equal", "not_equ
     )
 for name in ["logical_and", "logical_or", "logical_not", "isnan", "isfinite"]:
     elementwise(name, getattr(np, name), lambda g, y, *a: (None,) * len(a), shape=boolean)
+
+FUNCTIONS[np.true_divide] = FUNCTIONS[np.divide]
+FUNCTIONS[np.positive] = lambda x: as_node(x)
+FUNCTIONS[np.mod] = FUNCTIONS[np.remainder]
+
+
+@known(np.clip)
+def clip(x, a_min=None, a_max=None, min=None, max=None):
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is not None:
+        x = build("maximum", x, low)
+    return x if high is None else build("minimum", x, high)
+
+
+@known(np.where)
+def where(c, a, b):
+    return build("where", c, a, b)

@@ -5,110 +5,16 @@ import numpy as np
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.primitives import arrays as A
 from handgrad.program.primitives import contract as C
-from handgrad.program.primitives.elementwise import KNOWN
+from handgrad.program.primitives.axes import axes_of, product
+from handgrad.program.primitives.table import FUNCTIONS, creation, known
 from handgrad.program.sizes import ONE, Size
 
 n = as_node
-
-
-def elementwise(name):
-    return lambda *args, where=True, dtype=None: build(name, *args)
-
-
-FUNCTIONS = {f: elementwise(name) for f, name in KNOWN.items()}
 FUNCTIONS |= C.FUNCTIONS
-FUNCTIONS[np.true_divide] = FUNCTIONS[np.divide]
-FUNCTIONS[np.positive] = lambda x: n(x)
-FUNCTIONS[np.mod] = FUNCTIONS[np.remainder]
-
-
-def known(*functions):
-    def keep(f):
-        for g in functions:
-            FUNCTIONS[g] = f
-        return f
-
-    return keep
 
 
 def sizes(shape):
     return tuple(map(Size.of, shape if isinstance(shape, (tuple, list)) else (shape,)))
-
-
-def reduction(name):
-    def f(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-        x = n(x)
-        if name in ("sum", "mean", "prod") and x.kind == "b":
-            x = build("astype", x, kind="i")
-        y = build(name, x, axis=A.axes_of(axis, x.ndim), keepdims=bool(keepdims))
-        return (
-            y
-            if initial is None
-            else build(
-                {"max": "maximum", "min": "minimum", "sum": "add", "prod": "multiply"}[name],
-                y,
-                initial,
-            )
-        )
-
-    return f
-
-
-for name in ["sum", "mean", "max", "min", "prod", "any", "all"]:
-    FUNCTIONS[getattr(np, name)] = reduction(name)
-FUNCTIONS[np.amax], FUNCTIONS[np.amin] = FUNCTIONS[np.max], FUNCTIONS[np.min]
-
-
-@known(np.var)
-def var(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **_):
-    x = n(x)
-    axes = A.axes_of(axis, x.ndim)
-    d = x - build("mean", x, axis=axes, keepdims=True)
-    return (
-        build("mean", d * d, axis=axes, keepdims=bool(keepdims))
-        if ddof == 0
-        else build("sum", d * d, axis=axes, keepdims=bool(keepdims))
-        / n(A.product(x.shape[a] for a in axes) - ddof)
-    )
-
-
-@known(np.std)
-def std(*args, **kwargs):
-    return build("sqrt", var(*args, **kwargs))
-
-
-@known(np.linalg.norm)
-def norm(x, ord=None, axis=None, keepdims=False):
-    x = n(x)
-    axes = A.axes_of(axis, x.ndim)
-    if ord in (None, 2, "fro"):
-        return build("sqrt", build("sum", x * x, axis=axes, keepdims=keepdims))
-    if ord == 1:
-        return build("sum", build("abs", x), axis=axes, keepdims=keepdims)
-    if ord == np.inf:
-        return build("max", build("abs", x), axis=axes, keepdims=keepdims)
-    return build("sum", build("abs", x) ** ord, axis=axes, keepdims=keepdims) ** (1 / ord)
-
-
-@known("logsumexp")
-def logsumexp(a, axis=None, keepdims=False):
-    """The shift changes nothing, so the maximum has no gradient."""
-    a = n(a)
-    axes = A.axes_of(axis, a.ndim)
-    m = build("stop", build("max", a, axis=axes, keepdims=True))
-    y = build("log", build("sum", build("exp", a - m), axis=axes, keepdims=True)) + m
-    return (
-        y
-        if keepdims
-        else build("reshape", y, shape=tuple(s for i, s in enumerate(y.shape) if i not in axes))
-    )
-
-
-def softmax(x, axis=None):
-    x = n(x)
-    axes = A.axes_of(axis, x.ndim)
-    e = build("exp", x - build("stop", build("max", x, axis=axes, keepdims=True)))
-    return e / build("sum", e, axis=axes, keepdims=True)
 
 
 # Rearrangements.
@@ -118,7 +24,7 @@ def reshape(x, shape, order="C"):
     shape = list(sizes(shape))
     for i, s in enumerate(shape):
         if s.constant == -1:
-            shape[i] = A.product(x.shape) // A.product(shape[:i] + shape[i + 1 :])
+            shape[i] = product(x.shape) // product(shape[:i] + shape[i + 1 :])
     return build("reshape", x, shape=tuple(shape))
 
 
@@ -156,7 +62,7 @@ def moveaxis(x, source, destination):
 def expand_dims(x, axis):
     x = n(x)
     rank = x.ndim + (len(axis) if isinstance(axis, tuple) else 1)
-    axes = A.axes_of(axis, rank)
+    axes = axes_of(axis, rank)
     rest = iter(x.shape)
     return build("reshape", x, shape=tuple(ONE if i in axes else next(rest) for i in range(rank)))
 
@@ -164,9 +70,7 @@ def expand_dims(x, axis):
 @known(np.squeeze)
 def squeeze(x, axis=None):
     x = n(x)
-    axes = (
-        [i for i, s in enumerate(x.shape) if s == ONE] if axis is None else A.axes_of(axis, x.ndim)
-    )
+    axes = [i for i, s in enumerate(x.shape) if s == ONE] if axis is None else axes_of(axis, x.ndim)
     return build("reshape", x, shape=tuple(s for i, s in enumerate(x.shape) if i not in axes))
 
 
@@ -177,14 +81,14 @@ def broadcast_to(x, shape):
 
 @known(np.flip)
 def flip(x, axis=None):
-    return build("flip", x, axis=A.axes_of(axis, n(x).ndim))
+    return build("flip", x, axis=axes_of(axis, n(x).ndim))
 
 
 @known(np.roll)
 def roll(x, shift, axis=None):
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), n(x).shape)
-    return build("roll", x, shift=sizes(shift), axis=A.axes_of(axis, n(x).ndim))
+    return build("roll", x, shift=sizes(shift), axis=axes_of(axis, n(x).ndim))
 
 
 @known(np.concatenate)
@@ -328,37 +232,6 @@ def triu(x, k=0):
     return build("triu", x, k=k)
 
 
-@known(np.cumsum)
-def cumsum(x, axis=None, dtype=None):
-    x = ravel(x) if axis is None else n(x)
-    return build("cumsum", x, axis=(axis or 0) % x.ndim)
-
-
-@known(np.diff)
-def diff(x, n=1, axis=-1):
-    x = as_node(x)
-    axis %= x.ndim
-    lead = (slice(None),) * axis
-    for _ in range(n):
-        x = build("getitem", x, index=lead + (slice(ONE, None, None),)) - build(
-            "getitem", x, index=lead + (slice(None, Size.of(-1), None),)
-        )
-    return x
-
-
-@known(np.clip)
-def clip(x, a_min=None, a_max=None, min=None, max=None):
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
-    if low is not None:
-        x = build("maximum", x, low)
-    return x if high is None else build("minimum", x, high)
-
-
-@known(np.where)
-def where(c, a, b):
-    return build("where", c, a, b)
-
-
 # Selection.
 @known(np.take)
 def take(x, indices, axis=None, mode=None):
@@ -389,41 +262,7 @@ def take_along_axis(x, indices, axis=-1):
     )
 
 
-@known(np.sort)
-def sort(x, axis=-1, **_):
-    x = n(x)
-    return take_along_axis(x, build("argsort", x, axis=axis % x.ndim), axis)
-
-
-@known(np.argsort)
-def argsort(x, axis=-1, **_):
-    return build("argsort", x, axis=axis % n(x).ndim)
-
-
-@known(np.argmax)
-def argmax(x, axis=None, **_):
-    return build("argmax", ravel(x) if axis is None else x, axis=axis or 0)
-
-
-@known(np.argmin)
-def argmin(x, axis=None, **_):
-    return build("argmin", ravel(x) if axis is None else x, axis=axis or 0)
-
-
 # Creation: always traced, so that sizes keep their letters.
-def creation(*functions):
-    def keep(f):
-        for g in functions:
-            FUNCTIONS[g] = f
-            CREATION.add(g)
-        return f
-
-    return keep
-
-
-CREATION: set = set()
-
-
 def kind_of(dtype):
     """A type as an attribute, floats left out: they follow the operands."""
     name = getattr(dtype, "__name__", str(dtype)).lstrip("_")
@@ -532,30 +371,3 @@ def slogdet(x):
 @known(np.linalg.cholesky)
 def cholesky(x):
     return build("cholesky", x)
-
-
-try:
-    import scipy.special as special
-
-    FUNCTIONS |= {
-        special.logsumexp: logsumexp,
-        special.softmax: softmax,
-        special.expit: lambda x: build("sigmoid", x),
-        special.xlogy: lambda x, y: n(x) * build("log", y),
-        special.log_softmax: lambda x, axis=None: n(x) - logsumexp(x, axis, True),
-    }
-    from handgrad.program.primitives.elementwise import elementwise as record
-
-    record(
-        "erf",
-        special.erf,
-        lambda g, y, x: (g * (float(2 / np.sqrt(np.pi)) * build("exp", -(x * x))),),
-        text="erf",
-        torch="torch.erf",
-    )
-    FUNCTIONS |= {
-        special.erf: lambda x: build("erf", x),
-        special.erfc: lambda x: 1 - build("erf", x),
-    }
-except ImportError:
-    pass
