@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from handgrad.deriving.reverse import substituted
-from handgrad.program.emit import HELPERS, Emitter
+from handgrad.program.emit import Emitter
 from handgrad.program.node import Program
+from handgrad.program.primitives.table import HELPERS
 from handgrad.program.sizes import Size
 
 
@@ -177,7 +178,7 @@ def assemble(
         else p
         for p in parameters
     )
-    helpers = lambda em: "".join(HELPERS[h] + "\n\n" for h in sorted(em.helpers))
+    helpers = lambda em: "".join(HELPERS[h]["numpy"] + "\n\n" for h in sorted(em.helpers))
     pack = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     forward_source = (
         helpers(e)

@@ -10,13 +10,9 @@ import keyword
 import numpy as np
 
 from handgrad.program.node import PRIMITIVES, Loop, Node, Program
+from handgrad.program.primitives.table import HELPERS
 from handgrad.program.sizes import Size
 
-HELPERS = {
-    "sigmoid": "def sigmoid(x):\n    return np.exp(-np.logaddexp(0, -x))\n",
-    "others": "def others(x, axis):\n    rest = [i for i in range(x.ndim) if i not in axis]\n    order = rest + list(axis)\n    flat = x.transpose(order).reshape([x.shape[i] for i in rest] + [-1])\n    one = np.ones_like(flat[..., :1])\n"
-    "    before = np.cumprod(np.concatenate([one, flat[..., :-1]], -1), -1)\n    after = np.cumprod(np.concatenate([one, flat[..., :0:-1]], -1), -1)[..., ::-1]\n    return (before * after).reshape([x.shape[i] for i in order]).transpose(np.argsort(order))\n",
-}
 CHANGES = ("add_at", "store")
 
 

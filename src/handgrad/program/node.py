@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from handgrad.program.sizes import Size
+
+
+class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it by this name)
+    """The forward can't be read: the line and the reason."""
 
 
 @dataclass(eq=False)
@@ -120,10 +124,13 @@ class Primitive:
         None  # (gradient, result, *operands) → a gradient or None for each operand
     )
     text: str | Callable = ""  # NumPy: a call's name, an infix sign, or a function of the emitter
-    torch: str = ""  # where it differs
+    torch: str | Callable = ""  # where it differs
     precedence: int = 9  # of its infix sign, else that of a call
-    domain: Callable | None = None  # example operands
+    domain: Callable | None = None  # random numbers → example operands, of other shapes each time
     rewrite: Callable | None = None  # operands, attributes → a simpler node or None
+    jax: str | Callable = ""  # where it differs
+    cases: tuple[dict[str, Any], ...] = ({},)  # attributes to try on the domain
+    smooth: bool = True  # a second derivative exists on the domain
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -152,6 +159,10 @@ class World:
 
     def length(self, size: Size | int) -> int:
         return Size.of(size).at(self.lengths).constant
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Ends the trace; the line is that of the user's source."""
+        raise Refused(f"line {self.line}: {reason}")
 
 
 _worlds: list[World] = []

@@ -12,8 +12,8 @@ import types
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, build, world
-from handgrad.program.primitives.table import CREATION, FUNCTIONS, Refused
+from handgrad.program.node import Node, Refused, as_node, build, world
+from handgrad.program.primitives.table import CREATION, FUNCTIONS
 from handgrad.program.sizes import ONE, Size
 
 
@@ -161,25 +161,8 @@ class Tracer:
                 return result
             out[0].node = result.node
             return out[0]
-        if method == "reduce" and ufunc in (
-            np.add,
-            np.maximum,
-            np.minimum,
-            np.multiply,
-            np.logaddexp,
-        ):
-            f = {
-                np.add: np.sum,
-                np.maximum: np.max,
-                np.minimum: np.min,
-                np.multiply: np.prod,
-                np.logaddexp: "logsumexp",
-            }[ufunc]
-            return call(
-                f,
-                args[0],
-                **{"axis": 0, **{k: v for k, v in kwargs.items() if k in ("axis", "keepdims")}},
-            )
+        if (ufunc, method) in FUNCTIONS:
+            return call((ufunc, method), *args, **kwargs)
         if method == "outer":
             return call(
                 ufunc,
@@ -535,7 +518,8 @@ class Module:
             return value(*args, **kwargs)
 
         function.at = getattr(value, "at", None)
-        function.reduce = lambda x, axis=0, **k: value.reduce(x, axis, **k)
+        function.reduce = getattr(value, "reduce", None)
+        function.accumulate = getattr(value, "accumulate", None)
         function.outer = getattr(value, "outer", None)
         function.__name__ = name
         return function

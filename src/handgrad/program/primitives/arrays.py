@@ -4,10 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from handgrad.program.node import build, world
+from handgrad.program.node import PRIMITIVES, Primitive, build, world
 from handgrad.program.primitives.axes import equal, same, unbroadcast
-from handgrad.program.primitives.reduce import primitive
 from handgrad.program.sizes import ONE, Size
+
+
+def primitive(name, evaluate, shape, vjp=None, text="", torch="", rewrite=None, precedence=9):
+    PRIMITIVES[name] = Primitive(
+        name, evaluate, shape, vjp, text or f"np.{name}", torch, precedence, None, rewrite
+    )
 
 
 @dataclass(frozen=True)
@@ -266,7 +271,7 @@ def indexed(x, *arrays, index):
 
 
 def broadcasted(nodes):
-    from handgrad.program.primitives.elementwise import broadcast
+    from handgrad.program.primitives.axes import broadcast
 
     return broadcast(*nodes)[0]
 
