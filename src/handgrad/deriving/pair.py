@@ -140,10 +140,8 @@ def assemble(
         last = {l: w.counters[l] - 1 for l in (a - other).letters if l in w.counters}
         if relation == "<=" and last:
             a, other = a.at(last), other.at(last)
-        if (
-            any(l in w.counters or l == "count" for l in (a - other).letters)
-            or ((c := (a - other).constant) is not None
-            and c <= 0)
+        if any(l in w.counters or l == "count" for l in (a - other).letters) or (
+            (c := (a - other).constant) is not None and c <= 0
         ):
             continue
         sign = {
