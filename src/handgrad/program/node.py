@@ -120,10 +120,14 @@ class Primitive:
         None  # (gradient, result, *operands) → a gradient or None for each operand
     )
     text: str | Callable = ""  # NumPy: a call's name, an infix sign, or a function of the emitter
-    torch: str = ""  # where it differs
+    torch: str | Callable = ""  # where it differs
     precedence: int = 9  # of its infix sign, else that of a call
     domain: Callable | None = None  # example operands
     rewrite: Callable | None = None  # operands, attributes → a simpler node or None
+    jax: str | Callable = ""  # where it differs
+    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
+    parts: Callable | None = None  # of several results: nodes → sizes and kind of each
+    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -220,7 +224,7 @@ def build(op: str, *args, **attrs) -> Node:
             *(a.value for a in args), **{k: concrete(v, w.lengths) for k, v in attrs.items()}
         )
     node = Node(op, args, attrs, tuple(map(Size.of, shape)), kind, value, line=w.line)
-    if op not in ("loop",) and tuple(w.length(s) for s in node.shape) != np.shape(value):
+    if not isinstance(value, tuple) and tuple(w.length(s) for s in node.shape) != np.shape(value):
         raise AssertionError(f"{op}: sizes {node.shape} for a value of shape {np.shape(value)}")
     if w.events is not None:
         w.events.append(node)
