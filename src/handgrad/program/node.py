@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from handgrad.program.sizes import Size
+
+
+class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it by this name)
+    """The forward can't be read: the line and the reason."""
 
 
 @dataclass(eq=False)
@@ -122,12 +126,14 @@ class Primitive:
     text: str | Callable = ""  # NumPy: a call's name, an infix sign, or a function of the emitter
     torch: str | Callable = ""  # where it differs
     precedence: int = 9  # of its infix sign, else that of a call
-    domain: Callable | None = None  # example operands
+    domain: Callable | None = None  # random numbers → example operands, of other shapes each time
     rewrite: Callable | None = None  # operands, attributes → a simpler node or None
     jax: str | Callable = ""  # where it differs
     analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
     parts: Callable | None = None  # of several results: nodes → sizes and kind of each
     samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
+    cases: tuple[dict[str, Any], ...] = ({},)  # attributes to try on the domain
+    smooth: bool = True  # a second derivative exists on the domain
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -152,10 +158,15 @@ class World:
             int, tuple[Size, int]
         ] = {}  # of each loop traced: how many rounds, in letters and in number
         self.owed: set = set()  # changes of views that have not come back to their arrays
+        self.masks: dict[Any, tuple[str, Node]] = {}  # letters of how many a mask selects
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
 
     def length(self, size: Size | int) -> int:
         return Size.of(size).at(self.lengths).constant
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Ends the trace; the line is that of the user's source."""
+        raise Refused(f"line {self.line}: {reason}")
 
 
 _worlds: list[World] = []

@@ -45,9 +45,7 @@ def contract(a: Any, b: Any, left: Indices, right: Indices, out: Indices) -> Nod
     )
 
 
-def without_spread(
-    a: Node, left: Indices, b: Node, right: Indices
-) -> tuple[Node, tuple[int, ...]]:
+def without_spread(a: Node, left: Indices, b: Node, right: Indices) -> tuple[Node, tuple[int, ...]]:
     """The first operand without axes of one that are spread along a longer axis of the second."""
     spread = {
         k
@@ -57,9 +55,7 @@ def without_spread(
     if not spread:
         return a, tuple(left)
     kept = tuple(s for k, s in enumerate(a.shape) if k not in spread)
-    return build("reshape", a, shape=kept), tuple(
-        i for k, i in enumerate(left) if k not in spread
-    )
+    return build("reshape", a, shape=kept), tuple(i for k, i in enumerate(left) if k not in spread)
 
 
 def lined_up(node: Node, indices: Indices, out: Indices) -> Node:
@@ -70,9 +66,7 @@ def lined_up(node: Node, indices: Indices, out: Indices) -> Node:
     return build("reshape", node, shape=tuple(next(sizes) if i in order else ONE for i in out))
 
 
-def summed_alone(
-    node: Node, indices: Indices, wanted: set[int]
-) -> tuple[Node, tuple[int, ...]]:
+def summed_alone(node: Node, indices: Indices, wanted: set[int]) -> tuple[Node, tuple[int, ...]]:
     """An operand without repeated indices, and summed over those that nobody wants."""
     indices = tuple(indices)
     for i in indices:
@@ -256,9 +250,7 @@ def vecdot(a: Any, b: Any, axis: int = -1) -> Node:
     a, b = (FUNCTIONS[np.moveaxis](as_node(x), axis, -1) for x in (a, b))
     rank = max(a.ndim, b.ndim)
     places = list(range(rank))
-    return contract(
-        conjugated(a), b, places[rank - a.ndim :], places[rank - b.ndim :], places[:-1]
-    )
+    return contract(conjugated(a), b, places[rank - a.ndim :], places[rank - b.ndim :], places[:-1])
 
 
 @known(np.tensordot)

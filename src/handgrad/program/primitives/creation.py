@@ -118,7 +118,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: 
 
 
 @creation(np.eye, np.identity)
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, **_: Any) -> Node:  # noqa: N803
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, **_: Any) -> Node:
     (rows,) = sizes(N)
     (columns,) = sizes(N if M is None else M)
     out = build("eye", rows=rows, columns=columns, k=count(k))
@@ -127,7 +127,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, **_: Any) -> Node:
 
 
 @creation(np.tri)
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Node:  # noqa: N803
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Node:
     (rows,) = sizes(N)
     (columns,) = sizes(N if M is None else M)
     return build("tril", made("ones", (rows, columns), dtype), k=count(k))

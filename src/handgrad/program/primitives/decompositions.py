@@ -11,7 +11,7 @@ import numpy as np
 
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.primitives.axes import equal
-from handgrad.program.primitives.contract import conjugated, contract, matmul
+from handgrad.program.primitives.contract import conjugated, matmul
 from handgrad.program.primitives.fixed import smaller
 from handgrad.program.primitives.kinds import astype_vjp  # noqa: F401 (casts come first)
 from handgrad.program.primitives.linalg import mH, mm, mT, of_squares, square
@@ -270,9 +270,7 @@ def pinv_vjp(g: Node, y: Node, x: Node) -> Gradients:
     first = mm(gt, y, mT(y))
     second = mm(mT(y), y, gt)
     return (
-        (first - matmul(rows, first))
-        + (second - matmul(second, columns))
-        - mm(mT(y), g, mT(y)),
+        (first - matmul(rows, first)) + (second - matmul(second, columns)) - mm(mT(y), g, mT(y)),
     )
 
 
@@ -297,12 +295,12 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Node:
 
 
 @known(np.linalg.eigh)
-def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name)
+def eigh(a: Any, UPLO: str = "L") -> Any:
     return EighResult(*parts_of(build("eigh", a, uplo=UPLO.upper()), 2))
 
 
 @known(np.linalg.eigvalsh)
-def eigvalsh(a: Any, UPLO: str = "L") -> Node:  # noqa: N803
+def eigvalsh(a: Any, UPLO: str = "L") -> Node:
     return parts_of(build("eigh", a, uplo=UPLO.upper()), 1)[0]
 
 

@@ -100,9 +100,7 @@ def spelled(operands: tuple[Any, ...]) -> tuple[list[Node], list[list[Any]], lis
         left, arrow, right = text.partition("->")
         specs = [symbols(part) for part in left.split(",")]
         return list(map(as_node, operands[1:])), specs, symbols(right) if arrow else None
-    listed = [
-        each if isinstance(each, list) else list(each) for each in _lists(operands[1::2])
-    ]
+    listed = [each if isinstance(each, list) else list(each) for each in _lists(operands[1::2])]
     given = list(map(as_node, operands[: len(operands) // 2 * 2 : 2]))
     result = _lists(operands[-1:])[0] if len(operands) % 2 else None
     return given, listed, result
@@ -110,9 +108,7 @@ def spelled(operands: tuple[Any, ...]) -> tuple[list[Node], list[list[Any]], lis
 
 def _lists(operands: Sequence[Any]) -> list[list[Any]]:
     """Lists of indices, numbers of nodes taken as they are on the example."""
-    return [
-        [i if i is Ellipsis else int(constant(i)) for i in each] for each in operands
-    ]
+    return [[i if i is Ellipsis else int(constant(i)) for i in each] for each in operands]
 
 
 def symbols(text: str) -> list[Any]:

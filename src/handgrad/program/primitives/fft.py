@@ -16,7 +16,6 @@ from handgrad.program.primitives.rearrange import sizes
 from handgrad.program.primitives.record import (
     Gradients,
     Sample,
-    Shaped,
     complex_normal,
     record,
 )
@@ -106,7 +105,9 @@ def rfft_vjp(g: Node, y: Node, x: Node, n: Size, axis: int) -> Gradients:
 def irfft_vjp(g: Node, y: Node, x: Node, n: Size, axis: int) -> Gradients:
     """Every point but the first and, for an even number, the middle one counts for its mirror image."""
     k = build("arange", size=half(n))
-    weight = build("where", build("logical_or", build("equal", k, 0), build("equal", k * 2, n)), 1.0, 2.0)
+    weight = build(
+        "where", build("logical_or", build("equal", k, 0), build("equal", k * 2, n)), 1.0, 2.0
+    )
     weight = build(
         "reshape", weight, shape=tuple(half(n) if a == axis else 1 for a in range(x.ndim))
     )

@@ -177,9 +177,7 @@ def turned(x: Node, *arrays: Node, index: Index) -> Node | None:
                 start = ZERO
             stop = None if i.stop is None else start + (count - 1) * step + 1
             axes.append(axis)
-            new.append(
-                slice(None if start == ZERO else start, stop, None if step == ONE else step)
-            )
+            new.append(slice(None if start == ZERO else start, stop, None if step == ONE else step))
         else:
             new.append(i)
         if i is not None:

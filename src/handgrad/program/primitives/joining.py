@@ -84,9 +84,7 @@ def concatenate(
 @known(np.stack)
 def stack(arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **_: Any) -> Node:
     nodes = pieces(arrays)
-    return moveaxis(
-        build("pile", *nodes), 0, axis_of(constant(axis), nodes[0].ndim + 1)
-    )
+    return moveaxis(build("pile", *nodes), 0, axis_of(constant(axis), nodes[0].ndim + 1))
 
 
 @known(np.unstack)
@@ -112,9 +110,7 @@ def dstack(arrays: Any) -> Node:
 
 @known(np.column_stack)
 def column_stack(arrays: Any) -> Node:
-    return concatenate(
-        [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in pieces(arrays)], 1
-    )
+    return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in pieces(arrays)], 1)
 
 
 @known(np.append)

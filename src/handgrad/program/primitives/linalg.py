@@ -6,9 +6,9 @@ import numpy as np
 
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.primitives.axes import axis_of, broadcast, equal, product, same, unbroadcast
-from handgrad.program.primitives.contract import conjugated, contract, matmul
+from handgrad.program.primitives.contract import conjugated, matmul
 from handgrad.program.primitives.fixed import constant, count
-from handgrad.program.primitives.rearrange import moveaxis, reshape, swapaxes
+from handgrad.program.primitives.rearrange import moveaxis, swapaxes
 from handgrad.program.primitives.record import (
     Gradients,
     Sample,
@@ -270,9 +270,7 @@ def cross(
     """The vector product of vectors of three; with vectors of two, the third component alone."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = (
-        moveaxis(v, constant(k), -1) for v, k in ((as_node(a), axisa), (as_node(b), axisb))
-    )
+    x, y = (moveaxis(v, constant(k), -1) for v, k in ((as_node(a), axisa), (as_node(b), axisb)))
     lengths = [world().length(v.shape[-1]) for v in (x, y)]
     for v, length in zip((x, y), lengths, strict=True):
         if length not in (2, 3):
@@ -300,68 +298,16 @@ def cross(
     return FUNCTIONS[np.stack](parts, axis_of(constant(axisc), parts[0].ndim + 1))
 
 
-def matrix_norm_of(x: Node, order: Any, a: int, b: int, keepdims: bool) -> Node:
-    """A norm of matrices on the axes a and b."""
-    x = moveaxis(x, (a, b), (-2, -1))
-    shape = x.shape[:-2]
-    if order in (None, "fro"):
-        y = build("sqrt", build("sum", x * x, axis=(x.ndim - 2, x.ndim - 1), keepdims=False))
-    elif order in ("nuc", 2, -2):
-        s = FUNCTIONS[np.linalg.svdvals](x)
-        last = s.ndim - 1
-        if order == "nuc":
-            y = build("sum", s, axis=(last,), keepdims=False)
-        else:
-            y = build("max" if order == 2 else "min", s, axis=(last,), keepdims=False)
-    elif order in (1, -1, np.inf, -np.inf):
-        columns = abs(order) == 1
-        sums = build(
-            "sum", build("abs", x), axis=(x.ndim - (2 if columns else 1),), keepdims=False
-        )
-        y = build("max" if order > 0 else "min", sums, axis=(sums.ndim - 1,), keepdims=False)
-    else:
-        raise ValueError(f"no norm {order!r} of matrices")
-    if keepdims:
-        for axis in sorted((a, b)):
-            shape = (*shape[:axis], ONE, *shape[axis:])
-        y = build("reshape", y, shape=shape)
-    return y
-
-
-@known(np.linalg.matrix_norm)
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Node:
-    x = as_node(x)
-    return matrix_norm_of(x, ord, x.ndim - 2, x.ndim - 1, keepdims)
-
-
 @known(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Node:
     """The largest singular value over the smallest, or a norm times that of the inverse."""
+    norm = FUNCTIONS[np.linalg.matrix_norm]
     x = as_node(x)
-    a, b = x.ndim - 2, x.ndim - 1
     if p in (None, 2):
-        return matrix_norm_of(x, 2, a, b, False) / matrix_norm_of(x, -2, a, b, False)
-    return matrix_norm_of(x, p, a, b, False) * matrix_norm_of(build("inv", x), p, a, b, False)
+        return norm(x, ord=2) / norm(x, ord=-2)
+    return norm(x, ord=p) * norm(build("inv", x), ord=p)
 
 
 @known(np.linalg.matrix_rank)
 def matrix_rank(*_: Any, **__: Any) -> Node:
     refuse("the rank of a traced matrix decides nothing here", "the rank as a number")
-
-
-def with_matrix_norms(vector_norm: Any) -> Any:
-    """NumPy's norm: of matrices here, all else by the norm of vectors."""
-
-    def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-        x = as_node(x)
-        ord, axis = constant(ord), constant(axis)
-        axes = axis if isinstance(axis, tuple | list) else (0, 1) if x.ndim == 2 else ()
-        if ord is not None and len(axes) == 2 and (axis is None or isinstance(axis, tuple | list)):
-            a, b = (axis_of(k, x.ndim) for k in axes)
-            return matrix_norm_of(x, ord, a, b, bool(keepdims))
-        return vector_norm(x, ord, axis, keepdims)
-
-    return norm
-
-
-FUNCTIONS[np.linalg.norm] = with_matrix_norms(FUNCTIONS[np.linalg.norm])

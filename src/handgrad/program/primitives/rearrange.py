@@ -31,9 +31,7 @@ def sizes(shape: Any) -> Shape:
     if isinstance(shape, np.ndarray):
         shape = shape.tolist()
     listed = shape if isinstance(shape, tuple | list) else (shape,)
-    return tuple(
-        s if isinstance(s, Size) else Size.of(int(constant(as_node(s)))) for s in listed
-    )
+    return tuple(s if isinstance(s, Size) else Size.of(int(constant(as_node(s)))) for s in listed)
 
 
 def reshape_text(e: Any, n: Node) -> str:
@@ -193,8 +191,10 @@ def ravel(x: Any, order: str = "C") -> Node:
 @known(np.transpose, np.permute_dims)
 def transpose(x: Any, axes: Any = None) -> Node:
     x = as_node(x)
-    order = tuple(range(x.ndim))[::-1] if axes is None else tuple(
-        axis_of(a, x.ndim) for a in constant(axes)
+    order = (
+        tuple(range(x.ndim))[::-1]
+        if axes is None
+        else tuple(axis_of(a, x.ndim) for a in constant(axes))
     )
     if sorted(order) != list(range(x.ndim)):
         raise ValueError(f"axes {order} for an array of {x.ndim} axes")
@@ -264,9 +264,7 @@ def squeeze(x: Any, axis: Any = None) -> Node:
 def _atleast(rank: int, reshaped: Any) -> Any:
     def signature(*arrays: Any) -> Any:
         nodes = [as_node(x) if isinstance(x, Node) else as_node(np.asarray(x)) for x in arrays]
-        out = [
-            n if n.ndim >= rank else build("reshape", n, shape=reshaped(n.shape)) for n in nodes
-        ]
+        out = [n if n.ndim >= rank else build("reshape", n, shape=reshaped(n.shape)) for n in nodes]
         return out[0] if len(out) == 1 else tuple(out)
 
     return signature
@@ -277,9 +275,7 @@ known(np.atleast_2d)(_atleast(2, lambda shape: (ONE, *(shape or (ONE,)))))
 known(np.atleast_3d)(
     _atleast(
         3,
-        lambda shape: (
-            (*shape, ONE) if len(shape) == 2 else (ONE, *(shape or (ONE,)), ONE)
-        ),
+        lambda shape: (*shape, ONE) if len(shape) == 2 else (ONE, *(shape or (ONE,)), ONE),
     )
 )
 

@@ -1,51 +1,89 @@
-"""Reductions."""
+"""Reductions and running reductions: a record each, with NumPy's signatures.
+
+The attributes are `axis`, a sorted tuple of numbers from 0, and `keepdims`.
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from handgrad.program.node import PRIMITIVES, Primitive, as_node, build
-from handgrad.program.primitives.axes import axes_of, product, reduced, same, spread
-from handgrad.program.primitives.table import FUNCTIONS, known
+from handgrad.program.node import PRIMITIVES, Node, Primitive, as_node, build
+from handgrad.program.primitives.axes import (
+    Shape,
+    axes_of,
+    axis_of,
+    product,
+    reduced,
+    spread,
+)
+from handgrad.program.primitives.pointwise import cast, normal
+from handgrad.program.primitives.table import FUNCTIONS, Spelling, known, refuse
 from handgrad.program.sizes import ONE, Size
 
-n = as_node
+Array = NDArray[Any]
+AXES = (
+    {"axis": (0,), "keepdims": True},
+    {"axis": (1,), "keepdims": False},
+    {"axis": (0, 2), "keepdims": False},
+)
 
 
-def primitive(name, evaluate, shape, vjp=None, text="", torch="", rewrite=None, precedence=9):
+def boxes(rng: np.random.Generator) -> list[Array]:
+    """An array of three axes, of other lengths each time."""
+    return [normal(rng, tuple(map(int, rng.permutation((3, 2, 4)))))]
+
+
+def written(axis: tuple[int, ...], ndim: int) -> str:
+    """Axes in a call: none for all, counted from the end where it is one."""
+    if axis == tuple(range(ndim)):
+        return ""
+    return str(axis[0] - ndim if len(axis) == 1 else axis)
+
+
+def method(name: str, keep: str = "keepdims") -> Spelling:
+    """The spelling of a reduction as a method: x.sum(-1, keepdims=True)."""
+
+    def text(e: Any, n: Node) -> str:
+        x = n.args[0]
+        inside = written(n.attrs["axis"], x.ndim), f"{keep}=True" if n.attrs["keepdims"] else ""
+        return f"{e.arg(x, 8)}.{name}({', '.join(filter(None, inside))})"
+
+    return text
+
+
+def reduction(
+    name: str,
+    function: Callable[..., Any],
+    vjp: Callable[..., tuple[Node | None, ...]],
+    *,
+    kind: str = "",
+    torch: Spelling = "",
+    smooth: bool = True,
+    draw: Callable[[np.random.Generator], list[Array]] = boxes,
+) -> None:
+    """Adds a record; the kind is the operand's, truths being counted, where none is given."""
+
+    def shape(x: Node, axis: tuple[int, ...], keepdims: bool) -> tuple[Shape, str]:
+        return reduced(x, axis, keepdims), kind or x.kind.replace("b", "i")
+
     PRIMITIVES[name] = Primitive(
-        name, evaluate, shape, vjp, text or f"np.{name}", torch, precedence, None, rewrite
+        name=name,
+        evaluate=function,
+        shape=shape,
+        vjp=vjp,
+        text=method(name),
+        torch=torch or method(name, "keepdim"),
+        jax=method(name),
+        domain=draw,
+        rewrite=lambda x, axis, keepdims: x if not axis and x.kind != "b" else None,
+        cases=AXES,
+        smooth=smooth,
     )
 
 
-def reduction(name, function, vjp, floating=False):
-    def text(e, n):
-        axis = n.attrs["axis"]
-        every = axis == tuple(range(n.args[0].ndim))
-        inside = [
-            "" if every else str(axis[0] - n.args[0].ndim if len(axis) == 1 else axis),
-            "keepdims=True" if n.attrs["keepdims"] else "",
-        ]
-        return f"{e.arg(n.args[0], 9)}.{name}({', '.join(t for t in inside if t)})"
-
-    primitive(
-        name,
-        function,
-        lambda x, axis, keepdims: (
-            reduced(x, axis, keepdims)[0],
-            "f" if floating else reduced(x, axis, keepdims)[1],
-        ),
-        vjp,
-        text,
-        rewrite=lambda x, axis, keepdims: x if not axis else None,
-    )
-
-
-def extreme_vjp(g, y, x, axis, keepdims):
-    """Equal extremes share the gradient."""
-    kept = build("reshape", y, shape=tuple(ONE if i in axis else s for i, s in enumerate(x.shape)))
-    chosen = build("where", build("equal", x, kept), 1.0, 0.0)
-    return (spread(g, x, axis) * chosen / build("sum", chosen, axis=axis, keepdims=True),)
-
-
+# Sums, means, products.
 reduction("sum", np.sum, lambda g, y, x, axis, keepdims: (spread(g, x, axis),))
 reduction(
     "mean",
@@ -53,110 +91,204 @@ reduction(
     lambda g, y, x, axis, keepdims: (
         spread(g / as_node(product(x.shape[a] for a in axis)), x, axis),
     ),
-    floating=True,
-)
-reduction("max", np.max, extreme_vjp)
-reduction("min", np.min, extreme_vjp)
-reduction("any", np.any, lambda g, y, x, **_: (None,))
-reduction("all", np.all, lambda g, y, x, **_: (None,))
-reduction(
-    "prod",
-    np.prod,
-    lambda g, y, x, axis, keepdims: (spread(g, x, axis) * build("others", x, axis=axis),),
+    kind="f",
 )
 
 
-def others(x, axis):
-    """The product of all other elements along the axes; right at zeros too."""
+def products_in_turn(e: Any, n: Node) -> str:
+    """PyTorch multiplies along one axis at a time."""
+    x, axis, keep = n.args[0], n.attrs["axis"], n.attrs["keepdims"]
+    if axis == tuple(range(x.ndim)) and not keep:
+        return f"{e.arg(x, 8)}.prod()"
+    calls = (f".prod({a}{', keepdim=True' if keep else ''})" for a in reversed(axis))
+    return e.arg(x, 8) + "".join(calls)
+
+
+def product_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool) -> tuple[Node]:
+    """The product of all others, of those before and those after: right where some are 0."""
+    flat, back = flattened(x, axis)
+    last = flat.ndim - 1
+    others = before(flat, last) * flipped(before(flipped(flat, last), last), last)
+    return (spread(g, x, axis) * back(others),)
+
+
+def flattened(x: Node, axis: tuple[int, ...]) -> tuple[Node, Callable[[Node], Node]]:
+    """The array with some axes as one, the last; and the way back."""
     rest = [i for i in range(x.ndim) if i not in axis]
-    order = rest + list(axis)
-    flat = x.transpose(order).reshape([x.shape[i] for i in rest] + [-1])
-    one = np.ones_like(flat[..., :1])
-    before = np.cumprod(np.concatenate([one, flat[..., :-1]], -1), -1)
-    after = np.cumprod(np.concatenate([one, flat[..., :0:-1]], -1), -1)[..., ::-1]
-    return (before * after).reshape([x.shape[i] for i in order]).transpose(np.argsort(order))
+    order = (*rest, *axis)
+    moved = build("transpose", x, axes=order)
+    shape = (*(x.shape[i] for i in rest), product(x.shape[i] for i in axis))
+
+    def back(y: Node) -> Node:
+        y = build("reshape", y, shape=moved.shape)
+        return build("transpose", y, axes=tuple(map(int, np.argsort(order))))
+
+    return build("reshape", moved, shape=shape), back
 
 
-primitive("others", others, same, text=lambda e, n: e.call("others", n.args, axis=n.attrs["axis"]))
-primitive(
-    "cumsum",
-    np.cumsum,
-    same,
-    lambda g, y, x, axis: (
-        build("flip", build("cumsum", build("flip", g, axis=axis), axis=axis), axis=axis),
-    ),
-    text=lambda e, n: f"np.cumsum({e.arg(n.args[0])}, {n.attrs['axis']})",
+def flipped(x: Node, axis: int) -> Node:
+    """The array from last to first along an axis."""
+    return build("flip", x, axis=(axis,))
+
+
+def shifted(x: Node, axis: int, first: Node) -> Node:
+    """`first`, then all but the last."""
+    return build("concatenate", first, part(x, axis, None, Size.of(-1)), axis=axis)
+
+
+def part(x: Node, axis: int, start: Size | None, stop: Size | None) -> Node:
+    """A slice along one axis."""
+    return build("getitem", x, index=(slice(None),) * axis + (slice(start, stop, None),))
+
+
+def edge(x: Node, axis: int, name: str) -> Node:
+    """Zeros or ones of the length 1 along an axis."""
+    return build(name, shape=tuple(ONE if i == axis else s for i, s in enumerate(x.shape)))
+
+
+def before(x: Node, axis: int) -> Node:
+    """The product of all elements before each."""
+    return shifted(build("cumprod", x, axis=axis), axis, edge(x, axis, "ones"))
+
+
+reduction("prod", np.prod, product_vjp, torch=products_in_turn)
+
+
+# Extremes.
+PRIMITIVES["like"] = Primitive(
+    name="like",
+    evaluate=lambda c, x: np.asarray(c).astype(np.asarray(x).dtype),
+    shape=lambda c, x: (c.shape, x.kind),
+    vjp=lambda g, y, c, x: (None, None),
+    text=lambda e, n: f"{e.arg(n.args[0], 8)}.astype({e.arg(n.args[1], 8)}.dtype)",
+    torch=lambda e, n: f"{e.arg(n.args[0], 8)}.to({e.arg(n.args[1], 8)}.dtype)",
+    domain=lambda rng: [rng.random((3, 2)) < 0.5, rng.standard_normal(2)],
 )
 
 
-def reduction_call(name):
-    def f(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-        x = n(x)
-        if name in ("sum", "mean", "prod") and x.kind == "b":
-            x = build("astype", x, kind="i")
-        y = build(name, x, axis=axes_of(axis, x.ndim), keepdims=bool(keepdims))
-        return (
-            y
-            if initial is None
-            else build(
-                {"max": "maximum", "min": "minimum", "sum": "add", "prod": "multiply"}[name],
-                y,
-                initial,
-            )
-        )
-
-    return f
+def extreme_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool) -> tuple[Node]:
+    """Equal extremes share the gradient, as PyTorch's amax does."""
+    chosen = build("equal", x, build("reshape", y, shape=reduced(x, axis, keepdims=True)))
+    chosen = build("like", chosen, y)
+    return (spread(g, x, axis) * chosen / build("sum", chosen, axis=axis, keepdims=True),)
 
 
-for name in ["sum", "mean", "max", "min", "prod", "any", "all"]:
-    FUNCTIONS[getattr(np, name)] = reduction_call(name)
-FUNCTIONS[np.amax], FUNCTIONS[np.amin] = FUNCTIONS[np.max], FUNCTIONS[np.min]
+def nothing(g: Node, y: Node, x: Node, **_: Any) -> tuple[None]:
+    """No derivative but 0."""
+    return (None,)
 
 
-@known(np.var)
-def var(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **_):
-    x = n(x)
-    axes = axes_of(axis, x.ndim)
-    d = x - build("mean", x, axis=axes, keepdims=True)
-    return (
-        build("mean", d * d, axis=axes, keepdims=bool(keepdims))
-        if ddof == 0
-        else build("sum", d * d, axis=axes, keepdims=bool(keepdims))
-        / n(product(x.shape[a] for a in axes) - ddof)
+reduction("max", np.max, extreme_vjp, torch=method("amax", "keepdim"))
+reduction("min", np.min, extreme_vjp, torch=method("amin", "keepdim"))
+reduction("any", np.any, nothing, kind="b")
+reduction("all", np.all, nothing, kind="b")
+
+for _name, _function in (("argmax", np.argmax), ("argmin", np.argmin)):
+    PRIMITIVES[_name] = Primitive(
+        name=_name,
+        evaluate=_function,
+        shape=lambda x, axis: (reduced(x, (axis,), keepdims=False), "i"),
+        vjp=nothing,
+        text=lambda e, n: f"{e.arg(n.args[0], 8)}.{n.op}({n.attrs['axis'] - n.args[0].ndim})",
+        domain=boxes,
+        cases=({"axis": 1}, {"axis": 2}),
     )
 
 
-@known(np.std)
-def std(*args, **kwargs):
-    return build("sqrt", var(*args, **kwargs))
+# NumPy's signatures.
+def in_kind(x: Any, dtype: Any, out: Any = None) -> Node:
+    """The operand of a reduction in the kind of number asked for."""
+    if out is not None:
+        refuse("a reduction with out= is not known", "the result to a name")
+    return cast(as_node(x), dtype)
 
 
-@known(np.linalg.norm)
-def norm(x, ord=None, axis=None, keepdims=False):
-    x = n(x)
-    axes = axes_of(axis, x.ndim)
-    if ord in (None, 2, "fro"):
-        return build("sqrt", build("sum", x * x, axis=axes, keepdims=keepdims))
-    if ord == 1:
-        return build("sum", build("abs", x), axis=axes, keepdims=keepdims)
-    if ord == np.inf:
-        return build("max", build("abs", x), axis=axes, keepdims=keepdims)
-    return build("sum", build("abs", x) ** ord, axis=axes, keepdims=keepdims) ** (1 / ord)
+def whole(x: Node, axis: Any) -> tuple[int, ...]:
+    """The axes that a call names."""
+    return axes_of(axis, x.ndim)
 
 
-@known(np.cumsum)
-def cumsum(x, axis=None, dtype=None):
-    x = FUNCTIONS[np.ravel](x) if axis is None else n(x)
-    return build("cumsum", x, axis=(axis or 0) % x.ndim)
+# What masked elements are: of no effect on the result.
+NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf, "any": False, "all": True}
+JOINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
-@known(np.diff)
-def diff(x, n=1, axis=-1):
-    x = as_node(x)
-    axis %= x.ndim
-    lead = (slice(None),) * axis
-    for _ in range(n):
-        x = build("getitem", x, index=lead + (slice(ONE, None, None),)) - build(
-            "getitem", x, index=lead + (slice(None, Size.of(-1), None),)
-        )
-    return x
+def called(name: str) -> Callable[..., Node]:
+    """NumPy's signature of a reduction."""
+
+    def signature(
+        x: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Node:
+        x = in_kind(x, dtype, out)
+        if where is not True:
+            neutral = NEUTRAL[name] if x.kind == "f" or name in ("any", "all") else None
+            if neutral is None:
+                refuse(f"np.{name} of integers with where= is not known", "np.where")
+            x = build("where", where, x, neutral)
+        y = build(name, x, axis=whole(x, axis), keepdims=bool(keepdims))
+        return y if initial is None else build(JOINED[name], y, initial)
+
+    return signature
+
+
+FUNCTIONS |= {
+    np.sum: called("sum"),
+    np.prod: called("prod"),
+    np.any: called("any"),
+    np.all: called("all"),
+}
+
+
+def extreme_call(name: str) -> Callable[..., Node]:
+    """NumPy's signature of max and min, which has no dtype."""
+    inner = called(name)
+
+    def signature(
+        x: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Node:
+        return inner(x, axis, None, out, keepdims, initial, where)
+
+    return signature
+
+
+FUNCTIONS |= dict.fromkeys((np.max, np.amax), extreme_call("max"))
+FUNCTIONS |= dict.fromkeys((np.min, np.amin), extreme_call("min"))
+
+
+@known(np.argmax)
+def argmax(x: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Node:
+    """The index of the first largest."""
+    return index_of("argmax", in_kind(x, None, out), axis, keepdims)
+
+
+@known(np.argmin)
+def argmin(x: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Node:
+    """The index of the first smallest."""
+    return index_of("argmin", in_kind(x, None, out), axis, keepdims)
+
+
+def index_of(name: str, x: Node, axis: Any, keepdims: bool) -> Node:
+    """The index of an extreme, in the raveled array where no axis is named."""
+    kept = reduced(x, whole(x, axis), keepdims=True)
+    if axis is None:
+        x, axis = build("reshape", x, shape=(product(x.shape),)), 0
+    y = build(name, x, axis=axis_of(axis, x.ndim))
+    return build("reshape", y, shape=kept) if keepdims else y
+
+
+@known(np.count_nonzero)
+def count_nonzero(x: Any, axis: Any = None, *, keepdims: bool = False) -> Node:
+    """A count, which is an integer."""
+    x = build("not_equal", x, 0)
+    return build("sum", x, axis=whole(x, axis), keepdims=keepdims)

@@ -57,7 +57,9 @@ def solve_triangular(
     return build("solve_triangular", x, b, lower=bool(lower), unit=bool(unit_diagonal))
 
 
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Node:
+def cho_solve(
+    c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
+) -> Node:
     factor, lower = c_and_lower
     first = solve_triangular(factor, b, 0 if lower else 1, lower)
     return solve_triangular(factor, first, 1 if lower else 0, lower)
@@ -83,7 +85,7 @@ def _logm(*_: Any, **__: Any) -> Node:
 if importlib.util.find_spec("scipy"):
     import scipy.linalg as scipy_linalg
 
-    known(scipy_linalg.expm)(lambda A: build("expm", A))  # noqa: N803 (SciPy's name)
+    known(scipy_linalg.expm)(lambda A: build("expm", A))
     known(scipy_linalg.solve_triangular)(solve_triangular)
     known(scipy_linalg.cho_solve)(cho_solve)
     known(scipy_linalg.cho_factor)(cho_factor)
@@ -94,4 +96,6 @@ if importlib.util.find_spec("scipy"):
     known(scipy_linalg.pinv)(lambda a, **_: pinv(a))
     known(scipy_linalg.eigh)(lambda a, lower=True, **_: eigh(a, "L" if lower else "U"))
     known(scipy_linalg.logm, scipy_linalg.sqrtm)(_logm)
-    FUNCTIONS[scipy_linalg.norm] = FUNCTIONS[np.linalg.norm]
+    known(scipy_linalg.norm)(
+        lambda a, ord=None, axis=None, **_: FUNCTIONS[np.linalg.norm](a, ord, axis)
+    )

@@ -18,7 +18,7 @@ from handgrad.program.primitives.record import (
     no_gradient,
     record,
 )
-from handgrad.program.primitives.table import known, refuse
+from handgrad.program.primitives.table import changing, known, refuse
 from handgrad.program.sizes import ONE, Size
 
 
@@ -37,25 +37,6 @@ record(
     text="np.nonzero",
     torch=lambda e, n: f"torch.nonzero({e.arg(n.args[0])}, as_tuple=True)",
     samples=(Sample(("M N",), draws=(mask,)),),
-)
-record(
-    "searchsorted",
-    np.searchsorted,
-    lambda a, v, side: (v.shape, "i"),
-    no_gradient,
-    text=lambda e, n: (
-        f"np.searchsorted({e.arg(n.args[0])}, {e.arg(n.args[1])}, {n.attrs['side']!r})"
-    ),
-    torch=lambda e, n: (
-        f"torch.searchsorted({e.arg(n.args[0])}, {e.arg(n.args[1])}, side={n.attrs['side']!r})"
-    ),
-    samples=(
-        Sample(
-            ("M", "L N"),
-            {"side": "left"},
-            (lambda rng, shape: np.sort(rng.standard_normal(shape)),),
-        ),
-    ),
 )
 
 
@@ -81,22 +62,6 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return nonzero(condition)
     return build("where", condition, x, y)
-
-
-@known(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Node:
-    if sorter is not None:
-        a = take(a, sorter)
-    return build("searchsorted", a, v, side=side)
-
-
-@known(np.digitize)
-def digitize(x: Any, bins: Any, right: bool = False) -> Node:
-    """The number of the bin of each element, of bins that rise."""
-    edges = as_node(bins)
-    if edges.ndim == 1 and np.ndim(edges.value) and edges.value[0] > edges.value[-1]:
-        refuse("np.digitize with bins that fall is not known", "bins[::-1]")
-    return build("searchsorted", edges, x, side="left" if right else "right")
 
 
 @known(np.take)
@@ -139,7 +104,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Node:
     return build("getitem", x, *beside(i, axis, shape), index=index)
 
 
-@known(np.put_along_axis)
+@changing(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Node:
     """The array with values at places; the trace puts it in the array's place."""
     x, i = as_node(arr), as_node(indices)
@@ -149,21 +114,21 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Node:
     return build("store", x, values, *beside(i, axis, shape), index=index)
 
 
-@known(np.put)
+@changing(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Node:
     x = as_node(a)
     flat = build("store", ravel(x), v, as_node(ind), index=(Slot(0),))
     return build("reshape", flat, shape=x.shape)
 
 
-@known(np.copyto)
+@changing(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Node:
     x = as_node(dst)
     src = as_node(src)
     return spread(src, x.shape) if where is True else build("where", where, src, x)
 
 
-@known(np.putmask)
+@changing(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> Node:
     return build("where", mask, values, a)
 
@@ -303,8 +268,7 @@ record(
     no_gradient,
     parts=_unique_parts,
     text=lambda e, n: (
-        f"np.unique({e.arg(n.args[0])}, return_index=True, return_inverse=True,"
-        f" return_counts=True)"
+        f"np.unique({e.arg(n.args[0])}, return_index=True, return_inverse=True, return_counts=True)"
     ),
 )
 
@@ -343,16 +307,6 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Node:
     values = as_node(1 if weights is None else weights)
     base = build("zeros", shape=(least,), **({"kind": "i"} if weights is None else {}))
     return build("add_at", base, values, i, index=(Slot(0),))
-
-
-@known(np.count_nonzero)
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Node:
-    x = as_node(a)
-    truth = x if x.kind == "b" else build("not_equal", x, 0)
-    axes = tuple(range(x.ndim)) if axis is None else tuple(
-        axis_of(k, x.ndim) for k in np.atleast_1d(constant(axis))
-    )
-    return build("sum", build("astype", truth, kind="i"), axis=axes, keepdims=keepdims)
 
 
 @known(np.ix_)

@@ -58,7 +58,9 @@ def polyval(p: Any, x: Any) -> Node:
 
 
 @known(np.interp)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Node:
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Node:
     """Straight lines between points; beyond the ends the end's value, or that given."""
     if period is not None:
         refuse("np.interp with a period is not known", "np.remainder of x first")

@@ -10,7 +10,7 @@ from handgrad.program.primitives.fixed import constant, count, smaller
 from handgrad.program.primitives.index import ALL, Slot, zeros_for
 from handgrad.program.primitives.rearrange import ravel, reshape, sizes
 from handgrad.program.primitives.record import Gradients, Sample, Shaped, record
-from handgrad.program.primitives.table import known
+from handgrad.program.primitives.table import changing, known
 from handgrad.program.sizes import ONE, Size
 
 ZERO = Size.of(0)
@@ -59,9 +59,7 @@ def diagonal_shape(x: Node, axis1: int, axis2: int, offset: int) -> Shaped:
 def diagonal_vjp(g: Node, y: Node, x: Node, axis1: int, axis2: int, offset: int) -> Gradients:
     """The gradient put on the diagonal of zeros."""
     first, second = places(y.shape[-1], offset)
-    index = tuple(
-        Slot(0) if a == axis1 else Slot(1) if a == axis2 else ALL for a in range(x.ndim)
-    )
+    index = tuple(Slot(0) if a == axis1 else Slot(1) if a == axis2 else ALL for a in range(x.ndim))
     low, high = sorted((axis1, axis2))
     to = low if high == low + 1 else 0
     rest = list(range(g.ndim - 1))
@@ -147,7 +145,7 @@ def offset_of(k: Any) -> Any:
 
 
 @known(np.vander)
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Node:  # noqa: N803 (NumPy's name)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Node:
     """Powers of a vector as columns."""
     x = as_node(x)
     (size,) = sizes(x.shape[0] if N is None else N)
@@ -157,7 +155,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Node:  # noqa: N8
     return build("power", reshape(x, (-1, ONE)), powers)
 
 
-@known(np.fill_diagonal)
+@changing(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Node:
     """The array with a value on its diagonal; the trace puts it in the array's place."""
     a = as_node(a)
