@@ -207,11 +207,3 @@ def test_random_numbers_are_an_input() -> None:
         "write an input for the numbers, drawn by the caller"
     )
     assert "default_rng" in refusal(np.random.default_rng, 0)
-
-
-def test_what_depends_on_values_is_refused_with_what_to_write() -> None:
-    with within(world()):
-        x = leaf(V)
-        for f in (np.unique, np.extract, np.piecewise, np.where):
-            with pytest.raises(Refused, match=r"as the values say.*; write .*np\.where"):
-                FUNCTIONS[f](x)

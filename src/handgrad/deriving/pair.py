@@ -131,6 +131,7 @@ def assemble(
     )
     # sizes and guards at the head of the forward
     checks = []
+    masks = {letter for letter, _ in w.masks.values()}
     for relation, a, other, outcome in dict.fromkeys(g for g in w.guards):
         if relation == "true":
             checks.append(
@@ -140,7 +141,7 @@ def assemble(
         last = {l: w.counters[l] - 1 for l in (a - other).letters if l in w.counters}
         if relation == "<=" and last:
             a, other = a.at(last), other.at(last)
-        if any(l in w.counters or l == "count" for l in (a - other).letters) or (
+        if any(l in w.counters or l in masks for l in (a - other).letters) or (
             (c := (a - other).constant) is not None and c <= 0
         ):
             continue
@@ -198,7 +199,9 @@ def assemble(
         + "\n".join([*back_lines, f"    return {', '.join(grads)}"])
         + "\n"
     )
-    space = {"np": np, **e.tables, **b.tables}
+    import scipy.linalg
+
+    space = {"np": np, "scipy": scipy, **e.tables, **b.tables}
     try:
         import scipy.special
 

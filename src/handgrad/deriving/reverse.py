@@ -13,7 +13,7 @@ def depends(program_body, roots) -> set[int]:
     """Nodes of floats that the roots flow into."""
     live = set(map(id, roots))
     for n in program_body:
-        if any(id(a) in live for a in n.args) and (n.kind == "f" or n.op == "loop"):
+        if any(id(a) in live for a in n.args) and (n.kind in ("f", "c") or n.op in ("loop", "part") or PRIMITIVES[n.op].parts is not None):
             live.add(id(n))
     return live
 
@@ -23,12 +23,21 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
 
     def give(node, g):
         if g is not None and id(node) in live:
+            g = as_node(g)
+            if g.kind == "c" and node.kind == "f":
+                g = build("real", g)
             adjoint[id(node)] = adjoint[id(node)] + g if id(node) in adjoint else as_node(g)
 
     loops: dict[int, dict[int, Node]] = {}
     for n in reversed(body):
         if n.op == "part" and id(n) in adjoint:
             loops.setdefault(id(n.args[0]), {})[n.attrs["index"]] = adjoint[id(n)]
+        elif PRIMITIVES[n.op].parts is not None if n.op in PRIMITIVES else False:
+            if id(n) in loops and id(n) in live:
+                number = max(len(n.value), 1)
+                gs = tuple(loops[id(n)].get(i) for i in range(number))
+                for a, g in zip(n.args, PRIMITIVES[n.op].vjp(gs, n, *n.args, **n.attrs)):
+                    give(a, g)
         elif n.op == "loop":
             if id(n) in loops:
                 for a, g in zip(n.args, loop_vjp(n, loops[id(n)], live)):
@@ -39,8 +48,10 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
             vjp = PRIMITIVES[n.op].vjp
             if vjp is None:
                 raise NotImplementedError(f"no derivative of {n.op}")
-            for a, g in zip(n.args, vjp(adjoint[id(n)], n, *n.args, **n.attrs)):
-                give(a, g)
+            outer = n.kind == "c" and PRIMITIVES[n.op].analytic
+            own = build("conj", adjoint[id(n)]) if outer else adjoint[id(n)]
+            for a, g in zip(n.args, vjp(own, n, *n.args, **n.attrs)):
+                give(a, build("conj", g) if outer and g is not None else g)
 
 
 def zeros(like: Node) -> Node:
@@ -62,7 +73,7 @@ def loop_vjp(node: Node, given: dict[int, Node], live: set[int]):
         if (
             n.op not in ("const", "table", "size")
             and any(id(a) in live_in for a in n.args)
-            and (n.kind == "f" or n.op == "loop")
+            and (n.kind in ("f", "c") or n.op in ("loop", "part") or PRIMITIVES[n.op].parts is not None)
         ):
             live_in.add(id(n))
     saved = w.known
@@ -133,7 +144,9 @@ def loop_vjp(node: Node, given: dict[int, Node], live: set[int]):
         seen.add(id(n))
         if id(n) in forward and n.args == () and n.op != "input":
             return
-        if id(n) in forward and not cheap(n, constants):
+        if (id(n) in forward and not cheap(n, constants)) or (
+            n.op == "part" and id(n.args[0]) in forward
+        ):
             kept.append(n)
             return
         for a in n.args:
@@ -290,7 +303,7 @@ def gradient(program: Program, wrt: list[Node]):
         if (
             n.op not in ("const", "table", "size")
             and any(id(a) in live for a in n.args)
-            and (n.kind == "f" or n.op == "loop")
+            and (n.kind in ("f", "c") or n.op in ("loop", "part") or PRIMITIVES[n.op].parts is not None)
         ):
             live.add(id(n))
     for o, g in zip(program.outputs, cotangents):

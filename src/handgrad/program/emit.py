@@ -146,8 +146,10 @@ class Emitter:
                 continue
             if n.op == "loop":
                 self.loop(n, [m for m in body if m.op == "part" and m.args[0] is n])
-            elif n.op == "part":
+            elif n.op == "part" and n.args[0].op == "loop":
                 continue
+            elif PRIMITIVES[n.op].parts is not None:
+                self.several(n, [m for m in body if m.op == "part" and m.args[0] is n])
             elif n.op in CHANGES:
                 self.change(n, uses)
             elif id(n) in named or len(self.text(n)) > 70:
@@ -155,8 +157,19 @@ class Emitter:
                 self.names[id(n)] = rename.get(id(n)) or self.fresh(n.name)
                 self.line(f"{self.names[id(n)]} = {text}")
 
+    def several(self, n, parts):
+        """A function's results, those that nobody reads by an underscore."""
+        text = self.text(n)
+        wanted = {m.attrs["index"]: m for m in parts}
+        names = []
+        for i in range(len(n.value)):
+            if i in wanted:
+                self.names[id(wanted[i])] = self.fresh(wanted[i].name or f"{n.op}_{i + 1}")
+            names.append(self.names[id(wanted[i])] if i in wanted else "_")
+        self.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = {text}")
+
     def index(self, n):
-        from handgrad.program.primitives.arrays import index_text
+        from handgrad.program.primitives.index import index_text
 
         return index_text(self, n, n.args[2:])
 

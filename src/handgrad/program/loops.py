@@ -326,6 +326,8 @@ PRIMITIVES["loop"] = Primitive(
 
 
 def part_shape(node, index):
+    if (parts := PRIMITIVES[node.op].parts) is not None:
+        return parts(*node.args, **node.attrs)[index]
     loop = node.attrs["loop"]
     out = loop.body.outputs[index]
     return (out.shape if index < loop.carried else (loop.count, *out.shape)), out.kind

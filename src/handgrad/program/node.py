@@ -129,6 +129,9 @@ class Primitive:
     domain: Callable | None = None  # random numbers → example operands, of other shapes each time
     rewrite: Callable | None = None  # operands, attributes → a simpler node or None
     jax: str | Callable = ""  # where it differs
+    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
+    parts: Callable | None = None  # of several results: nodes → sizes and kind of each
+    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
     cases: tuple[dict[str, Any], ...] = ({},)  # attributes to try on the domain
     smooth: bool = True  # a second derivative exists on the domain
 
@@ -155,6 +158,7 @@ class World:
             int, tuple[Size, int]
         ] = {}  # of each loop traced: how many rounds, in letters and in number
         self.owed: set = set()  # changes of views that have not come back to their arrays
+        self.masks: dict[Any, tuple[str, Node]] = {}  # letters of how many a mask selects
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
 
     def length(self, size: Size | int) -> int:
@@ -231,7 +235,7 @@ def build(op: str, *args, **attrs) -> Node:
             *(a.value for a in args), **{k: concrete(v, w.lengths) for k, v in attrs.items()}
         )
     node = Node(op, args, attrs, tuple(map(Size.of, shape)), kind, value, line=w.line)
-    if op not in ("loop",) and tuple(w.length(s) for s in node.shape) != np.shape(value):
+    if not isinstance(value, tuple) and tuple(w.length(s) for s in node.shape) != np.shape(value):
         raise AssertionError(f"{op}: sizes {node.shape} for a value of shape {np.shape(value)}")
     if w.events is not None:
         w.events.append(node)

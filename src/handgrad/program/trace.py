@@ -13,7 +13,7 @@ import types
 import numpy as np
 
 from handgrad.program.node import Node, Refused, as_node, build, world
-from handgrad.program.primitives.table import CREATION, FUNCTIONS
+from handgrad.program.primitives.table import CHANGING, CREATION, FUNCTIONS
 from handgrad.program.sizes import ONE, Size
 
 
@@ -101,13 +101,18 @@ for op in ["eq", "ne", "lt", "le", "gt", "ge"]:
     setattr(TracedInt, f"__{op}__", _compared(op))
 
 
+def collected(like, items):
+    """A tuple, named or not, or a list of other items."""
+    return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
+
+
 def unwrap(x):
     if isinstance(x, Tracer):
         return x.node
     if isinstance(x, TracedInt):
         return x.size
     if isinstance(x, (tuple, list)):
-        return type(x)(map(unwrap, x))
+        return collected(x, map(unwrap, x))
     if isinstance(x, slice):
         return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
     if isinstance(x, dict):
@@ -121,7 +126,7 @@ def wrap(x):
     if isinstance(x, Size):
         return TracedInt(world().length(x), x)
     if isinstance(x, (tuple, list)):
-        return type(x)(map(wrap, x))
+        return collected(x, map(wrap, x))
     return x
 
 
@@ -146,7 +151,9 @@ class Tracer:
     dtype = property(lambda self: np.asarray(self.node.value).dtype)
     size = property(lambda self: wrap(_count(self.node.shape)))
     T = property(lambda self: call(np.transpose, self))
-    real = property(lambda self: self)
+    mT = property(lambda self: call("mT", self))
+    real = property(lambda self: call(np.real, self))
+    imag = property(lambda self: call(np.imag, self))
 
     def __len__(self):
         return int(self.shape[0])
@@ -260,7 +267,7 @@ class Tracer:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        function = getattr(np, {"conj": "conjugate"}.get(name, name), None)
+        function = name if name in FUNCTIONS else getattr(np, name, None)
         if function is None:
             raise AttributeError(name)
         return lambda *args, **kwargs: call(function, self, *args, **kwargs)
@@ -315,7 +322,7 @@ def _count(shape):
 
 def _index(node, key):
     """The operand, index arrays and index template of x[key]."""
-    from handgrad.program.primitives.arrays import Slot
+    from handgrad.program.primitives.index import Slot
 
     keys = list(key) if isinstance(key, tuple) else [key]
     used = sum(
@@ -495,7 +502,21 @@ def call(function, *args, **kwargs):
         raise Refused(
             f"line {world().line}: no derivative of {getattr(function, '__name__', function)} is known"
         )
-    return wrap(FUNCTIONS[function](*map(unwrap, args), **unwrap(kwargs)))
+    out = wrap(FUNCTIONS[function](*map(unwrap, args), **unwrap(kwargs)))
+    if function in CHANGING:
+        args[0].node = out.node
+        return None
+    return out
+
+
+class Indexer:
+    """np.r_ or np.c_ as the traced function sees it."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __getitem__(self, key):
+        return call(self._function, key)
 
 
 class Module:
@@ -509,6 +530,8 @@ class Module:
         if isinstance(value, types.ModuleType):
             return Module(value)
         twin = getattr(np, name, None) if self._module is math else value
+        if type(value) in (type(np.r_), type(np.c_)):
+            return Indexer(value)
         if isinstance(value, type) or not callable(value):
             return value
 

@@ -29,12 +29,13 @@ def broadcast(*nodes: Node, **_: Any) -> tuple[Shape, str]:
         for i, s in enumerate(n.shape, rank - n.ndim):
             if s != ONE:
                 sizes[i] = s if sizes[i] == ONE else equal(sizes[i], s)
-    return tuple(sizes), max((n.kind for n in nodes), key="bif".index)
+    return tuple(sizes), max((n.kind for n in nodes), key="bifc".index)
 
 
 def floating(*nodes: Node, **_: Any) -> tuple[Shape, str]:
     """Broadcast operands of a function whose values are floats."""
-    return broadcast(*nodes)[0], "f"
+    sizes, kind = broadcast(*nodes)
+    return sizes, "c" if kind == "c" else "f"
 
 
 def boolean(*nodes: Node, **_: Any) -> tuple[Shape, str]:

@@ -1,6 +1,6 @@
 """Element-wise arithmetic, comparisons, extremes and rounding: a record each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -255,23 +255,6 @@ elementwise(
 )
 
 
-@known(np.where)
-def where(condition: Any, *choices: Any) -> Node:
-    """NumPy's where, with both choices."""
-    if len(choices) != 2:
-        refuse("np.where(mask) finds as many places as the values say", "np.where(mask, a, b)")
-    return build("where", condition, *choices)
-
-
-@known(np.select)
-def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) -> Node:
-    """The first choice whose condition is true."""
-    y = as_node(default)
-    for c, x in reversed(list(zip(conditions, choices, strict=True))):
-        y = build("where", c, x, y)
-    return y
-
-
 # Signs.
 elementwise(
     "abs",
@@ -359,14 +342,7 @@ def close(
     return at_most(build("abs", as_node(a) - b), atol + rtol * build("abs", b))
 
 
-# Of real numbers.
-@known(np.positive, np.conjugate, np.real)
+@known(np.positive)
 def itself(x: Any) -> Node:
     """The number itself."""
     return as_node(x)
-
-
-@known(np.imag)
-def imaginary(x: Any) -> Node:
-    """The imaginary part of a real number."""
-    return build("zeros", shape=as_node(x).shape)
