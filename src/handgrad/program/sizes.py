@@ -127,7 +127,7 @@ class Size:
             names = [a if isinstance(a, str) else f"({a.top}) // ({a.bottom})" for a in product]
             names = [
                 f"({n})"
-                if "//" in n and (len(names) > 1 or abs(c) != 1 or len(self.terms) > 1)
+                if "//" in n and (len(names) > 1 or c != 1 or len(self.terms) > 1)
                 else n
                 for n in names
             ]

@@ -276,7 +276,7 @@ elementwise(
     "abs",
     np.absolute,
     lambda g, y, x: (g * build("sign", x),),
-    shape=broadcast,
+    shape=lambda x: (x.shape, "f" if x.kind == "c" else x.kind),
     aliases=(np.fabs,),
 )
 elementwise(

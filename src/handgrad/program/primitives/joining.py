@@ -1,6 +1,7 @@
 """Arrays joined and cut: concatenate, stack, block and split in all their names."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ def parted(x: Any, parts: Any, axis: Any, even: bool) -> list[Node]:
     axis = axis_of(constant(axis), x.ndim)
     places = cuts(parts, x.shape[axis], even)
     out = []
-    for a, b in zip(places, places[1:], strict=False):
+    for a, b in pairwise(places):
         out.append(
             x
             if (a, b) == (ZERO, x.shape[axis])

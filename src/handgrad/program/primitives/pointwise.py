@@ -107,6 +107,7 @@ def elementwise(
         rewrite=simpler,
         cases=cases,
         smooth=smooth,
+        analytic=True,  # of complex numbers; functions that are not have real values
     )
     known(function, *aliases)(ufunc(name))
 
