@@ -145,13 +145,3 @@ def real_if_close(a: Any, tol: float = 100) -> Node:
     """A real array as it is; of a complex one nobody knows before its values are there."""
     x = as_node(a)
     return x if x.kind != "c" else build("real", x)
-
-
-@known(np.iscomplexobj)
-def iscomplexobj(x: Any) -> bool:
-    return as_node(x).kind == "c"
-
-
-@known(np.isrealobj)
-def isrealobj(x: Any) -> bool:
-    return as_node(x).kind != "c"
