@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.deriving import pair
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the tables)
-from handgrad.program.loops import Rebuild, tree
+from handgrad.program.loops import Rebuild, escaping, tree
 from handgrad.program.node import Node, Program, World, within
 from handgrad.program.sizes import Size
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
@@ -123,8 +123,6 @@ def derive(forward, /, *examples, wrt=None, **given) -> Derivation:
             raise
         except Exception as e:
             raise Refused(f"line {w.line}: {type(e).__name__}: {e}") from e
-        if w.owed:
-            raise Refused("a view is changed in place; write to the array itself")
         outputs = [unwrap(v) for v in (result if isinstance(result, (tuple, list)) else [result])]
         if not all(isinstance(o, Node) for o in outputs):
             raise Refused("the forward returns something that is no array")
@@ -281,42 +279,3 @@ def sample(rng, shape, kind, lengths):
     if kind == "i":
         return rng.integers(0, max(1, min(lengths.values(), default=2)), shape)
     return rng.standard_normal(shape)
-
-
-def escaping(items, outputs) -> dict[int, set[int]]:
-    """Of each node in a loop: the depths of the loops that it is read outside of."""
-    home: dict[int, tuple] = {}
-    found: dict[int, set[int]] = {}
-
-    def place(items, path):
-        for item in items:
-            if hasattr(item, "rounds"):
-                for k, r in enumerate(item.rounds):
-                    place(r, (*path, (id(item), k)))
-            else:
-                home[id(item)] = path
-
-    def read(node, path):
-        where = home.get(id(node), ())
-        same = next(
-            (d for d, (a, b) in enumerate(zip(where, path)) if a != b), min(len(where), len(path))
-        )
-        if same < min(len(where), len(path)) and where[same][0] == path[same][0]:
-            same += 1  # the next round of the same loop
-        if same < len(where):
-            found.setdefault(id(node), set()).update(range(same, len(where)))
-
-    def look(items, path):
-        for item in items:
-            if hasattr(item, "rounds"):
-                for k, r in enumerate(item.rounds):
-                    look(r, (*path, (id(item), k)))
-            else:
-                for a in item.args:
-                    read(a, path)
-
-    place(items, ())
-    look(items, ())
-    for o in outputs:
-        read(o, ())
-    return found

@@ -98,7 +98,9 @@ def assemble(
     for name, node in numbers.items():
         e.names[id(node)] = name
     head = len(e.lines)
-    wanted = Program(program.inputs, [*outputs, *kept])
+    # A guard on values is worked out where the forward works out its own.
+    conditions = [n for relation, n, *_ in w.guards if relation == "true"]
+    wanted = Program(program.inputs, [*outputs, *kept, *conditions])
     e.program(wanted, keep=set(map(id, [*kept])))
     results = [e.text(o) for o in outputs]
     cache = [(e.names[id(n)] if id(n) in e.names else e.text(n), n) for n in kept]
@@ -130,11 +132,11 @@ def assemble(
         + b.lines
     )
     # sizes and guards at the head of the forward
-    checks = []
     masks = {letter for letter, _ in w.masks.values()}
+    checks, value_checks = [], []
     for relation, a, other, outcome in dict.fromkeys(g for g in w.guards):
         if relation == "true":
-            checks.append(
+            value_checks.append(
                 f"    if bool({e.text(a)}) is not {outcome}: raise ValueError('derived for a forward where this is {outcome}: line {a.line}')"
             )
             continue
@@ -188,6 +190,7 @@ def assemble(
                 *defined,
                 *filter(None, checks),
                 *e.lines[head:],
+                *value_checks,
                 f"    return {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}, {pack}",
             ]
         )

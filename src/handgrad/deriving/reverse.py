@@ -1,19 +1,39 @@
-"""Program → Program: the adjoint of every node, from its record; the reverse of a loop is a loop that runs backwards."""
+"""Program → Program: the adjoint of every node, from its record.
+
+The reverse of a loop is a loop that runs the other way, so what is derived is a program as well
+and can be swept again. Forward mode is two sweeps: a backward is linear in its cotangents, and
+its own backward with regard to them is the tangent (Townsend 2017).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
-from handgrad.program.loops import looped
-from handgrad.program.node import PRIMITIVES, Loop, Node, Program, as_node, build, world
-from handgrad.program.sizes import Size
+from handgrad.deriving.loop_reverse import LoopReverse
+from handgrad.deriving.substitution import substituted
+from handgrad.program.node import (
+    FIXED,
+    PRIMITIVES,
+    Node,
+    Program,
+    Refused,
+    as_node,
+    build,
+)
+
+__all__ = ["depends", "gradient", "substituted", "sweep", "tangents", "zeros"]
 
 
-def depends(program_body, roots) -> set[int]:
-    """Nodes of floats that the roots flow into."""
-    live = set(map(id, roots))
-    for n in program_body:
-        if any(id(a) in live for a in n.args) and (n.kind in ("f", "c") or n.op in ("loop", "part") or PRIMITIVES[n.op].parts is not None):
+def depends(body: Iterable[Node], roots: Iterable[Node | int]) -> set[int]:
+    """Nodes of floats that the roots flow into, the roots included."""
+    live = {r if isinstance(r, int) else id(r) for r in roots}
+    for n in body:
+        if n.op in FIXED or not (n.kind in "fc" or has_parts(n)):
+            continue
+        if any(id(a) in live for a in n.args):
             live.add(id(n))
     return live
 
@@ -21,292 +41,73 @@ def depends(program_body, roots) -> set[int]:
 def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
     """Adds to `adjoint` those of all nodes that matter, last to first."""
 
-    def give(node, g):
+    def give(node: Node, g: Any) -> None:
         if g is not None and id(node) in live:
-            g = as_node(g)
-            if g.kind == "c" and node.kind == "f":
+            if node.kind != "c" and as_node(g).kind == "c":
                 g = build("real", g)
             adjoint[id(node)] = adjoint[id(node)] + g if id(node) in adjoint else as_node(g)
 
     loops: dict[int, dict[int, Node]] = {}
     for n in reversed(body):
-        if n.op == "part" and id(n) in adjoint:
-            loops.setdefault(id(n.args[0]), {})[n.attrs["index"]] = adjoint[id(n)]
-        elif PRIMITIVES[n.op].parts is not None if n.op in PRIMITIVES else False:
-            if id(n) in loops and id(n) in live:
-                number = max(len(n.value), 1)
-                gs = tuple(loops[id(n)].get(i) for i in range(number))
-                for a, g in zip(n.args, PRIMITIVES[n.op].vjp(gs, n, *n.args, **n.attrs)):
-                    give(a, g)
-        elif n.op == "loop":
-            if id(n) in loops:
-                for a, g in zip(n.args, loop_vjp(n, loops[id(n)], live)):
-                    give(a, g)
+        if n.op == "part":
+            if id(n) in adjoint:
+                loops.setdefault(id(n.args[0]), {})[n.attrs["index"]] = adjoint[id(n)]
+            continue
+        if n.op == "loop":
+            if id(n) not in loops:
+                continue
+            reverse = LoopReverse(n, loops[id(n)], live, depends, sweep)
+            gradients: Iterable[Any] = reverse.gradients()
+        elif has_parts(n):
+            if id(n) not in loops or id(n) not in live:
+                continue
+            given = loops[id(n)]
+            gradients = vjp(n, tuple(given.get(i) for i in range(len(n.value))))
         elif id(n) in adjoint and id(n) in live:
             if n.name and not adjoint[id(n)].name:
                 adjoint[id(n)].name = f"d{n.name}"
-            vjp = PRIMITIVES[n.op].vjp
-            if vjp is None:
-                raise NotImplementedError(f"no derivative of {n.op}")
-            outer = n.kind == "c" and PRIMITIVES[n.op].analytic
-            own = build("conj", adjoint[id(n)]) if outer else adjoint[id(n)]
-            for a, g in zip(n.args, vjp(own, n, *n.args, **n.attrs)):
-                give(a, build("conj", g) if outer and g is not None else g)
+            gradients = vjp(n, adjoint[id(n)])
+        else:
+            continue
+        for a, g in zip(n.args, gradients, strict=True):
+            give(a, g)
+
+
+def has_parts(n: Node) -> bool:
+    """True for a node of several results."""
+    return n.op == "loop" or (n.op in PRIMITIVES and PRIMITIVES[n.op].parts is not None)
+
+
+def vjp(n: Node, g: Any) -> tuple[Any, ...]:
+    """Gradients of a node's operands from that of the node, or from those of its parts.
+
+    An analytic function's, of complex numbers, is that of reals between two conjugations.
+    """
+    record = PRIMITIVES[n.op]
+    if record.vjp is None:
+        raise Refused(f"line {n.line}: no derivative of {n.op} is known")
+    turned = record.analytic and n.kind == "c"
+    try:
+        found = record.vjp(build("conj", g) if turned else g, n, *n.args, **n.attrs)
+    except NotImplementedError as e:
+        raise Refused(f"line {n.line}: {e}") from e
+    if turned:
+        found = tuple(None if d is None else build("conj", d) for d in found)
+    return (*found, *(None,) * (len(n.args) - len(found)))
 
 
 def zeros(like: Node) -> Node:
     return build("zeros", shape=like.shape)
 
 
-def loop_vjp(node: Node, given: dict[int, Node], live: set[int]):
-    """Gradients of a loop's operands: carried adjoints go backwards, those of constants add up over the rounds."""
-    loop: Loop = node.attrs["loop"]
-    body = loop.body
-    w = world()
-    nc, nk = loop.constants, loop.carried
-    constants, carries = body.inputs[:nc], body.inputs[nc:]
-    active_c = [i for i in range(nc) if id(node.args[i]) in live and constants[i].kind == "f"]
-    inside = {id(constants[i]) for i in active_c} | {id(c) for c in carries if c.kind == "f"}
-    order = body.body
-    live_in = set(inside)
-    for n in order:
-        if (
-            n.op not in ("const", "table", "size")
-            and any(id(a) in live_in for a in n.args)
-            and (n.kind in ("f", "c") or n.op in ("loop", "part") or PRIMITIVES[n.op].parts is not None)
-        ):
-            live_in.add(id(n))
-    saved = w.known
-    w.known = {}
-    w.lengths[loop.counter] = w.length(loop.count) - 1
-    example = [
-        Node(
-            "input",
-            (),
-            {},
-            c.shape,
-            "f",
-            np.ones(np.shape(c.value)),
-            f"d{c.name}" if c.name else "",
-        )
-        for c in carries
-    ]  # adjoints of this round's results
-    stack_in = {
-        i: Node("input", (), {}, g.shape, "f", g.value, g.name) for i, g in given.items() if i >= nk
-    }
-    adjoint: dict[int, Node] = {}
-    for i, out in enumerate(body.outputs):
-        g = (
-            example[i]
-            if i < nk
-            else build("getitem", stack_in[i], index=(Size.of(loop.counter),))
-            if i in stack_in
-            else None
-        )
-        if g is not None and id(out) in live_in:
-            adjoint[id(out)] = adjoint[id(out)] + g if id(out) in adjoint else g
-    sweep(order, adjoint, live_in)
-    next_carry = [adjoint.get(id(c)) or zeros(c) for c in carries]
-    for k, (c, r) in enumerate(
-        zip(carries, body.outputs)
-    ):  # rounds that fill an array of zeros, each its own place: nothing to put out
-        if (
-            id(node.args[nc + k]) not in live
-            and r.op == "store"
-            and r.args[0] is c
-            and sum(any(a is c for a in n.args) for n in order) == 1
-            and fills(r.attrs["index"], loop.counter)
-        ):
-            next_carry[k] = example[k]
-    sums = {
-        i: Node(
-            "input",
-            (),
-            {},
-            constants[i].shape,
-            "f",
-            np.zeros(np.shape(constants[i].value)),
-            f"d{constants[i].name}" if constants[i].name else "",
-        )
-        for i in active_c
-    }
-    totals = {
-        i: sums[i] + adjoint[id(constants[i])] if id(constants[i]) in adjoint else sums[i]
-        for i in active_c
-    }
-    outputs = [*next_carry, *totals.values()]
-    # what the backward body takes from the forward's: saved a round each, unless a constant or cheap to find again
-    forward, kept, seen = {id(n) for n in order} | set(map(id, carries)), [], set()
-
-    def look(n):
-        if id(n) in seen or n.op in ("const", "table", "size"):
-            return
-        seen.add(id(n))
-        if id(n) in forward and n.args == () and n.op != "input":
-            return
-        if (id(n) in forward and not cheap(n, constants)) or (
-            n.op == "part" and id(n.args[0]) in forward
-        ):
-            kept.append(n)
-            return
-        for a in n.args:
-            look(a)
-
-    for o in outputs:
-        look(o)
-    w.known = saved
-    w.lengths.pop(loop.counter)
-    return finish(
-        node,
-        loop,
-        given,
-        example,
-        stack_in,
-        sums,
-        active_c,
-        outputs,
-        kept,
-        order,
-        carries,
-        constants,
-    )
-
-
-def fills(index, counter):
-    return any(isinstance(i, Size) and counter in i.letters for i in index)
-
-
-def cheap(n, constants):
-    """Found again rather than kept: selections from constants, and what depends on the counter alone."""
-    return (
-        n.op not in ("contract", "loop", "part")
-        and all(
-            a.op in ("const", "table", "size")
-            or any(a is c for c in constants)
-            or cheap(a, constants)
-            for a in n.args
-        )
-        and n.op != "input"
-    )
-
-
-def finish(
-    node, loop, given, example, stack_in, sums, active_c, outputs, kept, order, carries, constants
-):
-    nc, nk = loop.constants, loop.carried
-    saves = kept
-    # the forward loop with what is kept stacked as well: the same node, told more
-    extra = [n for n in saves if n not in loop.body.outputs[nk:]]
-    wide = Loop(
-        Program(loop.body.inputs, [*loop.body.outputs, *extra]),
-        loop.counter,
-        loop.count,
-        nc,
-        nk,
-        loop.reverse,
-    )
-    parts = looped(wide, node.args)
-    world().wide[id(node)] = parts
-    stacks = {id(n): parts[wide.body.outputs.index(n, nk)] for n in saves}
-    for n in saves:
-        stacks[id(n)].name = stacks[id(n)].name or (
-            n.name + ("_before" if n in carries else "_all") if n.name else ""
-        )
-    w = world()
-    saved = w.known
-    w.known = {}
-    w.lengths[loop.counter] = w.length(loop.count) - 1
-    stack_nodes = {
-        id(n): Node(
-            "input", (), {}, stacks[id(n)].shape, n.kind, stacks[id(n)].value, stacks[id(n)].name
-        )
-        for n in saves
-    }
-    swap = {
-        id(n): build("getitem", stack_nodes[id(n)], index=(Size.of(loop.counter),)) for n in saves
-    }
-    for n in saves:
-        swap[id(n)].name = n.name
-    const_in = {id(c): Node("input", (), {}, c.shape, c.kind, c.value, c.name) for c in constants}
-    swap |= const_in
-    rebuilt = [substituted(o, swap) for o in outputs]
-    used_constants = [i for i, c in enumerate(constants)]
-    inputs = [
-        *(const_in[id(constants[i])] for i in used_constants),
-        *stack_nodes.values(),
-        *stack_in.values(),
-        *example,
-        *sums.values(),
-    ]
-    w.known = saved
-    w.lengths.pop(loop.counter)
-    back = Loop(
-        Program(inputs, rebuilt),
-        loop.counter,
-        loop.count,
-        len(used_constants) + len(stack_nodes) + len(stack_in),
-        nk + len(sums),
-        not loop.reverse,
-    )
-    starts = [given.get(i) or zeros(c) for i, c in enumerate(carries)]
-    operands = [
-        *(node.args[i] for i in used_constants),
-        *(stacks[k] for k in stack_nodes),
-        *(given[i] for i in stack_in),
-        *starts,
-        *(zeros(constants[i]) for i in active_c),
-    ]
-    out = looped(back, operands)
-    result = [None] * (nc + nk)
-    for i, g in zip(active_c, out[nk:]):
-        result[i] = g
-    for k in range(nk):
-        result[nc + k] = out[k]
-    return result
-
-
-def substituted(node, swap):
-    """A node with others in the place of some, built again."""
-    if id(node) in swap:
-        return swap[id(node)]
-    if not node.args:
-        return node
-    args = [substituted(a, swap) for a in node.args]
-    out = (
-        node
-        if all(a is b for a, b in zip(args, node.args))
-        else build(node.op, *args, **node.attrs)
-    )
-    out.name = out.name or node.name
-    swap[id(node)] = out
-    return out
-
-
-def gradient(program: Program, wrt: list[Node]):
-    """The forward and backward of a program: adjoints of `wrt` from adjoints of its outputs, and the inputs that stand for the latter."""
-    cotangents = [
-        Node(
-            "input",
-            (),
-            {},
-            o.shape,
-            "f",
-            np.random.default_rng(7).standard_normal(np.shape(o.value)),
-            "dy" if len(program.outputs) == 1 else f"dy{i + 1}",
-        )
-        for i, o in enumerate(program.outputs)
-    ]
+def gradient(program: Program, wrt: list[Node]) -> tuple[list[Node], list[Node]]:
+    """The inputs that stand for adjoints of the outputs, and the adjoints of `wrt` from them."""
+    names = ["dy"] if len(program.outputs) == 1 else _numbered("dy", len(program.outputs))
+    cotangents = [_like(o, name) for o, name in zip(program.outputs, names, strict=True)]
     body = program.body
-    live = set(map(id, wrt))
+    live = depends(body, wrt)
     adjoint: dict[int, Node] = {}
-    for n in body:
-        if (
-            n.op not in ("const", "table", "size")
-            and any(id(a) in live for a in n.args)
-            and (n.kind in ("f", "c") or n.op in ("loop", "part") or PRIMITIVES[n.op].parts is not None)
-        ):
-            live.add(id(n))
-    for o, g in zip(program.outputs, cotangents):
+    for o, g in zip(program.outputs, cotangents, strict=True):
         if id(o) in live:
             adjoint[id(o)] = adjoint[id(o)] + g if id(o) in adjoint else g
     sweep(body, adjoint, live)
@@ -314,3 +115,23 @@ def gradient(program: Program, wrt: list[Node]):
         if id(x) in adjoint and not adjoint[id(x)].name:
             adjoint[id(x)].name = f"d{x.name}"
     return cotangents, [adjoint.get(id(x)) or zeros(x) for x in wrt]
+
+
+def tangents(program: Program, wrt: list[Node]) -> tuple[list[Node], list[Node]]:
+    """The inputs that stand for directions of `wrt`, and the outputs' derivatives along them."""
+    cotangents, gradients = gradient(program, wrt)
+    backward = Program([*program.inputs, *cotangents], gradients)
+    directions, derivatives = gradient(backward, cotangents)
+    for d, x in zip(directions, wrt, strict=True):
+        d.name = f"{x.name}_tangent" if x.name else "tangent"
+    return directions, derivatives
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}{i + 1}" for i in range(count)]
+
+
+def _like(output: Node, name: str) -> Node:
+    """An input of an output's shape, for its adjoint."""
+    value = np.random.default_rng(7).standard_normal(np.shape(output.value))
+    return Node("input", (), {}, output.shape, "f", value, name)

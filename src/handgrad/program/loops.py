@@ -1,361 +1,448 @@
 """Rounds that are alike become one loop node.
 
-The trace holds every round written out, between marks. Rounds whose nodes are the same, up to the counter and to values of
-the round before, are rolled up; first and last rounds that differ are peeled; what is not alike stays written out, and a guard
-holds the count. Then everything is built again, with equal nodes as one."""
+The trace holds every round written out, between marks. Rounds whose nodes are the same, up to the
+counter and to values of rounds before, are rolled up; first and last rounds that differ are
+peeled; what is not alike stays written out, and a guard holds the count. Then everything is built
+again, with equal nodes as one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
-import numpy as np
-
+from handgrad.program.likeness import Item, Likeness, Place, Trip, alike, flat
+from handgrad.program.loop_records import looped
 from handgrad.program.node import (
-    PRIMITIVES,
+    FIXED,
+    LEAVES,
+    Guard,
     Loop,
     Node,
-    Primitive,
     Program,
     as_node,
     build,
+    replaced,
     world,
 )
+from handgrad.program.rounds import Mark
 from handgrad.program.sizes import ONE, Size
-from handgrad.program.trace import Mark
+
+__all__ = ["Rebuild", "Trip", "escaping", "flat", "looped", "tree"]
+
+Letters: TypeAlias = Mapping[str, Size | int]
+_PEELED_FIRST, _PEELED_LAST = 3, 2  # one more than may differ at the start and at the end
 
 
-@dataclass
-class Trip:
-    """A loop as it was traced: a list of items for each round; an item is a node or a trip."""
-
-    letter: str
-    count: Size
-    depth: int
-    rounds: list[list] = field(default_factory=list)
-
-
-def tree(events):
+def tree(events: Sequence[Node | Mark]) -> list[Item]:
     """Events as nested trips."""
-    root: list = []
-    open_: list[Trip] = []
+    root: list[Item] = []
+    trips: list[Trip] = []
     for e in events:
-        if not isinstance(e, Mark):
-            (open_[-1].rounds[-1] if open_ else root).append(e)
+        here = trips[-1].rounds[-1] if trips and trips[-1].rounds else root
+        if isinstance(e, Node):
+            here.append(e)
         elif e.what == "enter":
-            open_.append(Trip(e.letter, e.count, len(open_)))
+            assert e.count is not None
+            trips.append(Trip(e.letter, e.count, len(trips)))
         elif e.what == "round":
-            open_[-1].rounds.append([])
+            trips[-1].rounds.append([])
         else:
-            done = open_.pop()
-            (open_[-1].rounds[-1] if open_ else root).append(done)
+            done = trips.pop()
+            if not e.whole:
+                done.count = Size.of(len(done.rounds))
+            (trips[-1].rounds[-1] if trips else root).append(done)
     return root
 
 
-def flat(items):
-    for item in items:
-        if isinstance(item, Trip):
-            for r in item.rounds:
-                yield from flat(r)
-        else:
-            yield item
+def escaping(items: list[Item], outputs: list[Node]) -> dict[int, set[int]]:
+    """Of each node in a loop: the depths of the loops that it is read outside of."""
+    home: dict[int, tuple[tuple[int, int], ...]] = {}
+    found: dict[int, set[int]] = {}
+
+    def place(items: list[Item], path: tuple[tuple[int, int], ...]) -> None:
+        for item in items:
+            if isinstance(item, Trip):
+                for k, r in enumerate(item.rounds):
+                    place(r, (*path, (id(item), k)))
+            else:
+                home[id(item)] = path
+
+    def read(node: Node, path: tuple[tuple[int, int], ...]) -> None:
+        where = home.get(id(node), ())
+        shared = min(len(where), len(path))
+        depth = next((d for d in range(shared) if where[d] != path[d]), shared)
+        if depth < shared and where[depth][0] == path[depth][0]:
+            depth += 1  # a later round of the same loop
+        if depth < len(where):
+            found.setdefault(id(node), set()).update(range(depth, len(where)))
+
+    def look(items: list[Item], path: tuple[tuple[int, int], ...]) -> None:
+        for item in items:
+            if isinstance(item, Trip):
+                for k, r in enumerate(item.rounds):
+                    look(r, (*path, (id(item), k)))
+            else:
+                for a in item.args:
+                    read(a, path)
+
+    place(items, ())
+    look(items, ())
+    for o in outputs:
+        read(o, ())
+    return found
 
 
 class Rebuild:
-    """Builds the nodes of a trace again, trips as loops; `new` maps a traced node to what it became.
+    """Builds the nodes of a trace again, trips as loops.
 
-    `escapes` tells of a node which of the loops around it, by depth, it is read outside of; `of_round` of what a node of a
-    finished loop is an element: the stack, its round, their number."""
+    `new` maps a traced node to what it became; `escapes` tells of a node which of the loops around
+    it, by depth, it is read outside of; `places` of what a node of a finished loop is an element;
+    `checks` are conditions inside a loop's body and their outcomes.
+    """
 
-    def __init__(self, escapes):
+    def __init__(self, escapes: dict[int, set[int]], depth: int = 0) -> None:
         self.new: dict[int, Node] = {}
         self.escapes = escapes
-        self.of_round: dict[int, tuple] = {}
+        self.depth = depth
+        self.places: dict[int, Place] = {}
+        self.checks: list[tuple[Node, bool]] = []
+        self._likeness = Likeness()
+        self._read: dict[int, set[int]] = {}
 
-    def node(self, old: Node, letters) -> Node:
-        if old.op in ("const", "table", "size", "input"):
-            if old.op == "size" and letters:
-                return as_node(old.attrs["size"].at(letters))
-            return self.new.get(id(old), old)
-        return self.new[id(old)]
+    def node(self, old: Node, letters: Letters) -> Node:
+        """What a traced node became."""
+        if id(old) in self.places:
+            self._alone(*self.places[id(old)])
+        if old.op == "size":
+            return as_node(old.attrs["size"].at(letters))
+        return self.new.get(id(old), old) if old.op in LEAVES else self.new[id(old)]
 
-    def items(self, items, letters):
+    def _alone(self, stack: Node, i: int, total: int) -> None:
+        """One round's value is read by its number: one in the middle holds the count."""
+        read = self._read.setdefault(id(stack), set())
+        read.add(i)
+        if 2 <= i < total - 2 or len(read) == total:
+            self.bound("__eq__", stack.shape[0], Size.of(total), True)
+
+    def items(self, items: list[Item], letters: Letters) -> None:
         for item in items:
             if isinstance(item, Trip):
                 self.trip(item, letters)
+            elif item.op == "guard":
+                self._guard(item, letters)
             else:
-                made = self.joined(item, letters) or build(
-                    item.op,
-                    *(self.node(a, letters) for a in item.args),
-                    **{k: replaced(v, letters) for k, v in item.attrs.items()},
-                )
-                made.name, made.line = made.name or item.name, made.line or item.line
-                self.new[id(item)] = made
+                self._item(item, letters)
 
-    def joined(self, item: Node, letters) -> Node | None:
-        """A pile or concatenation of what all rounds of a loop made, as the loop's stack."""
+    def _item(self, item: Node, letters: Letters) -> None:
+        made = self.joined(item, letters)
+        if made is None:
+            attrs = self._likeness.attrs.get(id(item), item.attrs)
+            made = build(
+                item.op,
+                *(self._operand(item, k, letters) for k in range(len(item.args))),
+                **{k: replaced(v, letters) for k, v in attrs.items()},
+            )
+        made.name, made.line = made.name or item.name, made.line or item.line
+        self.new[id(item)] = made
+
+    def _operand(self, item: Node, k: int, letters: Letters) -> Node:
+        key = id(item), k
+        if key in self._likeness.sizes:
+            return as_node(self._likeness.sizes[key].at(letters))
+        if key in self._likeness.elements:
+            stack, index = self._likeness.elements[key]
+            return build("getitem", self.new.get(id(stack), stack), index=(index.at(letters),))
+        return self.node(item.args[k], letters)
+
+    def _guard(self, item: Node, letters: Letters) -> None:
+        attrs = replaced_guard(self._likeness.attrs.get(id(item), item.attrs), letters)
+        if item.args:
+            self.check(self.node(item.args[0], letters), attrs["outcome"])
+        else:
+            self.bound(attrs["relation"], attrs["left"], attrs["right"], attrs["outcome"])
+
+    def check(self, node: Node, outcome: bool) -> None:
+        """Notes a condition on values, which the emitted function checks."""
+        if self.depth:
+            self.checks.append((node, outcome))
+        elif node.op != "const":
+            add_guard(("true", node, None, outcome))
+
+    def bound(self, relation: str, left: Size, right: Size, outcome: bool) -> None:
+        """Notes a condition on sizes."""
+        if (left - right).constant is None:
+            add_guard((relation, left, right, outcome))
+
+    def joined(self, item: Node, letters: Letters) -> Node | None:
+        """A pile or concatenation of what rounds of a loop made, from the loop's stack."""
         if item.op not in ("pile", "concatenate"):
             return None
-        parts, at = [], 0
+        pieces: list[tuple[Node, bool]] = []  # with True for a stack of rounds
+        at = 0
         while at < len(item.args):
-            stack, i, n = self.of_round.get(id(item.args[at]), (None, 0, 0))
-            run = [self.of_round.get(id(a)) for a in item.args[at : at + n]]
-            whole = [(stack, k, n) for k in range(n)]
-            if stack is not None and run in (whole, whole[::-1]):
-                parts.append((stack if run == whole else build("flip", stack, axis=(0,)), True))
-                at += n
+            end, stack = self._stretch(item.args, at)
+            if stack is None:
+                pieces.append((self._operand(item, at, letters), False))
             else:
-                parts.append((self.node(item.args[at], letters), False))
-                at += 1
-        if not any(whole for _, whole in parts):
+                pieces.append((stack, True))
+            at = end
+        if not any(whole for _, whole in pieces):
             return None
         if item.op == "pile":
-            pieces = [
-                p if whole else build("reshape", p, shape=(ONE, *p.shape)) for p, whole in parts
-            ]
-            axis = 0
-        else:
-            axis = item.attrs["axis"]
-            pieces = []
-            for p, whole in parts:
-                if whole:
-                    order = list(range(1, p.ndim))
-                    order.insert(axis, 0)
-                    p = build("transpose", p, axes=tuple(order))
-                    p = build(
-                        "reshape",
-                        p,
-                        shape=p.shape[:axis]
-                        + (p.shape[axis] * p.shape[axis + 1],)
-                        + p.shape[axis + 2 :],
-                    )
-                pieces.append(p)
-        return build("concatenate", *pieces, axis=axis)
+            rows = [p if w else build("reshape", p, shape=(ONE, *p.shape)) for p, w in pieces]
+            return build("concatenate", *rows, axis=0)
+        axis = item.attrs["axis"]
+        along = [_merged(p, axis) if whole else p for p, whole in pieces]
+        return build("concatenate", *along, axis=axis)
 
-    def trip(self, trip: Trip, letters):
+    def _stretch(self, args: Sequence[Node], at: int) -> tuple[int, Node | None]:
+        """The end of the rounds of one loop that follow each other, and their part of its stack."""
+        first = self.places.get(id(args[at]))
+        if first is None:
+            return at + 1, None
+        stack, start, total = first
+        for step in (1, -1):
+            end = at + 1
+            while end < len(args):
+                place = self.places.get(id(args[end]))
+                if place is None or place[0] is not stack or place[1] != start + step * (end - at):
+                    break
+                end += 1
+            if end > at + 1:
+                low, high = sorted((start, start + step * (end - at - 1)))
+                if (low, high) != (0, total - 1):
+                    stop = stack.shape[0] - (total - 1 - high) if high < total - 1 else None
+                    part = slice(Size.of(low) if low else None, stop, None)
+                    stack = build("getitem", stack, index=(part, *_all(stack.ndim - 1)))
+                return end, stack if step == 1 else build("flip", stack, axis=(0,))
+        return at + 1, None
+
+    def trip(self, trip: Trip, letters: Letters) -> None:
+        """A traced loop: rolled up where its rounds are alike, else written out."""
         n = len(trip.rounds)
-        w = world()
         count = trip.count.at(letters)
-        for first in range(min(3, n)):
-            for last in range(min(2, n - first)):
-                if (
-                    n - first - last >= 2
-                    and (plan := alike(trip.rounds[first : n - last])) is not None
-                ):
-                    for i in range(first):
-                        self.items(trip.rounds[i], {**letters, trip.letter: Size.of(i)})
-                    self.roll(
-                        trip,
-                        trip.rounds[first : n - last],
-                        plan,
-                        first,
-                        count - first - last,
-                        letters,
-                    )
-                    for i in range(n - last, n):
-                        self.items(trip.rounds[i], {**letters, trip.letter: count - (n - i)})
-                    return
-        if count.constant is None:
-            w.guards.append(("==", count, Size.of(n), True))
+        for first in range(min(_PEELED_FIRST, n)):
+            for last in range(min(_PEELED_LAST, n - first)):
+                middle = trip.rounds[first : n - last]
+                if len(middle) < 2:
+                    continue
+                likeness = alike(middle, trip.letter, first, self.places)
+                if likeness is None or self._ragged(trip, middle, likeness):
+                    continue
+                for i in range(first):
+                    self.items(trip.rounds[i], {**letters, trip.letter: Size.of(i)})
+                rolling = Rolling(self, trip, middle, likeness, first, letters)
+                after = {
+                    id(a) for r in trip.rounds[n - last :] for node in flat(r) for a in node.args
+                }
+                rolling.roll(count - first - last, after)
+                for i in range(n - last, n):
+                    self.items(trip.rounds[i], {**letters, trip.letter: count - (n - i)})
+                return
+        self.bound("__eq__", count, Size.of(n), True)
         for i, r in enumerate(trip.rounds):
             self.items(r, {**letters, trip.letter: Size.of(i)})
 
-    def roll(self, trip, rounds, plan, first, count, letters):
-        """One loop node for rounds that are alike."""
-        w = world()
-        n = len(rounds)
+    def _ragged(self, trip: Trip, rounds: list[list[Item]], likeness: Likeness) -> bool:
+        """True where what a round hands on has another shape in each."""
         nodes = [list(flat(r)) for r in rounds]
-        last = nodes[-1]
-        letter = trip.letter if trip.letter not in w.lengths else trip.letter + "_"
-        plan, starts = plan
-        constants, carried, initial = [], sorted(starts), []
-        for j in range(len(last)):  # what escapes from a loop inside in any round does in the last
-            deeper = {d for r in nodes for d in self.escapes.get(id(r[j]), ()) if d > trip.depth}
-            if deeper:
-                self.escapes[id(last[j])] = self.escapes.get(id(last[j]), set()) | deeper
-        inner = Rebuild(self.escapes)
-        scope = {**letters, trip.letter: Size.of(letter) + first}
-        inputs: dict[int, Node] = {}
-
-        def given(old):
-            outer = self.node(old, letters)
-            if outer.op in ("const", "table", "size"):
-                return outer
-            if id(outer) not in inputs:
-                inputs[id(outer)] = Node(
-                    "input", (), {}, outer.shape, outer.kind, outer.value, outer.name
-                )
-                constants.append(outer)
-            return inputs[id(outer)]
-
-        # what a round takes from before it: constants, and carried values, whose value on the example is the last round's
-        carry_in = {}
-        for j, d in carried:
-            start = self.node(starts[j, d], letters)
-            now = nodes[-1 - d][j] if d < n else start
-            carry_in[j, d] = Node(
-                "input", (), {}, last[j].shape, last[j].kind, now.value, last[j].name
-            )
-            if tuple(start.shape) != tuple(last[j].shape):
-                start = build(
-                    "broadcast_to", start, shape=tuple(replaced(s, letters) for s in last[j].shape)
-                )
-            initial.append(start)
-        saved = w.known
-        w.known = {}
-        w.lengths[letter] = n - 1
-        w.counters[letter] = count
-        local = set(map(id, last))
-        before = {
-            id(r[j]): (j, d) for d in range(1, n) for r in [nodes[-1 - d]] for j in range(len(r))
+        handed = {j for j, _ in likeness.starts} | {
+            j
+            for r in nodes
+            for j, node in enumerate(r)
+            if trip.depth in self.escapes.get(id(node), ())
         }
-        for node in last:
-            for a in node.args:
-                if id(a) in local or a.op in ("const", "table", "size"):
-                    continue
-                if before.get(id(a)) in carry_in:
-                    inner.new[id(a)] = carry_in[before[id(a)]]
-                elif id(a) not in inner.new:
-                    inner.new[id(a)] = given(a)
-        inner.items(rounds[-1], scope)
-        position = {id(node): (i, j) for i, r in enumerate(nodes) for j, node in enumerate(r)}
-        used = {(i, j) for k, (i, j) in position.items() if trip.depth in self.escapes.get(k, ())}
-        stacked = sorted({j for i, j in used if i < n - 1 or (j, 1) not in carried})
-        outputs = [inner.new[id(last[j])] if d == 1 else carry_in[j, d - 1] for j, d in carried] + [
-            inner.new[id(last[j])] for j in stacked
-        ]
-        body = Program([*inputs.values(), *carry_in.values()], outputs)
+        return any(trip.letter in s.letters for j in handed for s in nodes[-1][j].shape)
+
+
+class Rolling:
+    """One loop node for rounds that are alike, in the place of the rounds."""
+
+    def __init__(
+        self,
+        outer: Rebuild,
+        trip: Trip,
+        rounds: list[list[Item]],
+        likeness: Likeness,
+        first: int,
+        letters: Letters,
+    ) -> None:
+        w = world()
+        self.outer, self.trip, self.rounds, self.likeness = outer, trip, rounds, likeness
+        self.letters = letters
+        self.nodes = [list(flat(r)) for r in rounds]
+        self.last = self.nodes[-1]
+        self.letter = trip.letter + "_" * (trip.letter in w.lengths)
+        self.scope = {**letters, trip.letter: Size.of(self.letter) + first}
+        self.constants: list[Node] = []  # outside
+        self.inputs: dict[int, Node] = {}  # inside, by what they stand for
+        self.inner = Rebuild(outer.escapes, outer.depth + 1)
+        self.inner._likeness = likeness
+
+    def roll(self, count: Size, after: set[int]) -> None:
+        """Builds the loop; `after` are nodes that last rounds, written out, read."""
+        w = world()
+        n = len(self.rounds)
+        carried = sorted(self.likeness.starts)
+        self._share_escapes()
+        first = [self._start(*key) for key in carried]
+        carry_in = {key: self._carried(*key) for key in carried}
+        saved, w.known = w.known, {}
+        w.lengths[self.letter] = n - 1
+        w.counters[self.letter] = count
+        guards, w.guards = w.guards, []
+        self._give(carry_in)
+        self.inner.items(self.rounds[-1], self.scope)
+        used = self._used(after)
+        stacked = sorted({j for i, j in used if i < n - 1 or (j, 1) not in carry_in})
+        new = self.inner.new
+        following = [new[id(self.last[j])] if d == 1 else carry_in[j, d - 1] for j, d in carried]
+        outputs = following + [new[id(self.last[j])] for j in stacked]
+        outputs += [node for node, _ in self.inner.checks]
         w.known = saved
-        w.lengths.pop(letter)
-        parts = looped(
-            Loop(body, letter, count, len(constants), len(carried)), [*constants, *initial]
-        )
-        finals = {j: p for (j, d), p in zip(carried, parts) if d == 1}
-        stacks = dict(zip(stacked, parts[len(carried) :]))
-        for j, p in [*finals.items(), *stacks.items()]:
-            p.name = (
-                last[j].name + ("" if j in finals and p is finals[j] else "_all")
-                if last[j].name
-                else ""
+        w.lengths.pop(self.letter)
+        inside, w.guards = w.guards, guards
+        for g in inside:
+            for bound in at_both_ends(g, self.letter, count):
+                add_guard(bound)
+        body = Program([*self.inputs.values(), *carry_in.values()], outputs)
+        loop = Loop(body, self.letter, count, len(self.constants), len(carried))
+        parts = looped(loop, [*self.constants, *first])
+        self._hand_out(carried, stacked, parts, used, count)
+        checked = parts[len(carried) + len(stacked) :]
+        for (_, outcome), stack in zip(self.inner.checks, checked, strict=True):
+            every = "all" if outcome else "any"
+            axes = tuple(range(stack.ndim))
+            self.outer.check(build(every, stack, axis=axes, keepdims=False), outcome)
+
+    def _share_escapes(self) -> None:
+        """Notes that what escapes from a loop inside in any round does so in the last."""
+        escapes = self.outer.escapes
+        for j, node in enumerate(self.last):
+            deeper = {
+                d for r in self.nodes for d in escapes.get(id(r[j]), ()) if d > self.trip.depth
+            }
+            if deeper:
+                escapes[id(node)] = escapes.get(id(node), set()) | deeper
+
+    def _start(self, j: int, d: int) -> Node:
+        """The first of a carried value, in the shape that it has in all rounds."""
+        start = self.outer.node(self.likeness.starts[j, d], self.letters)
+        shape = tuple(s.at(self.letters) for s in self.last[j].shape)
+        if start.shape == shape:
+            return start
+        if start.op == "const" and start.attrs["value"] == 0:
+            return build("zeros", shape=shape)
+        return build("broadcast_to", start, shape=shape)
+
+    def _carried(self, j: int, d: int) -> Node:
+        """Stands in the body for a carried value; its example is that of the last round."""
+        node = self.last[j]
+        now = self.nodes[-1 - d][j] if d < len(self.nodes) else self.likeness.starts[j, d]
+        return Node("input", (), {}, node.shape, node.kind, now.value, node.name)
+
+    def _give(self, carry_in: dict[tuple[int, int], Node]) -> None:
+        """Inputs of the body for all that a round reads from outside it."""
+        local = set(map(id, self.last))
+        carried = {
+            id(self.nodes[-1 - d][j]): node
+            for (j, d), node in carry_in.items()
+            if d < len(self.nodes)
+        }
+        for node in self.last:
+            for k, a in enumerate(node.args):
+                key = id(node), k
+                if key in self.likeness.elements:
+                    stack, _ = self.likeness.elements[key]
+                    self.inner.new.setdefault(id(stack), self._given(stack))
+                elif key in self.likeness.sizes or id(a) in local or a.op in FIXED:
+                    continue
+                elif id(a) in carried:
+                    self.inner.new[id(a)] = carried[id(a)]
+                elif id(a) not in self.inner.new:
+                    self.inner.new[id(a)] = self._given(self.outer.node(a, self.letters))
+
+    def _given(self, outer: Node) -> Node:
+        if outer.op in FIXED:
+            return outer
+        if id(outer) not in self.inputs:
+            self.inputs[id(outer)] = Node(
+                "input", (), {}, outer.shape, outer.kind, outer.value, outer.name
             )
+            self.constants.append(outer)
+        return self.inputs[id(outer)]
+
+    def _used(self, after: set[int]) -> set[tuple[int, int]]:
+        """Rounds and places of the nodes that are read outside the loop."""
+        return {
+            (i, j)
+            for i, r in enumerate(self.nodes)
+            for j, node in enumerate(r)
+            if id(node) in after or self.trip.depth in self.outer.escapes.get(id(node), ())
+        }
+
+    def _hand_out(
+        self,
+        carried: list[tuple[int, int]],
+        stacked: list[int],
+        parts: list[Node],
+        used: set[tuple[int, int]],
+        count: Size,
+    ) -> None:
+        """What is read of the rounds, from the loop's parts."""
+        n = len(self.rounds)
+        finals = {j: p for (j, d), p in zip(carried, parts, strict=False) if d == 1}
+        stacks = dict(zip(stacked, parts[len(carried) :], strict=False))
+        for j, p in finals.items():
+            p.name = p.name or self.last[j].name
+        for j, p in stacks.items():
+            if self.last[j].name:
+                p.name = p.name or self.last[j].name + "_all"
         for i, j in used:
+            node = self.nodes[i][j]
+            if i == n - 1 and j in finals:
+                self.outer.new[id(node)] = finals[j]
+            else:
+                place = Size.of(i) if i < n - 1 and i < 2 else count - (n - i)
+                self.outer.new[id(node)] = build("getitem", stacks[j], index=(place,))
             if j in stacks:
-                self.of_round[id(nodes[i][j])] = (stacks[j], i, n)
-            self.new[id(nodes[i][j])] = (
-                finals[j]
-                if i == n - 1 and j in finals
-                else build("getitem", stacks[j], index=(Size.of(i) if i < n - 1 else count - 1,))
-            )
+                self.outer.places[id(node)] = (stacks[j], i, n)
 
 
-def replaced(attr, letters):
-    if isinstance(attr, Size):
-        return attr.at(letters)
-    if isinstance(attr, (tuple, list)):
-        return type(attr)(replaced(a, letters) for a in attr)
-    if isinstance(attr, slice):
-        return slice(*(replaced(p, letters) for p in (attr.start, attr.stop, attr.step)))
-    return attr
+def replaced_guard(attrs: dict[str, Any], letters: Letters) -> dict[str, Any]:
+    return {k: replaced(v, letters) for k, v in attrs.items()}
 
 
-def alike(rounds):
-    """For each operand of a round: local, constant, or carried from the round before; None where the rounds differ."""
-    nodes = [list(flat(r)) for r in rounds]
-    n = len(nodes)
-    if len({len(r) for r in nodes}) > 1 or len({skeleton(r) for r in rounds}) > 1:
-        return None
-    position = {id(node): (i, j) for i, r in enumerate(nodes) for j, node in enumerate(r)}
-    plan, starts = [], {}
-    for j in range(len(nodes[0])):
-        column = [r[j] for r in nodes]
-        if len({(c.op, repr(sorted(c.attrs.items(), key=str)), str(c.shape)) for c in column}) > 1:
-            return None
-        for k in range(len(column[0].args)):
-            refs = [position.get(id(c.args[k])) for c in column]
-            here = {r[1] if r is not None and r[0] == i else None for i, r in enumerate(refs)}
-            if None not in here and len(here) == 1:
-                plan.append(("local", here.pop()))
-                continue
-            if all(
-                c.args[k] is column[0].args[k] or same_constant(c.args[k], column[0].args[k])
-                for c in column
-            ):
-                plan.append(("constant", None))
-                continue
-            back = {(i - r[0], r[1]) for i, r in enumerate(refs) if r is not None}
-            if (
-                len(back) == 1
-                and (d := min(back)[0]) > 0
-                and all((r is None) == (i < d) for i, r in enumerate(refs))
-            ):
-                j = min(back)[1]
-                for m in range(1, d + 1):  # in the first round, the value of m rounds before
-                    start = column[d - m].args[k]
-                    if not same_start(starts.setdefault((j, m), start), start):
-                        return None
-                plan.append(("carried", (j, d)))
-                continue
-            return None
-    return plan, starts
+def add_guard(guard: Guard) -> None:
+    w = world()
+    if guard not in w.guards:
+        w.guards.append(guard)
 
 
-def same_start(a, b):
-    return a is b or same_constant(a, b)
+def at_both_ends(guard: Guard, letter: str, count: Size) -> list[Guard]:
+    """A condition on a counter, which is a straight line, as conditions on its first and last."""
+    relation, left, right, outcome = guard
+    if not isinstance(left, Size) or letter not in (left - right).letters:
+        return [guard]
+    w = world()
+    ends = [(left - right).at({letter: end}) for end in (Size.of(0), count - 1)]
+    if relation in ("__eq__", "__ne__", "=="):
+        # It is never zero: its sign is that of both ends.
+        relation, outcome = ("__gt__" if w.length(ends[0]) > 0 else "__lt__"), True
+    zero = Size.of(0)
+    return [(relation, end, zero, outcome) for end in ends if end.constant is None]
 
 
-def same_constant(a, b):
-    return a.op == b.op and a.op in ("const", "size") and repr(a.attrs) == repr(b.attrs)
+def _merged(stack: Node, axis: int) -> Node:
+    """A stack of pieces as their concatenation along one of their axes."""
+    order = list(range(1, stack.ndim))
+    order.insert(axis, 0)
+    turned = build("transpose", stack, axes=tuple(order))
+    sizes = turned.shape
+    shape = (*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :])
+    return build("reshape", turned, shape=shape)
 
 
-def skeleton(items):
-    return tuple(
-        (i.letter, str(i.count), tuple(map(skeleton, i.rounds))) if isinstance(i, Trip) else "·"
-        for i in items
-    )
-
-
-# The loop as a primitive: evaluation runs the body, its shape is that of its parts.
-def evaluate(*values, loop, lengths=None):
-    from handgrad.program.run import run_loop
-
-    return run_loop(loop, values, dict(world().lengths))
-
-
-PRIMITIVES["loop"] = Primitive(
-    "loop", lambda *values, loop: evaluate(*values, loop=loop), lambda *nodes, loop: ((), "f")
-)
-
-
-def part_shape(node, index):
-    if (parts := PRIMITIVES[node.op].parts) is not None:
-        return parts(*node.args, **node.attrs)[index]
-    loop = node.attrs["loop"]
-    out = loop.body.outputs[index]
-    return (out.shape if index < loop.carried else (loop.count, *out.shape)), out.kind
-
-
-PRIMITIVES["part"] = Primitive("part", lambda value, index: value[index], part_shape)
-
-
-def looped(loop: Loop, operands) -> list[Node]:
-    node = build("loop", *operands, loop=loop)
-    return [build("part", node, index=i) for i in range(len(loop.body.outputs))]
-
-
-# A pile is a stack along a new first axis; the trace keeps it, so that the rounds of a loop can be told in it.
-def pile_shape(*xs):
-    rounds = [x.round for x in xs]
-    if None not in rounds and len({r[0] for r in rounds}) == 1:
-        count, n = world().counts[rounds[0][0]]
-        order = [r[1] for r in rounds]
-        if order in (list(range(n)), list(range(n))[::-1]):
-            return (count, *xs[0].shape), xs[0].kind
-    return (Size.of(len(xs)), *xs[0].shape), xs[0].kind
-
-
-PRIMITIVES["pile"] = Primitive(
-    "pile",
-    lambda *xs: np.stack(xs),
-    pile_shape,
-    lambda g, y, *xs: tuple(build("getitem", g, index=(Size.of(i),)) for i in range(len(xs))),
-    lambda e, n: f"np.stack(({', '.join(map(e.arg, n.args))},))",
-)
+def _all(axes: int) -> tuple[slice, ...]:
+    return (slice(None),) * axes

@@ -1,19 +1,31 @@
 """Nodes and programs.
 
-A node is one application of a primitive: operands, attributes, symbolic shape, kind and the value it has on the
-example. A program is inputs, outputs and what lies between, in order. A loop is a node whose attribute is a program.
+A node is one application of a primitive: operands, attributes, symbolic shape, kind and the value
+it has on the example. A program is inputs, outputs and what lies between, in order. A loop is a
+node whose attribute is a program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from handgrad.program.sizes import Size
+
+#: What stands for an operand: a node, a size, a number or an array.
+Operand: TypeAlias = Any
+#: Relation, its two sides, and the outcome on the example. The relation "true" is that of a
+#: node's value, which is the left side.
+Guard: TypeAlias = tuple[str, Any, Any, bool]
+
+LEAVES = ("const", "table", "size", "input")
+"""What has no operands and is no application of a primitive."""
+FIXED = ("const", "table", "size")
+"""Leaves that no caller gives."""
 
 
 class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it by this name)
@@ -22,88 +34,95 @@ class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it 
 
 @dataclass(eq=False)
 class Node:
+    """One application of a primitive."""
+
     op: str
-    args: tuple["Node", ...] = ()
+    args: tuple[Node, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
     shape: tuple[Size, ...] = ()
     kind: str = "f"  # f float, i integer, b boolean
     value: Any = None  # on the example
     name: str = ""  # as the user calls it
     line: int = 0  # of the user's source
-    round: tuple | None = None  # of a trace: the innermost loop that it was made in, and the round
+    #: Of a trace: the loops that it was made in, outermost first, and the round of each.
+    rounds: tuple[tuple[int, int], ...] = ()
 
-    def __add__(self, o):
-        return build("add", self, o)
+    def __add__(self, other: Operand) -> Node:
+        return build("add", self, other)
 
-    def __radd__(self, o):
-        return build("add", o, self)
+    def __radd__(self, other: Operand) -> Node:
+        return build("add", other, self)
 
-    def __sub__(self, o):
-        return build("subtract", self, o)
+    def __sub__(self, other: Operand) -> Node:
+        return build("subtract", self, other)
 
-    def __rsub__(self, o):
-        return build("subtract", o, self)
+    def __rsub__(self, other: Operand) -> Node:
+        return build("subtract", other, self)
 
-    def __mul__(self, o):
-        return build("multiply", self, o)
+    def __mul__(self, other: Operand) -> Node:
+        return build("multiply", self, other)
 
-    def __rmul__(self, o):
-        return build("multiply", o, self)
+    def __rmul__(self, other: Operand) -> Node:
+        return build("multiply", other, self)
 
-    def __truediv__(self, o):
-        return build("divide", self, o)
+    def __truediv__(self, other: Operand) -> Node:
+        return build("divide", self, other)
 
-    def __rtruediv__(self, o):
-        return build("divide", o, self)
+    def __rtruediv__(self, other: Operand) -> Node:
+        return build("divide", other, self)
 
-    def __pow__(self, o):
-        return build("power", self, o)
+    def __pow__(self, other: Operand) -> Node:
+        return build("power", self, other)
 
-    def __neg__(self):
+    def __neg__(self) -> Node:
         return build("negative", self)
 
-    def __gt__(self, o):
-        return build("greater", self, o)
+    def __gt__(self, other: Operand) -> Node:
+        return build("greater", self, other)
 
-    def __lt__(self, o):
-        return build("less", self, o)
+    def __lt__(self, other: Operand) -> Node:
+        return build("less", self, other)
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.name or self.op}{list(self.shape)}"
 
 
 @dataclass
 class Program:
+    """What leads from inputs to outputs."""
+
     inputs: list[Node]
     outputs: list[Node]
 
     @property
     def body(self) -> list[Node]:
-        """All that the outputs need, each after its operands; constants and inputs left out."""
-        order, seen = [], set(map(id, self.inputs))
+        """All that the outputs need, each after its operands; the inputs are left out."""
+        order: list[Node] = []
+        seen = set(map(id, self.inputs))
         stack = [(n, False) for n in reversed(self.outputs)]
         while stack:
             node, done = stack.pop()
             if done:
                 order.append(node)
-                continue
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            stack.append((node, True))
-            stack += [(a, False) for a in reversed(node.args) if id(a) not in seen]
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack += [(a, False) for a in reversed(node.args) if id(a) not in seen]
         return order
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Rounds of a body. Body inputs: constants, then carried values; body outputs: the carried values' next, then what is stacked.
+    """Rounds of a body.
 
-    The node's operands are the constants and the carried values' first; its parts are the carried values' last and the stacks."""
+    The body's inputs are constants, then carried values; its outputs are the carried values'
+    next, then what is stacked. The node's operands are the constants and the carried values'
+    first; its parts are the carried values' last and the stacks.
+    """
 
     body: Program
     counter: str  # the letter that counts rounds: 0 … count-1, downwards where reverse
@@ -118,55 +137,54 @@ class Primitive:
     """All there is to know of one function."""
 
     name: str
-    evaluate: Callable  # values → value
-    shape: Callable  # nodes → (sizes, kind)
-    vjp: Callable | None = (
-        None  # (gradient, result, *operands) → a gradient or None for each operand
-    )
-    text: str | Callable = ""  # NumPy: a call's name, an infix sign, or a function of the emitter
-    torch: str | Callable = ""  # where it differs
+    evaluate: Callable[..., Any]  # values → value
+    shape: Callable[..., tuple[tuple[Size, ...], str]]  # nodes → sizes and kind
+    #: (gradient, result, *operands) → a gradient or None for each operand
+    vjp: Callable[..., tuple[Any, ...]] | None = None
+    #: NumPy: a call's name, an infix sign, or a function of the emitter
+    text: str | Callable[..., Any] = ""
+    torch: str | Callable[..., Any] = ""  # where it differs
     precedence: int = 9  # of its infix sign, else that of a call
-    domain: Callable | None = None  # random numbers → example operands, of other shapes each time
-    rewrite: Callable | None = None  # operands, attributes → a simpler node or None
-    jax: str | Callable = ""  # where it differs
-    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
-    parts: Callable | None = None  # of several results: nodes → sizes and kind of each
-    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
+    #: random numbers → example operands, of other shapes each time
+    domain: Callable[..., Any] | None = None
+    rewrite: Callable[..., Any] | None = None  # operands, attributes → a simpler node or None
+    jax: str | Callable[..., Any] = ""  # where it differs
     cases: tuple[dict[str, Any], ...] = ({},)  # attributes to try on the domain
     smooth: bool = True  # a second derivative exists on the domain
+    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
+    parts: Callable[..., Any] | None = None  # of several results: nodes → sizes and kind of each
+    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
 
 
 PRIMITIVES: dict[str, Primitive] = {}
 
 
 class World:
-    """What a trace knows besides its nodes: the lengths of the example's letters, guards, and the order of what was built."""
+    """All that a trace knows besides its nodes."""
 
-    def __init__(self):
-        self.lengths: dict[str, int] = {}
-        self.guards: list[
-            tuple[str, Any, Any, bool]
-        ] = []  # relation, left size, right size, outcome
+    def __init__(self) -> None:
+        self.lengths: dict[str, int] = {}  # of the letters, on the example
+        self.guards: list[Guard] = []
         self.events: list[Any] | None = None  # nodes and marks of rounds, while a trace runs
         self.line = 0
-        self.wide: dict[
-            int, list[Node]
-        ] = {}  # of a loop's node: the parts of the form that keeps what its reverse reads
+        self.refusal: Refused | None = None  # the first, should the user's `except` catch it
+        #: Of a loop's node: the parts of the form that keeps what its reverse reads.
+        self.wide: dict[int, list[Node]] = {}
         self.open: list[tuple[int, int]] = []  # loops that a trace is in, and their rounds
         self.counters: dict[str, Size] = {}  # of a counter: how many rounds
-        self.counts: dict[
-            int, tuple[Size, int]
-        ] = {}  # of each loop traced: how many rounds, in letters and in number
-        self.owed: set = set()  # changes of views that have not come back to their arrays
+        #: Of each loop traced: how many rounds, in letters and in number.
+        self.counts: dict[int, tuple[Size, int]] = {}
         self.masks: dict[Any, tuple[str, Node]] = {}  # letters of how many a mask selects
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
 
     def length(self, size: Size | int) -> int:
-        return Size.of(size).at(self.lengths).constant
+        return Size.of(size).number(self.lengths)
 
     def refuse(self, reason: str) -> NoReturn:
         """Ends the trace; the line is that of the user's source."""
-        raise Refused(f"line {self.line}: {reason}")
+        refusal = Refused(f"line {self.line}: {reason}")
+        self.refusal = self.refusal or refusal
+        raise refusal
 
 
 _worlds: list[World] = []
@@ -177,7 +195,7 @@ def world() -> World:
 
 
 @contextmanager
-def within(w: World):
+def within(w: World) -> Iterator[World]:
     _worlds.append(w)
     try:
         yield w
@@ -185,67 +203,87 @@ def within(w: World):
         _worlds.pop()
 
 
-def concrete(attr, lengths: dict[str, int]):
+def mapped_sizes(attribute: Any, f: Callable[[Size], Any]) -> Any:
+    """An attribute with a function applied to its sizes."""
+    if isinstance(attribute, Size):
+        return f(attribute)
+    if isinstance(attribute, tuple | list):
+        return type(attribute)(mapped_sizes(a, f) for a in attribute)
+    if isinstance(attribute, slice):
+        parts = (attribute.start, attribute.stop, attribute.step)
+        return slice(*(mapped_sizes(p, f) for p in parts))
+    return attribute
+
+
+def concrete(attribute: Any, lengths: Mapping[str, int]) -> Any:
     """An attribute with its sizes as numbers."""
-    if isinstance(attr, Size):
-        n = attr.at(lengths).constant
-        if n is None:
-            raise KeyError(f"length of {attr}")
-        return n
-    if isinstance(attr, (tuple, list)):
-        return type(attr)(concrete(a, lengths) for a in attr)
-    if isinstance(attr, slice):
-        return slice(*(concrete(a, lengths) for a in (attr.start, attr.stop, attr.step)))
-    return attr
+    return mapped_sizes(attribute, lambda size: size.number(lengths))
 
 
-def as_node(x) -> Node:
+def replaced(attribute: Any, letters: Mapping[str, Size | int]) -> Any:
+    """An attribute with other letters in its sizes."""
+    return mapped_sizes(attribute, lambda size: size.at(letters))
+
+
+def as_node(x: Operand) -> Node:
+    """A node as it is; a size, a number or an array as a leaf."""
     if isinstance(x, Node):
         return x
     if isinstance(x, Size):
         if x.constant is None:
             return Node("size", (), {"size": x}, (), "i", world().length(x))
         x = x.constant
-    if isinstance(x, (bool, int, float, np.generic)) and np.ndim(x) == 0:
-        return Node("const", (), {"value": x}, (), np.asarray(x).dtype.kind.replace("u", "i"), x)
+    if isinstance(x, bool | int | float | complex | np.generic) and np.ndim(x) == 0:
+        return Node("const", (), {"value": x}, (), _kind(np.asarray(x)), x)
     x = np.asarray(x)
-    return Node(
-        "table", (), {"value": x}, tuple(map(Size.of, x.shape)), x.dtype.kind.replace("u", "i"), x
-    )
+    return Node("table", (), {"value": x}, tuple(map(Size.of, x.shape)), _kind(x), x)
 
 
-def number(node: Node):
+def _kind(array: np.ndarray[Any, Any]) -> str:
+    return str(array.dtype.kind).replace("u", "i")
+
+
+def number(node: Node) -> Any:
     """The number of a constant, else None."""
     return node.attrs["value"] if node.op == "const" else None
 
 
-def build(op: str, *args, **attrs) -> Node:
-    """The node of a primitive on operands, simplified, with its value on the example; its shape is checked at once."""
-    args = tuple(map(as_node, args))
+def build(op: str, *operands: Operand, **attrs: Any) -> Node:
+    """The node of a primitive on operands, simplified, with its value on the example.
+
+    Its shape is compared with the value's at once. A trace simplifies nothing and keeps equal
+    nodes apart, so that its rounds stay comparable.
+    """
+    args = tuple(map(as_node, operands))
     w = world()
     primitive = PRIMITIVES[op]
-    if primitive.rewrite and (simple := primitive.rewrite(*args, **attrs)) is not None:
-        return as_node(simple)
-    key = (op, tuple(map(identity, args)), repr(sorted(attrs.items())))
-    if w.events is None and key in w.known:
-        return w.known[key]
+    tracing = w.events is not None
+    key: Any = None
+    if not tracing:
+        if primitive.rewrite and (simple := primitive.rewrite(*args, **attrs)) is not None:
+            return as_node(simple)
+        # Two loops are one only where they have one body: its text does not tell all of it.
+        told = id(attrs["loop"].body) if op == "loop" else repr(sorted(attrs.items()))
+        key = (op, tuple(map(identity, args)), told)
+        if key in w.known:
+            return w.known[key]
     shape, kind = primitive.shape(*args, **attrs)
+    numbers = {k: concrete(v, w.lengths) for k, v in attrs.items()}
     with np.errstate(all="ignore"):
-        value = primitive.evaluate(
-            *(a.value for a in args), **{k: concrete(v, w.lengths) for k, v in attrs.items()}
-        )
+        value = primitive.evaluate(*(a.value for a in args), **numbers)
     node = Node(op, args, attrs, tuple(map(Size.of, shape)), kind, value, line=w.line)
-    if not isinstance(value, tuple) and tuple(w.length(s) for s in node.shape) != np.shape(value):
+    if not isinstance(value, tuple) and tuple(map(w.length, node.shape)) != np.shape(value):
         raise AssertionError(f"{op}: sizes {node.shape} for a value of shape {np.shape(value)}")
     if w.events is not None:
         w.events.append(node)
-        node.round = w.open[-1] if w.open else None
+        node.rounds = tuple(w.open)
     else:
         w.known[key] = node
     return node
 
 
-def identity(node: Node):
+def identity(node: Node) -> Any:
+    """Equal for nodes that are the same: constants by their number, others by themselves."""
     if node.op == "const":
         return ("const", type(node.attrs["value"]).__name__, repr(node.attrs["value"]))
     if node.op == "size":

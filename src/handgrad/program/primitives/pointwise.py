@@ -115,9 +115,9 @@ def elementwise(
         precedence=precedence,
         domain=domain(draws),
         rewrite=simpler,
-        analytic=True,
         cases=cases,
         smooth=smooth,
+        analytic=True,  # of complex numbers; functions that are not have real values
     )
     known(function, *aliases)(ufunc(name))
 

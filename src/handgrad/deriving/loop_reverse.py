@@ -1,0 +1,200 @@
+"""The reverse of a loop: a loop that runs the other way.
+
+Carried adjoints go backwards through the rounds, those of constants add up over them. What a
+round's reverse reads of the round is stacked by the forward loop, unless it is cheap to find
+again, or has another shape in each round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from handgrad.deriving.substitution import substituted
+from handgrad.program.loop_records import looped
+from handgrad.program.node import FIXED, Loop, Node, Program, build, world
+from handgrad.program.sizes import Size
+
+Depends = Callable[[Iterable[Node], Iterable[Node | int]], set[int]]
+Sweep = Callable[[list[Node], dict[int, Node], set[int]], None]
+
+
+class LoopReverse:
+    """The reverse of one loop node, from the adjoints of its parts."""
+
+    def __init__(
+        self, node: Node, given: dict[int, Node], live: set[int], depends: Depends, sweep: Sweep
+    ) -> None:
+        self.node, self.given, self.live = node, given, live
+        self.depends, self.sweep = depends, sweep
+        self.loop: Loop = node.attrs["loop"]
+        body = self.loop.body
+        self.constants = body.inputs[: self.loop.constants]
+        self.carries = body.inputs[self.loop.constants :]
+        self.outputs = body.outputs
+        self.order = body.body
+        self.active = [
+            i for i, c in enumerate(self.constants) if id(node.args[i]) in live and c.kind == "f"
+        ]
+
+    def gradients(self) -> list[Node | None]:
+        """The gradients of the loop's operands."""
+        loop, nc, nk = self.loop, self.loop.constants, self.loop.carried
+        with self._inside():
+            self.adjoints = [_adjoint_of(c, np.ones) for c in self.carries]
+            self.sums = {i: _adjoint_of(self.constants[i], np.zeros) for i in self.active}
+            self.stacks = {
+                i: Node("input", (), {}, g.shape, "f", g.value, g.name)
+                for i, g in self.given.items()
+                if i >= nk
+            }
+            outputs = self._round()
+        kept = self._kept(outputs)
+        saved = self._saved(kept)
+        with self._inside():
+            stood = {
+                id(n): Node("input", (), {}, s.shape, n.kind, s.value, s.name)
+                for n, s in zip(kept, saved, strict=True)
+            }
+            swap: dict[int, Node] = {}
+            for n in kept:
+                swap[id(n)] = build("getitem", stood[id(n)], index=(Size.of(loop.counter),))
+                swap[id(n)].name = n.name
+            constants = [_twin(c) for c in self.constants]
+            swap |= {id(c): t for c, t in zip(self.constants, constants, strict=True)}
+            outputs = [substituted(o, swap) for o in outputs]
+        fixed = [*constants, *stood.values(), *self.stacks.values()]
+        inputs = [*fixed, *self.adjoints, *self.sums.values()]
+        back = Loop(
+            Program(inputs, outputs),
+            loop.counter,
+            loop.count,
+            len(fixed),
+            nk + len(self.sums),
+            not loop.reverse,
+        )
+        operands = [
+            *self.node.args[:nc],
+            *saved,
+            *(self.given[i] for i in self.stacks),
+            *(self.given.get(i) or _zeros(c) for i, c in enumerate(self.carries)),
+            *(_zeros(self.constants[i]) for i in self.active),
+        ]
+        parts = looped(back, operands)
+        result: list[Node | None] = [None] * nc + list(parts[:nk])
+        for i, g in zip(self.active, parts[nk:], strict=True):
+            result[i] = g
+        return result
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Nodes that are built belong to a round; the example is that of the last."""
+        w = world()
+        saved, w.known = w.known, {}
+        w.lengths[self.loop.counter] = w.length(self.loop.count) - 1
+        try:
+            yield
+        finally:
+            w.known = saved
+            w.lengths.pop(self.loop.counter)
+
+    def _round(self) -> list[Node]:
+        """One round backwards: the carried values' adjoints before it, and the sums after it."""
+        roots = [self.constants[i] for i in self.active]
+        live = self.depends(self.order, [*roots, *(c for c in self.carries if c.kind == "f")])
+        adjoint: dict[int, Node] = {}
+        for i, out in enumerate(self.outputs):
+            if id(out) not in live:
+                continue
+            if i < self.loop.carried:
+                g = self.adjoints[i]
+            elif i in self.stacks:
+                g = build("getitem", self.stacks[i], index=(Size.of(self.loop.counter),))
+            else:
+                continue
+            adjoint[id(out)] = adjoint[id(out)] + g if id(out) in adjoint else g
+        self.sweep(self.order, adjoint, live)
+        following = [adjoint.get(id(c)) or _zeros(c) for c in self.carries]
+        for k in range(len(self.carries)):
+            if self._is_filled(k):
+                following[k] = self.adjoints[k]
+        totals = [
+            total + adjoint[id(self.constants[i])] if id(self.constants[i]) in adjoint else total
+            for i, total in self.sums.items()
+        ]
+        return [*following, *totals]
+
+    def _is_filled(self, k: int) -> bool:
+        """True for an array without gradient that rounds fill, each its own place: none to clear."""
+        carry, result = self.carries[k], self.outputs[k]
+        if id(self.node.args[self.loop.constants + k]) in self.live or result.op != "store":
+            return False
+        readers = sum(any(a is carry for a in n.args) for n in self.order)
+        counted = any(
+            isinstance(i, Size) and self.loop.counter in i.letters for i in result.attrs["index"]
+        )
+        return result.args[0] is carry and readers == 1 and counted
+
+    def _kept(self, outputs: list[Node]) -> list[Node]:
+        """Nodes of the forward's round that its reverse reads and that are not found again."""
+        own = set(map(id, [*self.order, *self.carries]))
+        cheap = self._cheap()
+        kept: list[Node] = []
+        seen: set[int] = set()
+        stack = list(reversed(outputs))
+        while stack:
+            n = stack.pop()
+            if id(n) in seen or n.op in FIXED:
+                continue
+            seen.add(id(n))
+            ragged = any(self.loop.counter in s.letters for s in n.shape)
+            inner = n.op == "part" and id(n.args[0]) in own
+            if (id(n) not in own and not inner) or (id(n) in cheap) or (ragged and n.op != "input"):
+                stack += reversed(n.args)
+            else:
+                kept.append(n)
+        return kept
+
+    def _cheap(self) -> set[int]:
+        """Nodes found again rather than kept: what is made of constants and the counter alone."""
+        known = set(map(id, self.constants))
+        for n in self.order:
+            if n.op not in ("contract", "loop", "part", "input", *FIXED) and all(
+                a.op in FIXED or id(a) in known for a in n.args
+            ):
+                known.add(id(n))
+        return known - set(map(id, self.constants))
+
+    def _saved(self, kept: list[Node]) -> list[Node]:
+        """Stacks of what is kept, from the forward's loop, which is told to stack it too."""
+        loop, nk = self.loop, self.loop.carried
+        stacked = set(map(id, loop.body.outputs[nk:]))
+        extra = [n for n in kept if id(n) not in stacked]
+        body = Program(loop.body.inputs, [*loop.body.outputs, *extra])
+        wide = Loop(body, loop.counter, loop.count, loop.constants, nk, loop.reverse)
+        parts = looped(wide, list(self.node.args))
+        world().wide[id(self.node)] = parts
+        place = {id(n): i for i, n in enumerate(body.outputs) if i >= nk}
+        saved = [parts[place[id(n)]] for n in kept]
+        carried = set(map(id, self.carries))
+        for n, stack in zip(kept, saved, strict=True):
+            if n.name:
+                stack.name = stack.name or n.name + ("_before" if id(n) in carried else "_all")
+        return saved
+
+
+def _adjoint_of(node: Node, example: Callable[[Any], Any]) -> Node:
+    """Stands in a round for the adjoint of a node."""
+    name = f"d{node.name}" if node.name else ""
+    return Node("input", (), {}, node.shape, "f", example(np.shape(node.value)), name)
+
+
+def _twin(node: Node) -> Node:
+    return Node("input", (), {}, node.shape, node.kind, node.value, node.name)
+
+
+def _zeros(like: Node) -> Node:
+    return build("zeros", shape=like.shape)

@@ -1,0 +1,211 @@
+"""Copies of functions that see the stand-ins; those that they call likewise."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from handgrad.program.standins import (
+    ARRAY_MODULES,
+    BUILTINS,
+    ROUNDS,
+    each,
+    is_function,
+    shown_function,
+    shown_module,
+)
+
+_LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_api_compat"}
+#: Packages whose decorators only check what a function is given.
+_CHECKERS = ("jaxtyping", "beartype", "typeguard")
+_IN_ROUNDS = {id(f): g for f, g in ROUNDS.items()}
+_EACH = "__each__"  # in a copy's globals: what a `for` goes over
+
+
+class Rebinder:
+    """Copies, each made once; `codes` are those of all that was copied."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, Any] = {}
+        self._kept: list[Any] = []  # what ids above belong to
+        self._scopes: dict[int, dict[str, Any]] = {}
+        self.codes: set[types.CodeType] = set()
+
+    def shown(self, x: Any) -> Any:
+        """What the traced function sees in the place of a thing of the module or a closure."""
+        if id(x) in self._done:
+            return self._done[id(x)]
+        if isinstance(x, types.ModuleType):
+            return self._module(x)
+        if isinstance(x, types.MethodType):
+            return types.MethodType(self.shown(x.__func__), self.shown(x.__self__))
+        if isinstance(x, functools.partial):
+            keywords = {k: self.shown(v) for k, v in x.keywords.items()}
+            return functools.partial(self.shown(x.func), *map(self.shown, x.args), **keywords)
+        if is_function(x):
+            return shown_function(x)
+        if callable(x) and id(x) in _IN_ROUNDS:
+            return _IN_ROUNDS[id(x)]
+        if isinstance(x, types.FunctionType):
+            return self._function(x)
+        if isinstance(x, functools._lru_cache_wrapper):
+            return self.shown(x.__wrapped__)
+        if type(x) in (list, tuple, dict):
+            return self._nest(x)
+        return self._object(x) if _has_methods(x) else x
+
+    def _keep(self, original: Any, copy: Any) -> Any:
+        self._done[id(original)] = copy
+        self._kept.append(original)
+        return copy
+
+    def _nest(self, x: Any) -> Any:
+        """A nest of functions and objects; one of other things stays the same."""
+        if isinstance(x, dict):
+            found = {k: self.shown(v) for k, v in x.items()}
+            return x if all(found[k] is x[k] for k in x) else self._keep(x, found)
+        parts = [self.shown(v) for v in x]
+        same = all(a is b for a, b in zip(parts, x, strict=True))
+        return x if same else self._keep(x, type(x)(parts))
+
+    def _module(self, module: types.ModuleType) -> Any:
+        if module.__name__.split(".")[0] in _LIBRARIES:
+            return shown_module(module)
+        return self._keep(module, _UserModule(module, self))
+
+    def _object(self, x: Any) -> Any:
+        """An object whose methods see the stand-ins; what they change in it is undone."""
+        kind = type(x)
+        if id(kind) not in self._done:
+            copy = type(kind.__name__, (kind,), {})
+            self._keep(kind, copy)
+            for base in reversed(kind.__mro__[:-1]):
+                for name, f in vars(base).items():
+                    if isinstance(f, types.FunctionType):
+                        setattr(copy, name, self.shown(f))
+                    elif isinstance(f, property) and f.fget:
+                        setattr(copy, name, property(self.shown(f.fget)))
+                    elif isinstance(f, staticmethod | classmethod):
+                        setattr(copy, name, type(f)(self.shown(f.__func__)))
+        made = self._keep(x, object.__new__(self._done[id(kind)]))
+        made.__dict__.update({k: self.shown(v) for k, v in vars(x).items()})
+        return made
+
+    def _function(self, function: types.FunctionType) -> Any:
+        home = (function.__module__ or "").split(".")[0]
+        if home in _CHECKERS and hasattr(function, "__wrapped__"):
+            return self.shown(function.__wrapped__)
+        if home in _LIBRARIES:
+            return function
+        code = marked(function)
+        scope = self._scope(function)
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
+        self._keep(function, copy)
+        self.codes.update(_nested(code))
+        copy.__kwdefaults__ = function.__kwdefaults__
+        if function.__defaults__:
+            copy.__defaults__ = tuple(map(self.shown, function.__defaults__))
+        for name in _names(code):
+            if name in function.__globals__:
+                scope[name] = self.shown(function.__globals__[name])
+        for cell, source in zip(cells, function.__closure__ or (), strict=True):
+            try:
+                cell.cell_contents = self.shown(source.cell_contents)
+            except ValueError:  # a local function that refers to itself before it is bound
+                continue
+        return copy
+
+    def _scope(self, function: types.FunctionType) -> dict[str, Any]:
+        """Globals of the copies of one module's functions: what one sets, the others see."""
+        key = id(function.__globals__)
+        if key not in self._scopes:
+            tools = {**vars(builtins), **BUILTINS}
+            self._scopes[key] = {**function.__globals__, "__builtins__": tools, _EACH: each}
+        return self._scopes[key]
+
+
+class _UserModule:
+    """A module of the user's, whose functions see the stand-ins."""
+
+    def __init__(self, module: types.ModuleType, rebinder: Rebinder) -> None:
+        self._module, self._rebinder = module, rebinder
+
+    def __getattr__(self, name: str) -> Any:
+        return self._rebinder.shown(getattr(self._module, name))
+
+
+def _has_methods(x: Any) -> bool:
+    """True for an object of a class that somebody wrote in Python."""
+    kind = type(x)
+    home = (kind.__module__ or "").split(".")[0]
+    plain = hasattr(x, "__dict__") and all("__new__" not in vars(k) for k in kind.__mro__[:-1])
+    return plain and home not in _LIBRARIES and not isinstance(x, type) and home != "handgrad"
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    for each_code in _nested(code):
+        yield from each_code.co_names
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code and those of the functions inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)
+
+
+class _Marking(ast.NodeTransformer):
+    """`for x in xs` goes over `__each__(xs)`, so that lists that loops filled are known."""
+
+    def _call(self, iterable: ast.expr) -> ast.expr:
+        name = ast.Name(_EACH, ast.Load())
+        return ast.copy_location(ast.Call(name, [iterable], []), iterable)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._call(node.iter)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._call(node.iter)
+        return node
+
+
+def marked(function: types.FunctionType) -> types.CodeType:
+    """The function's code with its loops marked, where its source is there; else as it is."""
+    code = function.__code__
+    try:
+        lines, start = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return code
+    found = tree.body[0]
+    if not isinstance(found, ast.FunctionDef) or found.name != code.co_name:
+        return code
+    if not any(isinstance(n, ast.For | ast.comprehension) for n in ast.walk(found)):
+        return code
+    found.decorator_list, found.returns = [], None
+    _Marking().visit(found)
+    free = code.co_freevars
+    if free:  # inside a function that has the names of its closure
+        blank = ast.parse("def outer():\n    pass").body[0]
+        assert isinstance(blank, ast.FunctionDef)
+        values = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in free]
+        blank.body = [*values, found]
+        tree.body = [blank]
+    ast.increment_lineno(tree, start - 1)
+    ast.fix_missing_locations(tree)
+    whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
+    copies = [c for c in _nested(whole) if c.co_name == code.co_name and c is not whole]
+    same = [c for c in copies if (c.co_varnames, c.co_freevars) == (code.co_varnames, free)]
+    return same[0] if same else code

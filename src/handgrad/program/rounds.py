@@ -1,0 +1,151 @@
+"""Rounds of loops, marked among the events of a trace; and guards, which are events too."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from opcode import opname
+from typing import Any
+
+from handgrad.program.node import Node, world
+from handgrad.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The start of a loop, of one of its rounds, or its end, among the events of a trace."""
+
+    what: str  # enter, round or exit
+    letter: str
+    count: Size | None = None
+    whole: bool = True  # of an end: the loop was not left early
+
+
+def guard(relation: str, left: Any, right: Any, outcome: bool) -> None:
+    """Notes an outcome that the forward went by; the emitted function checks it."""
+    w = world()
+    if w.events is None:
+        w.guards.append((relation, left, right, outcome))
+        return
+    attrs = {"relation": relation, "left": left, "right": right, "outcome": outcome}
+    args: tuple[Node, ...] = ()
+    if isinstance(left, Node):
+        args, attrs["left"] = (left,), None
+    rounds_now = tuple(w.open)
+    w.events.append(Node("guard", args, attrs, (), "b", outcome, line=w.line, rounds=rounds_now))
+
+
+def fixed(size: Size | int) -> int:
+    """The number of a size, which is the same from now on: the emitted function checks it."""
+    w = world()
+    size = Size.of(size)
+    value = w.length(size)
+    # A counter's number differs between rounds, which are told apart by what they do with it.
+    if size.constant is None and size.letters.isdisjoint(w.counters):
+        guard("__eq__", size, Size.of(value), True)
+    return value
+
+
+def rounds(count: Size | int, element: Callable[[Size], Any]) -> Iterator[Any]:
+    """The rounds of a loop, marked; `element` makes the loop's variable from the counter."""
+    w = world()
+    if w.events is None:
+        raise RuntimeError("a loop over traced values outside a trace")
+    count = Size.of(count)
+    letter = f"t{len(w.open)}"
+    number = len(w.counts)
+    total = w.length(count)
+    w.counts[number] = count, total
+    w.counters[letter] = count
+    w.events.append(Mark("enter", letter, count))
+    w.open.append((number, -1))
+    depth = len(w.open)
+    whole = False
+    try:
+        for i in range(total):
+            if len(w.open) < depth or w.open[depth - 1][0] != number:
+                w.refuse("a loop goes on after one around it has ended")
+            if len(w.open) > depth:
+                w.refuse("two loops go on in turn; write zip of both")
+            w.lengths[letter] = i
+            w.open[-1] = (number, i)
+            w.events.append(Mark("round", letter))
+            yield element(Size.of(letter))
+        whole = True
+    finally:
+        _leave(number, whole)
+
+
+def _leave(number: int, whole: bool) -> None:
+    """Marks the end of a loop, and of those inside that were left with it."""
+    w = world()
+    if w.events is None or all(n != number for n, _ in w.open):
+        return
+    while True:
+        last, _ = w.open.pop()
+        letter = f"t{len(w.open)}"
+        w.events.append(Mark("exit", letter, whole=whole and last == number))
+        w.lengths.pop(letter, None)
+        if last == number:
+            return
+
+
+class Iterable:
+    """A thing that a loop goes over: how many rounds, and the element at a counter."""
+
+    def __init__(self, count: Size | int, element: Callable[[Size], Any]) -> None:
+        self.count, self.element = Size.of(count), element
+
+    def __iter__(self) -> Iterator[Any]:
+        return entered(self.count, self.element, sys._getframe(1))
+
+    def __len__(self) -> int:
+        return fixed(self.count)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return list(self)[i]
+        place = Size.of(i.size if hasattr(i, "size") else int(i))
+        return self.element(place if world().length(place) >= 0 else self.count + place)
+
+    def __contains__(self, x: Any) -> bool:
+        return any(x == y for y in self)
+
+
+def entered(count: Size, element: Callable[[Size], Any], frame: Any) -> Iterator[Any]:
+    """Marked rounds for a `for` in a frame; for unpacking and C functions all elements at once."""
+    if opname[frame.f_code.co_code[frame.f_lasti]] in ("GET_ITER", "GET_YIELD_FROM_ITER"):
+        return rounds(count, element)
+    return iter([element(Size.of(i)) for i in range(fixed(count))])
+
+
+def runs(nodes: list[Node], depth: int) -> list[tuple[int, int, Size | None]]:
+    """Stretches of nodes that successive rounds of one loop made, in order or in reverse.
+
+    Each is its start, its end and its length in letters; a node that is in none is a stretch of
+    its own, of length None.
+    """
+    w = world()
+    marks = [n.rounds[depth] if len(n.rounds) > depth else None for n in nodes]
+    found: list[tuple[int, int, Size | None]] = []
+    start = 0
+    while start < len(nodes):
+        end, first = start + 1, marks[start]
+        if first is not None and end < len(nodes):
+            for step in (1, -1):
+                end = start + 1
+                while end < len(nodes) and marks[end] == (
+                    first[0],
+                    first[1] + step * (end - start),
+                ):
+                    end += 1
+                if end > start + 1:
+                    break
+        length: Size | None = None
+        if first is not None and end > start + 1:
+            count, total = w.counts[first[0]]
+            length = count - (total - (end - start))
+        found.append((start, end, length))
+        start = end
+    return found

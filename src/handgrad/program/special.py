@@ -1,0 +1,290 @@
+"""Functions of NumPy that change arrays, ask for facts or take whole numbers, on tracers."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from handgrad.program.integers import is_whole
+from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.sizes import Size
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced
+
+
+def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def keep(f: Callable[..., Any]) -> Callable[..., Any]:
+        SPECIAL.update(dict.fromkeys(keys, f))
+        return f
+
+    return keep
+
+
+@special("reduce")
+def _reduce(ufunc: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+    if (ufunc, "reduce") not in FUNCTIONS:
+        world().refuse(f"np.{ufunc.__name__}.reduce is not known")
+    array = call(np.stack, x) if isinstance(x, list | tuple) else x
+    return call((ufunc, "reduce"), array, *args, **keywords)
+
+
+@special("accumulate")
+def _accumulate(ufunc: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+    if (ufunc, "accumulate") not in FUNCTIONS:
+        world().refuse(f"np.{ufunc.__name__}.accumulate is not known")
+    return call((ufunc, "accumulate"), x, *args, **keywords)
+
+
+@special("outer")
+def _outer(ufunc: Any, a: Any, b: Any, **_: Any) -> Any:
+    return call(ufunc, _traced_array(a)[(..., *(None,) * np.ndim(b))], b)
+
+
+@special("at")
+def _at(ufunc: Any, array: Any, index: Any, value: Any = None) -> None:
+    if type(array) is not Tracer:
+        world().refuse(f"np.{ufunc.__name__}.at changes an array from outside the function")
+    if ufunc is np.add:
+        array.assign_at("add_at", index, value)
+    elif ufunc is np.subtract:
+        array.assign_at("add_at", index, -value)
+    else:
+        world().refuse(f"np.{ufunc.__name__}.at is not known; np.add.at is")
+
+
+@special("reduceat")
+def _reduceat(ufunc: Any, *_: Any, **__: Any) -> None:
+    world().refuse(f"np.{ufunc.__name__}.reduceat is not known; write np.add.at into zeros")
+
+
+def _traced_array(x: Any) -> Tracer:
+    if type(x) is Tracer:
+        return x
+    return x.scalar() if type(x) is TracedInt else Tracer(as_node(np.asarray(x)))
+
+
+def _target(x: Any) -> Tracer:
+    if type(x) is not Tracer:
+        world().refuse("an array from outside the function is changed")
+    return x
+
+
+@special(np.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    dst = _target(dst)
+    dst.assign(src if where is True else call(np.where, where, src, dst))
+
+
+@special(np.putmask, np.place)
+def _putmask(array: Any, mask: Any, values: Any) -> None:
+    if np.ndim(values):
+        world().refuse("np.putmask with an array of values; write x[mask] = values")
+    _target(array)[mask] = values
+
+
+@special(np.put)
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    call(np.ravel, _target(a))[ind] = v
+
+
+@special(np.fill_diagonal)
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    a = _target(a)
+    if wrap or a.ndim != 2:
+        world().refuse("np.fill_diagonal of an array without two axes, or with wrap")
+    rows, columns = a.node.shape
+    short = rows if world().length(rows) <= world().length(columns) else columns
+    i = Tracer(build("arange", size=short))
+    a[i, i] = val
+
+
+@special(np.put_along_axis)
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int = -1) -> None:
+    arr, indices = _target(arr), _traced_array(indices)
+    axis %= arr.ndim
+    key: list[Any] = []
+    for k, s in enumerate(indices.node.shape):
+        shape = tuple(s if k == m else Size.of(1) for m in range(arr.ndim))
+        place = build("reshape", build("arange", size=s), shape=shape)
+        key.append(indices if k == axis else Tracer(place))
+    arr[tuple(key)] = values
+
+
+@special(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+def _asarray(x: Any, dtype: Any = None, order: Any = None, **_: Any) -> Any:
+    """The array itself where it is one of the type: changes in place are seen by both."""
+    out = x if type(x) is Tracer else _array(x)
+    return out if dtype is None or np.dtype(dtype) == out.dtype else out.astype(dtype)
+
+
+@special(np.array, np.copy)
+def _array(x: Any, dtype: Any = None, **_: Any) -> Any:
+    if isinstance(x, list | tuple):
+        out = call(np.stack, [_array(v) if isinstance(v, list | tuple) else v for v in x])
+    else:
+        out = _traced_array(x).copy()
+    return out if dtype is None else out.astype(dtype)
+
+
+@special(np.astype)
+def _astype(x: Any, dtype: Any, **_: Any) -> Any:
+    return _traced_array(x).astype(dtype)
+
+
+@special(np.ndim)
+def _ndim(a: Any) -> int:
+    return a.ndim if type(a) is Tracer else np.ndim(_leaf(a)) + _depth(a)
+
+
+@special(np.shape)
+def _shape(a: Any) -> Any:
+    return a.shape if type(a) is Tracer else () if type(a) is TracedInt else _array(a).shape
+
+
+@special(np.size)
+def _size(a: Any, axis: int | None = None) -> Any:
+    array = _traced_array(a) if not isinstance(a, list | tuple) else _array(a)
+    return array.size if axis is None else array.shape[axis]
+
+
+def _depth(a: Any) -> int:
+    return 1 + _depth(a[0]) if type(a) in (list, tuple) else 0
+
+
+def _leaf(a: Any) -> Any:
+    if type(a) in (list, tuple):
+        return _leaf(a[0])
+    return np.empty((1,) * a.ndim) if type(a) is Tracer else 0
+
+
+@special(np.isscalar)
+def _isscalar(x: Any) -> bool:
+    return not isinstance(x, np.ndarray)
+
+
+@special(np.iscomplexobj)
+def _iscomplexobj(x: Any) -> bool:
+    return type(x) is Tracer and x.held.kind == "c"
+
+
+@special(np.isrealobj)
+def _isrealobj(x: Any) -> bool:
+    return not _iscomplexobj(x)
+
+
+@special(np.result_type, np.promote_types)
+def _result_type(*things: Any) -> Any:
+    return np.result_type(*(t.dtype if type(t) is Tracer else t for t in things))
+
+
+@special(np.shares_memory, np.may_share_memory)
+def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    return np.may_share_memory(*(x.held.value if type(x) is Tracer else x for x in (a, b)))
+
+
+@special(np.allclose)
+def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, **_: Any) -> bool:
+    return bool((abs(a - b) <= atol + rtol * abs(b)).all())
+
+
+@special(np.array_equal)
+def _array_equal(a: Any, b: Any, **_: Any) -> bool:
+    return tuple(_shape(a)) == tuple(_shape(b)) and bool(call(np.equal, a, b).all())
+
+
+def _on_wholes(python: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A reduction that keeps whole numbers whole: np.prod(x.shape[1:])."""
+
+    def f(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(x) in (tuple, list) and x and all(map(is_whole, x)):
+            return python(x)
+        return NotImplemented
+
+    return f
+
+
+special(np.prod)(_on_wholes(lambda x: functools.reduce(operator.mul, x)))
+special(np.sum)(_on_wholes(sum))
+special(np.max)(_on_wholes(max))
+special(np.min)(_on_wholes(min))
+
+
+@special(math.prod)
+def _math_prod(x: Any, start: Any = 1) -> Any:
+    return functools.reduce(operator.mul, x, start)
+
+
+def size_quotient(x: Any, up: bool = False) -> TracedInt | None:
+    """The whole number of a quotient of sizes, rounded down or up; None for anything else."""
+    node = x.node if type(x) is Tracer else None
+    if node is None:
+        return None
+    if node.op in ("floor", "ceil"):
+        return size_quotient(Tracer(node.args[0]), up=node.op == "ceil")
+    if node.op == "divide":
+        top, bottom = map(_as_size, node.args)
+        if top is not None and bottom is not None:
+            quotient = -(-top // bottom) if up else top // bottom
+            return TracedInt(world().length(quotient), quotient)
+    size = _as_size(node)
+    return None if size is None else TracedInt(world().length(size), size)
+
+
+def _as_size(node: Node) -> Size | None:
+    if node.op == "size":
+        size: Size = node.attrs["size"]
+        return size
+    if node.op == "const" and float(node.attrs["value"]).is_integer():
+        return Size.of(int(node.attrs["value"]))
+    if node.op in ("multiply", "add", "subtract", "negative"):
+        sides = [_as_size(a) for a in node.args]
+        known = [s for s in sides if s is not None]
+        if len(known) == len(sides):
+            signs: dict[str, Callable[..., Size]] = {
+                "multiply": operator.mul,
+                "add": operator.add,
+                "subtract": operator.sub,
+                "negative": operator.neg,
+            }
+            return signs[node.op](*known)
+    return None
+
+
+def rounded(x: Any, up: bool) -> Any:
+    """math.floor and math.ceil, which give whole numbers."""
+    if type(x) is TracedInt:
+        return x
+    whole = size_quotient(x, up)
+    if whole is not None:
+        return whole
+    ceiling = call(np.ceil if up else np.floor, x)
+    return ceiling.astype(int).__index__()
+
+
+@special(math.floor)
+def _floor(x: Any) -> Any:
+    return rounded(x, up=False)
+
+
+@special(math.ceil)
+def _ceil(x: Any) -> Any:
+    return rounded(x, up=True)
+
+
+@special(math.log)
+def _log(x: Any, base: Any = None) -> Any:
+    return (
+        call(np.log, x)
+        if base is None
+        else call(np.log, x) / (call(np.log, base) if traced(base) else math.log(base))
+    )
+
+
+@special(math.fsum)
+def _fsum(x: Any) -> Any:
+    return functools.reduce(operator.add, x, 0)

@@ -1,0 +1,348 @@
+"""Stand-ins for Python's builtins and for the modules that a traced function sees."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import operator
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from handgrad.program.integers import is_whole, size_of
+from handgrad.program.node import Node, world
+from handgrad.program.primitives.table import CREATION
+from handgrad.program.rounds import Iterable, guard, runs
+from handgrad.program.sizes import ONE, Size
+from handgrad.program.special import size_quotient
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced, wrap
+
+ARRAY_MODULES = ("numpy", "scipy", "math")
+
+
+def held_in(x: Any) -> Node | None:
+    """The first node in an element of a list: it tells the round that made the element."""
+    if type(x) is Tracer:
+        return x.held
+    if isinstance(x, tuple | list):
+        return next((n for v in x if (n := held_in(v)) is not None), None)
+    return None
+
+
+def iterable(x: Any) -> Iterable | None:
+    """What a loop can go over round by round; a list that the rounds of a loop filled is such."""
+    if type(x) is Iterable:
+        return x
+    if type(x) is Tracer and x.ndim:
+        return Iterable(x.node.shape[0], x.element)
+    if type(x) is list and len(x) > 1:
+        nodes = [n for v in x if (n := held_in(v)) is not None]
+        if len(nodes) == len(x):
+            (_, end, length), *_ = runs(nodes, len(world().open))
+            if end == len(x) and length is not None:
+                return Iterable(length, lambda k: x[world().length(k)])
+    return None
+
+
+def each(x: Any) -> Any:
+    """What a `for` in the source of the function goes over."""
+    return (iterable(x) or x) if type(x) is list else x
+
+
+def _range(*args: Any) -> Any:
+    start, stop, step = Size.of(0), ONE, ONE
+    if len(args) == 1:
+        stop = _whole_size(args[0])
+    else:
+        start, stop = _whole_size(args[0]), _whole_size(args[1])
+        step = _whole_size(args[2]) if len(args) > 2 else ONE
+    one = step.constant
+    if one == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    if one is not None and one < 0:
+        count = -((stop - start) // -one) if one != -1 else start - stop
+        count = (start - stop - one - 1) // -one
+    else:
+        count = (stop - start + step - 1) // step
+    if world().length(count) < 0:
+        guard("__lt__", count, Size.of(0), True)
+        count = Size.of(0)
+    if not any(map(traced, args)) and world().length(count) < 2:
+        return builtins.range(*args)
+    return Iterable(count, lambda k: wrap(start + step * k))
+
+
+def _whole_size(x: Any) -> Size:
+    return size_of(x) if is_whole(x) else Size.of(operator.index(x))
+
+
+def _zip(*parts: Any, strict: bool = False) -> Any:
+    known = [iterable(p) for p in parts]
+    sure = [k for k in known if k is not None]
+    if len(sure) < len(parts) or not sure:
+        elements = (list(k) if k else p for k, p in zip(known, parts, strict=True))
+        return builtins.zip(*elements, strict=strict)
+    shortest = min(sure, key=lambda k: world().length(k.count))
+    for k in sure:
+        if k.count != shortest.count:
+            longer = world().length(k.count) > world().length(shortest.count)
+            guard("__gt__" if longer else "__eq__", k.count, shortest.count, True)
+    return Iterable(shortest.count, lambda k: tuple(i.element(k) for i in sure))
+
+
+def _enumerate(x: Any, start: Any = 0) -> Any:
+    known = iterable(x)
+    if known is None:
+        return builtins.enumerate(x, start)
+    return Iterable(known.count, lambda k: (wrap(k + size_of(start)), known.element(k)))
+
+
+def _reversed(x: Any) -> Any:
+    known = iterable(x)
+    if known is None:
+        return builtins.reversed(x)
+    return Iterable(known.count, lambda k: known.element(known.count - 1 - k))
+
+
+def _iter(x: Any, *sentinel: Any) -> Any:
+    """Elements one at a time, without rounds, since nobody knows who asks for the next."""
+    known = None if sentinel else iterable(x)
+    if known is None:
+        return builtins.iter(x, *sentinel)
+    return builtins.iter(list(known))
+
+
+def _map(f: Callable[..., Any], *parts: Any) -> Iterator[Any]:
+    return (f(*args) for args in _zip(*parts))
+
+
+def _len(x: Any) -> Any:
+    if type(x) is Tracer and x.ndim:
+        return x.shape[0]
+    if type(x) is Iterable:
+        return wrap(x.count)
+    known = iterable(x) if type(x) is list else None
+    return builtins.len(x) if known is None else wrap(known.count)
+
+
+def _extreme(python: Any, ufunc: Any, whole: Any) -> Callable[..., Any]:
+    def f(*args: Any, key: Any = None, **default: Any) -> Any:
+        single = len(args) == 1
+        if single and type(args[0]) is Tracer and args[0].ndim == 1 and key is None:
+            return call(whole, args[0])
+        items = list(args[0]) if single else list(args)
+        if key is None and any(type(i) is Tracer for i in items):
+            return functools.reduce(lambda a, b: call(ufunc, a, b), items)
+        return python(items, key=key, **default)
+
+    return f
+
+
+def _sum(x: Any, /, start: Any = 0) -> Any:
+    return call(np.sum, x, axis=0) + start if type(x) is Tracer else builtins.sum(x, start)
+
+
+def _abs(x: Any) -> Any:
+    return call(np.absolute, x) if type(x) is Tracer else builtins.abs(x)
+
+
+def _pow(x: Any, y: Any, *modulus: Any) -> Any:
+    return x**y if traced((x, y)) and not modulus else builtins.pow(x, y, *modulus)
+
+
+def _import(name: str, *args: Any, **kwargs: Any) -> Any:
+    return shown_module(builtins.__import__(name, *args, **kwargs))
+
+
+class _Type(type):
+    """The class of stand-ins for int and float, which are equal to them."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.__base__ or object)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls.__base__ or type.__eq__(cls, other) is True
+
+    def __hash__(cls) -> int:
+        return hash(cls.__base__)
+
+
+class _Float(float, metaclass=_Type):
+    dtype = np.dtype(float)
+
+    def __new__(cls, x: Any = 0.0) -> Any:
+        if type(x) is TracedInt:
+            return 1.0 * x.scalar()
+        if type(x) is not Tracer:
+            return float(x)
+        return x.item() if x.node.kind == "f" else x.item().astype(float)
+
+
+class _Int(int, metaclass=_Type):
+    dtype = np.dtype(int)
+
+    def __new__(cls, x: Any = 0, *base: Any) -> Any:
+        if type(x) is TracedInt:
+            return x
+        if type(x) is not Tracer:
+            return int(x, *base)
+        whole = size_quotient(x)
+        if whole is not None:
+            return whole
+        return x if x.node.kind == "i" else int(x.item().astype(int))
+
+
+_Float.__name__, _Int.__name__ = "float", "int"
+
+_NONE: Any = object()
+
+
+def _accumulate(x: Any, f: Callable[..., Any] = operator.add, *, initial: Any = _NONE) -> Any:
+    """The results so far, one a round, after the start where one is given."""
+    total = initial
+    if total is not _NONE:
+        yield total
+    for value in each(x):
+        total = value if total is _NONE else f(total, value)
+        yield total
+
+
+def _reduce(f: Callable[..., Any], x: Any, initial: Any = _NONE) -> Any:
+    total = initial
+    for total in _accumulate(x, f, initial=initial):  # noqa: B007 (the last is the result)
+        pass
+    return total
+
+
+def _product(*parts: Any) -> Iterator[tuple[Any, ...]]:
+    if not parts:
+        yield ()
+        return
+    for value in each(parts[0]):
+        for rest in _product(*parts[1:]):
+            yield (value, *rest)
+
+
+def _pairwise(x: Any) -> Any:
+    known = iterable(x)
+    if known is None:
+        return itertools.pairwise(x)
+    return Iterable(known.count - 1, lambda k: (known.element(k), known.element(k + 1)))
+
+
+#: Functions of Python's own modules that go over arrays, by the functions that do it in rounds.
+ROUNDS: dict[Any, Any] = {
+    functools.reduce: _reduce,
+    itertools.accumulate: _accumulate,
+    itertools.product: _product,
+    itertools.pairwise: _pairwise,
+}
+
+BUILTINS: dict[str, Any] = {
+    "range": _range,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "reversed": _reversed,
+    "iter": _iter,
+    "map": _map,
+    "len": _len,
+    "min": _extreme(min, np.minimum, np.min),
+    "max": _extreme(max, np.maximum, np.max),
+    "sum": _sum,
+    "abs": _abs,
+    "pow": _pow,
+    "float": _Float,
+    "int": _Int,
+    "__import__": _import,
+}
+
+
+class Linking:
+    """np.r_ and np.c_."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def __getitem__(self, key: Any) -> Any:
+        return call(self._own, key) if traced(key) else self._own[key]
+
+
+class Function:
+    """A function of a module as the traced function sees it; a ufunc has methods too."""
+
+    def __init__(self, own: Any, twin: Any) -> None:
+        self._own, self._twin = own, twin
+        self.__name__ = getattr(own, "__name__", "function")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._twin in CREATION or traced(args) or traced(kwargs):
+            return call(self._twin, *args, **kwargs)
+        return self._own(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(self._own, name)
+        if not isinstance(self._own, np.ufunc) or name not in SPECIAL:
+            return own
+        return lambda *args, **kwargs: (
+            SPECIAL[name](self._own, *args, **kwargs) if traced(args) else own(*args, **kwargs)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (other._own if isinstance(other, Function) else other) is self._own
+
+    def __hash__(self) -> int:
+        return hash(self._own)
+
+
+class PythonModule:
+    """functools or itertools as the traced function sees it."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        return ROUNDS.get(value, value) if callable(value) else value
+
+
+class Module:
+    """A module of arrays or numbers as the traced function sees it."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if isinstance(value, types.ModuleType):
+            return shown_module(value)
+        if name in ("r_", "c_"):
+            return Linking(value)
+        return shown_function(value) if is_function(value) else value
+
+
+def is_function(x: Any) -> bool:
+    """True for a function of an array library, or of math."""
+    if isinstance(x, np.ufunc):
+        return True
+    home = (getattr(x, "__module__", None) or "").split(".")[0]
+    return callable(x) and not isinstance(x, type) and home in ARRAY_MODULES
+
+
+def shown_function(x: Any) -> Function:
+    twin = x
+    if getattr(x, "__module__", "") == "math" and x not in SPECIAL:
+        twin = getattr(np, _MATH.get(x.__name__, x.__name__), None) or x
+    return Function(x, twin)
+
+
+_MATH = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2"}
+
+
+def shown_module(module: types.ModuleType) -> Any:
+    """An array library's module by its stand-in, others as they are."""
+    if module in (functools, itertools):
+        return PythonModule(module)
+    return Module(module) if module.__name__.split(".")[0] in ARRAY_MODULES else module

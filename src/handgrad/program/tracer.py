@@ -1,0 +1,392 @@
+"""Tracers: handles on nodes that look like arrays and numbers to the function that is traced."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from handgrad.program.indexing import template
+from handgrad.program.integers import Integer, is_whole
+from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.operators import Operators
+from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.rounds import Iterable, entered, guard
+from handgrad.program.sizes import ONE, Size
+from handgrad.program.views import Step, read, steps, written
+
+#: Functions that take tracers as they are: those that change arrays, and those that ask for facts.
+SPECIAL: dict[Any, Callable[..., Any]] = {}
+#: Functions whose result shares the memory of their first operand, where NumPy can.
+VIEWS = {
+    *(np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.squeeze),
+    *(np.expand_dims, np.flip),
+}
+#: Arguments that say which axes, and not how many elements.
+_STRUCTURE = {"axis", "axis1", "axis2", "axes", "ord", "ndmin", "source", "destination"}
+_OTHER_NAMES = {"conj": "conjugate", "flatten": "ravel"}
+
+
+class TracedInt(Integer):
+    """An integer of a trace: a length, a setting, a loop's counter, or made of them."""
+
+    __slots__ = ()
+
+    def scalar(self) -> Tracer:
+        return Tracer(as_node(self.size))
+
+
+class Tracer(Operators):
+    """A handle on a node; a change in place gives the handle a new node, and views see it."""
+
+    __array_priority__ = 1000.0
+
+    def __init__(self, node: Node, base: Tracer | None = None) -> None:
+        self._node = node
+        self._base = base
+        self._seen = None if base is None else base.node
+        self._steps: list[Step] | None = None if base is None else steps(node, base.node)
+
+    @property
+    def node(self) -> Node:
+        """The node; of a view, read again where its array has changed since."""
+        base = self._base
+        if base is not None and base.node is not self._seen:
+            if self._steps is None:
+                world().refuse("a view is read whose array has changed; make it anew")
+            self._seen = base.node
+            self._node = read(self._seen, self._steps)
+        return self._node
+
+    @property
+    def held(self) -> Node:
+        """The node as it was when it was last asked for."""
+        return self._node
+
+    def assign(self, value: Any) -> None:
+        """Changes the array in place, for all who hold it."""
+        new = unwrap(value) if isinstance(value, Tracer | Integer) else as_node(value)
+        old = self.node
+        if new.shape != old.shape:
+            new = build("broadcast_to", new, shape=old.shape)
+        if new.kind != old.kind:
+            if "bifc".index(new.kind) > "bifc".index(old.kind):
+                world().refuse("an array of integers or booleans can't take these values in place")
+            new = build("astype", new, kind=old.kind)
+        if self._base is None:
+            self._node = new
+            return
+        if self._steps is None:
+            world().refuse("a view is changed in place; write to the array itself")
+        self._base.assign(Tracer(written(self._base.node, self._steps, new)))
+        self._node, self._seen = new, self._base.node
+
+    def is_number(self) -> bool:
+        return not isinstance(self._node.value, np.ndarray)
+
+    def assign_at(self, op: str, key: Any, value: Any) -> None:
+        """Changes some elements: `op` is store or add_at."""
+        node = self.node
+        arrays, index = template(node, unwrap(key))
+        new = as_node(unwrap(value))
+        if "bifc".index(new.kind) > "bifc".index(node.kind):
+            world().refuse(f"values of kind {new.kind} are stored in an array of {node.kind}")
+        self.assign(Tracer(build(op, node, new, *arrays, index=index)))
+
+    @property
+    def __class__(self) -> type:
+        return type(self._node.value)
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("a tracer stays one")
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(map(wrap, self.node.shape))
+
+    @property
+    def ndim(self) -> int:
+        return self._node.ndim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.asarray(self._node.value).dtype
+
+    @property
+    def size(self) -> Any:
+        total = ONE
+        for s in self.node.shape:
+            total = total * s
+        return wrap(total)
+
+    @property
+    def T(self) -> Any:  # noqa: N802 (NumPy's name)
+        return self.apply(np.transpose, self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        return self.apply(np.swapaxes, self, -1, -2)
+
+    @property
+    def real(self) -> Any:
+        return self.apply(np.real, self)
+
+    @property
+    def imag(self) -> Any:
+        return self.apply(np.imag, self)
+
+    @property
+    def flat(self) -> Any:
+        return self.apply(np.ravel, self)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of unsized object")
+        return int(self.shape[0])
+
+    def __repr__(self) -> str:
+        return f"traced {self._node!r}"
+
+    def apply(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        return call(function, *args, **kwargs)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        if method == "__call__":
+            return call(ufunc, *args, **kwargs)
+        return SPECIAL[method](ufunc, *args, **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return call(function, *args, **kwargs)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        world().refuse("a library asks for the numbers of a traced array")
+
+    def __getitem__(self, key: Any) -> Tracer:
+        node = self.node
+        arrays, index = template(node, unwrap(key))
+        if arrays or None not in index:
+            out = build("getitem", node, *arrays, index=index)
+        else:  # new axes are a reshape of what the rest of the index selects
+            out = build("getitem", node, index=tuple(i for i in index if i is not None))
+            sizes = iter(out.shape)
+            places = [i for i in index if i is None or isinstance(i, slice)]
+            shape = tuple(ONE if i is None else next(sizes) for i in places)
+            out = build("reshape", out, shape=shape)
+        return Tracer(out) if arrays else viewed(Tracer(out), self)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        # `x[i] += v` has changed the view x[i] when Python stores it where it is already.
+        done = type(value) is Tracer and value._base is self and value._seen is self.node
+        if done and value._steps == self[key]._steps:
+            return
+        if type(key) is Tracer and key.node.kind == "b" and not np.ndim(as_node_value(value)):
+            self.assign(self.apply(np.where, _lined_up(key, self), value, self))
+            return
+        self.assign_at("store", key, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return entered(self.node.shape[0], self.element, sys._getframe(1))
+
+    def element(self, counter: Size) -> Tracer:
+        """The element of a loop's round."""
+        return self[TracedInt(world().length(counter), counter)]
+
+    def __bool__(self) -> bool:
+        outcome = bool(self.node.value)
+        guard("true", self.node, None, outcome)
+        return outcome
+
+    def __index__(self) -> int:
+        """A traced whole number where Python needs one: the emitted function checks it."""
+        if self.node.kind != "i" or self.ndim:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        number = int(self.node.value)
+        guard("true", self.apply(np.equal, self, number).node, None, True)
+        return number
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        world().refuse("a library asks for the number of a traced value, by float()")
+
+    def __complex__(self) -> complex:
+        world().refuse("complex() of a traced value")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.apply(np.round, self, digits or 0)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __contains__(self, x: Any) -> bool:
+        return bool((self == x).any())
+
+    def astype(self, kind: Any, copy: bool = True, **_: Any) -> Tracer:
+        letter = np.dtype(kind).kind.replace("u", "i")
+        if letter not in "bifc":
+            world().refuse(f"arrays of type {np.dtype(kind)} are not known")
+        return Tracer(build("astype", self.node, kind=letter))
+
+    def copy(self, order: str = "C") -> Tracer:
+        return Tracer(self.node)
+
+    def view(self, *kind: Any) -> Tracer:
+        if kind and np.dtype(kind[0]) != self.dtype:
+            world().refuse("view() as another type")
+        return viewed(Tracer(self.node), self)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        whole = len(shape) == 1 and isinstance(shape[0], tuple | list)
+        return self.apply(np.reshape, self, shape[0] if whole else shape, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        if len(axes) == 1 and not is_whole(axes[0]):
+            axes = axes[0]
+        return self.apply(np.transpose, self, axes or None)
+
+    def flatten(self, order: str = "C") -> Any:
+        return self.apply(np.ravel, self, order=order).copy()
+
+    def fill(self, value: Any) -> None:
+        self.assign(value)
+
+    def sort(self, axis: int = -1, **_: Any) -> None:
+        self.assign(self.apply(np.sort, self, axis))
+
+    def item(self, *place: Any) -> Tracer:
+        if not place:
+            return self.reshape(()) if self.ndim else self
+        return self[place[0]] if self.ndim == 1 or isinstance(place[0], tuple) else self[place]
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np, _OTHER_NAMES.get(name, name), None)
+        if name.startswith("_") or not callable(function) or isinstance(function, type):
+            raise AttributeError(f"a traced array has no attribute {name!r}")
+        return lambda *args, **kwargs: call(function, self, *args, **kwargs)
+
+
+def as_node_value(x: Any) -> Any:
+    """The value that a thing has on the example."""
+    return x.held.value if type(x) is Tracer else x.value if type(x) is TracedInt else x
+
+
+def _lined_up(mask: Tracer, array: Tracer) -> Tracer:
+    """A mask of the first axes of an array, with axes of one for the others."""
+    return mask[(..., *(None,) * (array.ndim - mask.ndim))]
+
+
+def viewed(result: Tracer, base: Any) -> Tracer:
+    """A result that shares memory with a tracer, as a view of it."""
+    if type(base) is not Tracer or not isinstance(result.held.value, np.ndarray):
+        return result
+    if not np.may_share_memory(result.held.value, base.held.value):
+        return result
+    return Tracer(result.held, base)
+
+
+def unwrap(x: Any) -> Any:
+    """Nodes and sizes in the place of tracers and traced integers."""
+    kind = type(x)
+    if kind is Tracer:
+        return x.node
+    if kind is TracedInt:
+        return x.size
+    if issubclass(kind, tuple) and hasattr(x, "_make"):
+        return x._make(map(unwrap, x))
+    if issubclass(kind, tuple | list):
+        return kind(map(unwrap, x))
+    if kind is slice:
+        return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
+    if kind is dict:
+        return {k: unwrap(v) for k, v in x.items()}
+    if kind is Iterable:
+        return [unwrap(v) for v in list(x)]
+    return x
+
+
+def wrap(x: Any) -> Any:
+    """Tracers and traced integers in the place of nodes and sizes; plain numbers stay."""
+    if isinstance(x, Node):
+        return Tracer(x)
+    if isinstance(x, Size):
+        return TracedInt(world().length(x), x)
+    if isinstance(x, tuple) and hasattr(x, "_make"):
+        return x._make(map(wrap, x))
+    if isinstance(x, tuple | list):
+        return type(x)(map(wrap, x))
+    return x
+
+
+def traced(x: Any) -> bool:
+    """True where a tracer or a traced integer is in a nest of tuples, lists and dicts."""
+    kind = type(x)
+    if issubclass(kind, tuple | list):
+        return any(map(traced, x))
+    if kind is dict:
+        return any(map(traced, x.values()))
+    if kind is slice:
+        return traced((x.start, x.stop, x.step))
+    return kind in (Tracer, TracedInt, Iterable)
+
+
+def arrays_in(x: Any) -> bool:
+    """True where a tracer is in a nest."""
+    kind = type(x)
+    if issubclass(kind, tuple | list):
+        return any(map(arrays_in, x))
+    return kind is Tracer or (kind is dict and any(map(arrays_in, x.values())))
+
+
+def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of NumPy, SciPy or math on traced things."""
+    w = world()
+    if function in SPECIAL:
+        result = SPECIAL[function](*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    known = FUNCTIONS.get(function)
+    name = getattr(function, "__name__", str(function))
+    if known is None:
+        if arrays_in(args) or arrays_in(kwargs):
+            w.refuse(f"no derivative of {name} is known")
+        return function(*map(_frozen, args), **{k: _frozen(v) for k, v in kwargs.items()})
+    out = kwargs.pop("out", None)
+    target = out[0] if isinstance(out, tuple) else out
+    mask = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
+    kwargs.pop("casting", None)
+    for structural in _STRUCTURE & kwargs.keys():
+        kwargs[structural] = _frozen(kwargs[structural])
+    try:
+        try:
+            result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
+        except TypeError:  # an axis by its place, perhaps, which has to be a number
+            args, kwargs = _frozen(args), {k: _frozen(v) for k, v in kwargs.items()}
+            result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
+    except (NotImplementedError, TypeError) as e:
+        w.refuse(f"{name} is not known with these arguments: {e}")
+    if function in VIEWS:
+        result = viewed(result, args[0])
+    if mask is not True:
+        if target is None:
+            w.refuse(f"{name} with where= and without out= leaves elements without a value")
+        result = call(np.where, mask, result, target)
+    if target is None:
+        return result
+    if type(target) is not Tracer:
+        w.refuse(f"{name} writes into an array from outside the function")
+    target.assign(result)
+    return target
+
+
+def _frozen(x: Any) -> Any:
+    """Traced integers as numbers, which the emitted function then holds to."""
+    if type(x) is TracedInt:
+        return int(x)
+    if isinstance(x, tuple | list):
+        return type(x)(map(_frozen, x))
+    return x
