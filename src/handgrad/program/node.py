@@ -167,6 +167,7 @@ class World:
         self.guards: list[Guard] = []
         self.events: list[Any] | None = None  # nodes and marks of rounds, while a trace runs
         self.line = 0
+        self.ties = "first"  # the slope where pieces meet: primitives/extremes.py
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.
         self.wide: dict[int, list[Node]] = {}
