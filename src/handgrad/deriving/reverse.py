@@ -31,7 +31,7 @@ def depends(body: Iterable[Node], roots: Iterable[Node | int]) -> set[int]:
     """Nodes of floats that the roots flow into, the roots included."""
     live = {r if isinstance(r, int) else id(r) for r in roots}
     for n in body:
-        if n.op in FIXED or not (n.kind == "f" or n.op == "loop"):
+        if n.op in FIXED or not (n.kind in "fc" or has_parts(n)):
             continue
         if any(id(a) in live for a in n.args):
             live.add(id(n))
@@ -43,6 +43,8 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
 
     def give(node: Node, g: Any) -> None:
         if g is not None and id(node) in live:
+            if node.kind != "c" and as_node(g).kind == "c":
+                g = build("real", g)
             adjoint[id(node)] = adjoint[id(node)] + g if id(node) in adjoint else as_node(g)
 
     loops: dict[int, dict[int, Node]] = {}
@@ -56,6 +58,11 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
                 continue
             reverse = LoopReverse(n, loops[id(n)], live, depends, sweep)
             gradients: Iterable[Any] = reverse.gradients()
+        elif has_parts(n):
+            if id(n) not in loops or id(n) not in live:
+                continue
+            given = loops[id(n)]
+            gradients = vjp(n, tuple(given.get(i) for i in range(len(n.value))))
         elif id(n) in adjoint and id(n) in live:
             if n.name and not adjoint[id(n)].name:
                 adjoint[id(n)].name = f"d{n.name}"
@@ -66,15 +73,26 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
             give(a, g)
 
 
-def vjp(n: Node, g: Node) -> tuple[Any, ...]:
-    """Gradients of a node's operands from that of the node."""
+def has_parts(n: Node) -> bool:
+    """True for a node of several results."""
+    return n.op == "loop" or (n.op in PRIMITIVES and PRIMITIVES[n.op].parts is not None)
+
+
+def vjp(n: Node, g: Any) -> tuple[Any, ...]:
+    """Gradients of a node's operands from that of the node, or from those of its parts.
+
+    An analytic function's, of complex numbers, is that of reals between two conjugations.
+    """
     record = PRIMITIVES[n.op]
     if record.vjp is None:
         raise Refused(f"line {n.line}: no derivative of {n.op} is known")
+    turned = record.analytic and n.kind == "c"
     try:
-        found = record.vjp(g, n, *n.args, **n.attrs)
+        found = record.vjp(build("conj", g) if turned else g, n, *n.args, **n.attrs)
     except NotImplementedError as e:
         raise Refused(f"line {n.line}: {e}") from e
+    if turned:
+        found = tuple(None if d is None else build("conj", d) for d in found)
     return (*found, *(None,) * (len(n.args) - len(found)))
 
 

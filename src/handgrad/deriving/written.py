@@ -34,19 +34,20 @@ class Written:
     def _helpers(self, emitter: Emitter) -> list[str]:
         found = []
         for name, own in sorted(emitter.helpers.items()):
-            source = helper(name, self.library).replace("np.", f"{emitter.alias}.")
+            source = helper(name, self.library)
+            source = re.sub(r"\b(np|torch|jnp)\.", f"{emitter.alias}.", source)
             found.append(source.replace(f"def {name}(", f"def {own}(", 1) + "\n\n")
         return found
 
     def imports(self) -> list[str]:
         """The lines of imports, each once."""
-        found = []
+        found: list[str] = []
         both = self.forward + self.backward
         for e in self.emitters:
             if e.uses_math:
                 found.append("import math" + (f" as {e.math}" if e.math != "math" else ""))
-            if "scipy.special." in both:
-                found.append("import scipy.special")
+            for module in sorted(set(re.findall(r"\bscipy\.\w+(?=\.)", both))):
+                found.append(f"import {module}")
             if re.search(r"\bjax\.", both):
                 found.append("import jax")
             found += e.names.imports

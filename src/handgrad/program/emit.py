@@ -14,10 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.program.inplace import CHANGES, last_read
-from handgrad.program.libraries import HELPERS, NUMPY, Library
+from handgrad.program.libraries import NUMPY, Library
 from handgrad.program.naming import Names
 from handgrad.program.node import PRIMITIVES, Node, Program
 from handgrad.program.numbers import number_text
+from handgrad.program.primitives.table import HELPERS
 from handgrad.program.sizes import Size
 
 #: Longer expressions are taken apart.
@@ -247,7 +248,7 @@ class Emitter:
 
     def index(self, node: Node) -> str:
         """The index of a change."""
-        from handgrad.program.primitives.arrays import index_text
+        from handgrad.program.primitives.index import index_text
 
         return str(index_text(self, node, node.args[2:]))
 
@@ -278,6 +279,9 @@ class Emitter:
         for node in body:
             if id(node) in self.variables or node.op in (*_ONCE, "zeros", "part"):
                 continue
+            if has_parts(node):
+                self._several(node, [n for n in body if n.op == "part" and n.args[0] is node])
+                continue
             if node.op == "loop":
                 from handgrad.program.emit_loops import write_loop
 
@@ -294,8 +298,19 @@ class Emitter:
             elif len(self.text(node)) > 2 * _LONG:
                 self.assign(node)
 
+    def _several(self, node: Node, parts: Sequence[Node]) -> None:
+        """The results of one function, those that nobody reads as an underscore."""
+        text = self.text(node)
+        wanted = {part.attrs["index"]: part for part in parts}
+        names = []
+        for i in range(len(node.value)):
+            if i in wanted:
+                self.name(wanted[i], self.names.fresh(wanted[i].name or f"{node.op}_{i + 1}"))
+            names.append(self.variables[id(wanted[i])] if i in wanted else "_")
+        self.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = {text}")
+
     def _deserves_name(self, node: Node, keep: set[int]) -> bool:
-        is_statement = node.op in ("loop", *CHANGES)
+        is_statement = node.op in ("loop", *CHANGES) or has_parts(node)
         return is_statement or self.uses[id(node)] > 1 or bool(node.name) or id(node) in keep
 
     def _repeats(self, node: Node) -> bool:
@@ -350,6 +365,11 @@ class Emitter:
             else:
                 parts.append(part)
         return ", ".join(parts)
+
+
+def has_parts(node: Node) -> bool:
+    """Whether a function has several results."""
+    return node.op not in _ONCE and PRIMITIVES[node.op].parts is not None
 
 
 def split_index(where: str) -> list[str]:

@@ -145,9 +145,15 @@ class Primitive:
     text: str | Callable[..., Any] = ""
     torch: str | Callable[..., Any] = ""  # where it differs
     precedence: int = 9  # of its infix sign, else that of a call
-    domain: Callable[..., Any] | None = None  # example operands
+    #: random numbers → example operands, of other shapes each time
+    domain: Callable[..., Any] | None = None
     rewrite: Callable[..., Any] | None = None  # operands, attributes → a simpler node or None
-    jax: str | Callable[..., Any] = ""  # where it differs from NumPy's text
+    jax: str | Callable[..., Any] = ""  # where it differs
+    cases: tuple[dict[str, Any], ...] = ({},)  # attributes to try on the domain
+    smooth: bool = True  # a second derivative exists on the domain
+    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
+    parts: Callable[..., Any] | None = None  # of several results: nodes → sizes and kind of each
+    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -161,6 +167,7 @@ class World:
         self.guards: list[Guard] = []
         self.events: list[Any] | None = None  # nodes and marks of rounds, while a trace runs
         self.line = 0
+        self.ties = "first"  # the slope where pieces meet: primitives/extremes.py
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.
         self.wide: dict[int, list[Node]] = {}
@@ -168,10 +175,8 @@ class World:
         self.counters: dict[str, Size] = {}  # of a counter: how many rounds
         #: Of each loop traced: how many rounds, in letters and in number.
         self.counts: dict[int, tuple[Size, int]] = {}
+        self.masks: dict[Any, tuple[str, Node]] = {}  # letters of how many a mask selects
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
-        #: Where a function has a kink: "first" of two equal operands has the gradient, each has
-        #: "half" of it, or slopes are those to the "right".
-        self.ties = "first"
 
     def length(self, size: Size | int) -> int:
         return Size.of(size).number(self.lengths)
@@ -229,11 +234,9 @@ def as_node(x: Operand) -> Node:
         if x.constant is None:
             return Node("size", (), {"size": x}, (), "i", world().length(x))
         x = x.constant
-    if isinstance(x, bool | int | float | np.generic) and np.ndim(x) == 0:
+    if isinstance(x, bool | int | float | complex | np.generic) and np.ndim(x) == 0:
         return Node("const", (), {"value": x}, (), _kind(np.asarray(x)), x)
     x = np.asarray(x)
-    if x.dtype.kind in "OSU":
-        world().refuse(f"arrays of type {x.dtype} are not known")
     return Node("table", (), {"value": x}, tuple(map(Size.of, x.shape)), _kind(x), x)
 
 
@@ -265,15 +268,12 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
         key = (op, tuple(map(identity, args)), told)
         if key in w.known:
             return w.known[key]
-    if w.events is not None:
-        for a in args:
-            settle(a)
     shape, kind = primitive.shape(*args, **attrs)
     numbers = {k: concrete(v, w.lengths) for k, v in attrs.items()}
     with np.errstate(all="ignore"):
         value = primitive.evaluate(*(a.value for a in args), **numbers)
     node = Node(op, args, attrs, tuple(map(Size.of, shape)), kind, value, line=w.line)
-    if op != "loop" and tuple(map(w.length, node.shape)) != np.shape(value):
+    if not isinstance(value, tuple) and tuple(map(w.length, node.shape)) != np.shape(value):
         raise AssertionError(f"{op}: sizes {node.shape} for a value of shape {np.shape(value)}")
     if w.events is not None:
         w.events.append(node)
@@ -281,20 +281,6 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
     else:
         w.known[key] = node
     return node
-
-
-def settle(node: Node) -> None:
-    """Gives a node of a finished round a shape without that round's counters."""
-    w = world()
-    now = tuple(w.open)
-    if now[: len(node.rounds)] == node.rounds or not any(s.letters for s in node.shape):
-        return
-    letters: dict[str, Size | int] = {}
-    for depth, (loop, i) in enumerate(node.rounds):
-        if now[depth : depth + 1] != ((loop, i),):
-            count, total = w.counts[loop]
-            letters[f"t{depth}"] = count - 1 if i == total - 1 else i
-    node.shape = tuple(s.at(letters) for s in node.shape)
 
 
 def identity(node: Node) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 
 from handgrad.program.integers import is_whole
 from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.rounds import Pile
 from handgrad.program.sizes import Size
-from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, arrays_in, call, traced
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced
 
 
 def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -25,31 +26,19 @@ def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return keep
 
 
-_REDUCTIONS: dict[Any, Any] = {
-    np.add: np.sum,
-    np.multiply: np.prod,
-    np.maximum: np.max,
-    np.minimum: np.min,
-    np.logaddexp: "logsumexp",
-    np.logical_and: np.all,
-    np.logical_or: np.any,
-}
-_ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
-
-
 @special("reduce")
-def _reduce(ufunc: Any, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **k: Any) -> Any:
-    if ufunc not in _REDUCTIONS:
+def _reduce(ufunc: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+    if (ufunc, "reduce") not in FUNCTIONS:
         world().refuse(f"np.{ufunc.__name__}.reduce is not known")
     array = call(np.stack, x) if isinstance(x, list | tuple) else x
-    return call(_REDUCTIONS[ufunc], array, axis=axis, **k)
+    return call((ufunc, "reduce"), array, *args, **keywords)
 
 
 @special("accumulate")
-def _accumulate(ufunc: Any, x: Any, axis: Any = 0, **_: Any) -> Any:
-    if ufunc not in _ACCUMULATIONS:
+def _accumulate(ufunc: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+    if (ufunc, "accumulate") not in FUNCTIONS:
         world().refuse(f"np.{ufunc.__name__}.accumulate is not known")
-    return call(_ACCUMULATIONS[ufunc], x, axis=axis)
+    return call((ufunc, "accumulate"), x, *args, **keywords)
 
 
 @special("outer")
@@ -97,6 +86,11 @@ def _putmask(array: Any, mask: Any, values: Any) -> None:
     if np.ndim(values):
         world().refuse("np.putmask with an array of values; write x[mask] = values")
     _target(array)[mask] = values
+
+
+@special(np.put)
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    call(np.ravel, _target(a))[ind] = v
 
 
 @special(np.fill_diagonal)
@@ -178,12 +172,12 @@ def _isscalar(x: Any) -> bool:
 
 @special(np.iscomplexobj)
 def _iscomplexobj(x: Any) -> bool:
-    return False
+    return type(x) is Tracer and x.held.kind == "c"
 
 
 @special(np.isrealobj)
 def _isrealobj(x: Any) -> bool:
-    return True
+    return not _iscomplexobj(x)
 
 
 @special(np.result_type, np.promote_types)
@@ -297,13 +291,3 @@ def _log(x: Any, base: Any = None) -> Any:
 @special(math.fsum)
 def _fsum(x: Any) -> Any:
     return functools.reduce(operator.add, x, 0)
-
-
-def linked(*arrays: Any, axis: int) -> Any:
-    """np.r_ and np.c_ of arrays and numbers."""
-    parts = [
-        a if arrays_in(a) and a.ndim else call(np.reshape, traced_array(a), (-1,)) for a in arrays
-    ]
-    if axis == 0:
-        return call(np.concatenate, parts, 0)
-    return call(np.column_stack, parts)

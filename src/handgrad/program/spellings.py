@@ -181,9 +181,21 @@ _JAX: Final[dict[str, str | Spelling]] = {
 #: What NumPy's own column is, for spellings that differ in a part of it alone.
 _OWN: Final[dict[str, Any]] = {name: PRIMITIVES[name].text for name in ("getitem", "contract")}
 
-for _name, _spelling in _TORCH.items():
+def _mean(e: Emitter, n: Node) -> Text:
+    """PyTorch has no axes kept where none is named."""
+    axes = _axes(n)
+    axis = n.attrs["axis"]
+    if axis == tuple(range(n.args[0].ndim)) and n.attrs["keepdims"]:
+        axes = f"{axis}, keepdim=True"
+    elif axis == tuple(range(n.args[0].ndim)):
+        axes = ""
+    return f"{e.arg(n.args[0], 8)}.{n.op}({axes})"
+
+
+for _name, _spelling in {**_TORCH, "broadcast_to": _spread, "mean": _mean, "sum": _mean}.items():
     _own = PRIMITIVES[_name].torch
-    if not _own or _name == "softplus":  # torch's own softplus is a straight line above 20
+    # torch's own softplus is a straight line above 20
+    if not _own or _name in ("softplus", "broadcast_to", "mean", "sum"):
         PRIMITIVES[_name] = replace(PRIMITIVES[_name], torch=_spelling)
 for _name, _spelling in _JAX.items():
     if not PRIMITIVES[_name].jax:

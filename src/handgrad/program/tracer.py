@@ -12,7 +12,7 @@ from handgrad.program.indexing import template
 from handgrad.program.integers import Integer, is_whole
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
-from handgrad.program.primitives.functions import FUNCTIONS
+from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
@@ -72,7 +72,7 @@ class Tracer(Operators):
         if new.shape != old.shape:
             new = build("broadcast_to", new, shape=old.shape)
         if new.kind != old.kind:
-            if "bif".index(new.kind) > "bif".index(old.kind):
+            if "bifc".index(new.kind) > "bifc".index(old.kind):
                 world().refuse("an array of integers or booleans can't take these values in place")
             new = build("astype", new, kind=old.kind)
         if self._base is None:
@@ -91,7 +91,7 @@ class Tracer(Operators):
         node = self.node
         arrays, index = template(node, unwrap(key))
         new = as_node(unwrap(value))
-        if "bif".index(new.kind) > "bif".index(node.kind):
+        if "bifc".index(new.kind) > "bifc".index(node.kind):
             world().refuse(f"values of kind {new.kind} are stored in an array of {node.kind}")
         self.assign(Tracer(build(op, node, new, *arrays, index=index)))
 
@@ -131,8 +131,12 @@ class Tracer(Operators):
         return self.apply(np.swapaxes, self, -1, -2)
 
     @property
-    def real(self) -> Tracer:
-        return self
+    def real(self) -> Any:
+        return self.apply(np.real, self)
+
+    @property
+    def imag(self) -> Any:
+        return self.apply(np.imag, self)
 
     @property
     def flat(self) -> Any:
@@ -234,7 +238,7 @@ class Tracer(Operators):
 
     def astype(self, kind: Any, copy: bool = True, **_: Any) -> Tracer:
         letter = np.dtype(kind).kind.replace("u", "i")
-        if letter not in "bif":
+        if letter not in "bifc":
             world().refuse(f"arrays of type {np.dtype(kind)} are not known")
         return Tracer(build("astype", self.node, kind=letter))
 
@@ -327,6 +331,8 @@ def wrap(x: Any) -> Any:
         return Tracer(x)
     if isinstance(x, Size):
         return TracedInt(world().length(x), x)
+    if isinstance(x, tuple) and hasattr(x, "_make"):
+        return x._make(map(wrap, x))
     if isinstance(x, tuple | list):
         return type(x)(map(wrap, x))
     return x
