@@ -35,6 +35,7 @@ def simplified(
     facts = [each.fact(algebra.reader, program.inputs) for each in stated]
     algebra.read(body, gradients, facts)
     algebra.put_in(body, gradients)
+    algebra.recognise(body, gradients)
     algebra.keep_less(body, gradients)
     made = [algebra.array(each) for each in gradients]
     if algebra.cost(made) > algebra.cost(gradients):

@@ -14,9 +14,10 @@ _LARGER: Final = 8
 #: An element of a function is worth so many products.
 _FUNCTION: Final = 4.0
 #: To keep an element and read it again is worth so many.
-_KEPT: Final = 1.25
-#: Arrays that are there anyway, because they come in or go out, are worth this share of others.
-_THERE: Final = 0.5
+_KEPT: Final = 2.0
+#: Arrays that come in, or go out, are often there anyway: they are worth this share of others.
+_COMES: Final = 0.5
+_GOES: Final = 0.75
 _FREE: Final = frozenset(
     ("const", "table", "size", "input", "reshape", "transpose", "broadcast_to", "part", "stop", "zeros")
     + ("ones", "arange", "getitem", "diagonal")
@@ -47,6 +48,8 @@ class Costs:
     lengths: Mapping[str, int]
     larger: int = _LARGER
     function: float = _FUNCTION
+    comes: float = _COMES
+    goes: float = _GOES
     _volumes: dict[Size, float] = field(default_factory=dict)
     _nodes: dict[int, tuple[Node, Count]] = field(default_factory=dict)
 
@@ -115,7 +118,8 @@ class Costs:
             seen.add(id(node))
             if id(node) in known:
                 if node.op not in ("const", "size", "table"):
-                    kept += self.elements(node) * (_THERE if id(node) in there else 1.0)
+                    share = self.comes if node.op == "input" else self.goes if id(node) in there else 1.0
+                    kept += self.elements(node) * share
                 continue
             count = self.of(node)
             contractions += count.contractions

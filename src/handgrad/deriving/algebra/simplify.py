@@ -15,6 +15,7 @@ from handgrad.deriving.algebra.choose import Costs
 from handgrad.deriving.algebra.facts import found_facts
 from handgrad.deriving.algebra.fold import Names
 from handgrad.deriving.algebra.read import MOST_TERMS, Reader
+from handgrad.deriving.algebra.special import recognised
 from handgrad.deriving.algebra.steps import Step, reason_of_zero
 from handgrad.deriving.algebra.terms import Fact, Sum, Table
 from handgrad.deriving.algebra.values import SAME, Twin, difference
@@ -105,8 +106,11 @@ class Algebra:
             self._written[id(node)] = self._copy(node)
         if id(node) in self._written:
             return self._written[id(node)]
-        if id(node) in self.own or id(node) in self.pure or not node.args:
+        if id(node) in self.own or not node.args or node.op == "loop":
             return node
+        if id(node) in self.pure:
+            self._written[id(node)] = self.opaque(node)
+            return self._written[id(node)]
         if id(node) not in self._written:
             form = self._definitions.get(id(node), self.reader.form(node))
             made = None if form == self.table.atom(node) else self._from_sum(node, form)
@@ -177,6 +181,16 @@ class Algebra:
             if len(self.definition(node)) < 2 or id(node) in kept:
                 continue
             self._try([node], readers)
+
+    def recognise(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
+        """Writes functions in the place of sums that are one."""
+        needed = self.needed(roots)
+        for node in body:
+            form = self.definition(node) if id(node) in needed else {}
+            while len(form) > 1 and (found := recognised(self.reader, form)) is not None:
+                new, why = found
+                self._step(node, "function", form, new, why)
+                self._definitions[id(node)] = form = new
 
     def _try(self, chosen: list[Node], readers: dict[int, list[Node]]) -> bool:
         """Puts arrays into what reads them and keeps the result if it is cheaper."""
@@ -249,24 +263,40 @@ class Algebra:
         made = self._rewritten(roots)
         price = self.cost(made)
         tried: set[int] = set()
-        while True:
-            kept = [n for n in self._kept(made) if id(n) not in tried and id(n) not in self.there]
-            if not kept or len(tried) > _MOST_KEPT:
+        while len(tried) < _MOST_KEPT:
+            kept = [n for n in self._kept(made) if id(n) not in tried and n.op != "input"]
+            if not kept:
                 return
             node = max(kept, key=self.costs.elements)
             tried.add(id(node))
-            if not node.args or node.op in ("loop", "part"):
-                continue
-            base = self.table.number(node)
-            self.again.add(id(node))
-            self.names.banned.add(base)
-            trial = self._rewritten(roots)
-            if (cost := self.cost(trial)) < price - 1e-6:
-                made, price = trial, cost
+            spared = list[Node]()
+            before = {id(n) for n in self._kept(made)}
+            more = [node]
+            # Another array may be read in its place, which is spared as well.
+            while more and len(spared) < _DEPTH:
+                self._spare(more, True)
+                spared += more
+                trial = self._rewritten(roots)
+                if (cost := self.cost(trial)) < price - 1e-6:
+                    made, price = trial, cost
+                    break
+                others = (n for n in self._kept(trial) if id(n) not in before and n.op != "input")
+                more = [n for n in others if self.can_spare(n)]
             else:
-                self.again.discard(id(node))
-                self.names.banned.discard(base)
+                self._spare(spared, False)
                 self._rewritten(roots)
+
+    def can_spare(self, node: Node) -> bool:
+        return bool(node.args) and node.op not in ("loop", "part", "contract")
+
+    def _spare(self, nodes: Iterable[Node], yes: bool) -> None:
+        """Finds arrays of the forward again, or keeps them."""
+        for node in nodes:
+            if not self.can_spare(node):
+                continue
+            change = set.add if yes else set.discard
+            change(self.again, id(node))
+            change(self.names.banned, self.table.number(node))
 
     def _sums(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
         """Notes which sums are needed as such, so that elsewhere no mean of them is taken beside."""

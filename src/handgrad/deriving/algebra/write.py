@@ -68,23 +68,48 @@ class Writer:
             ((term, coefficient),) = sum_.items()
             pieces = self._pieces(term, coefficient, layout)
             return pieces if coefficient > 0 else [self._negated(self._product(pieces, layout))]
+        if (chosen := self._chosen(sum_, layout)) is not None:
+            return chosen
         if (shared := self._shared(sum_)) is None:
             (first, coefficient), *rest = self._ordered(sum_)
             piece = self._product(self._pieces(first, coefficient, layout), layout)
             return [self._added(piece, coefficient < 0, dict(rest), layout)]
-        inner, rest_ = dict[Term, Fraction](), dict[Term, Fraction]()
+        inner, rest = dict[Term, Fraction](), dict[Term, Fraction]()
         for term, coefficient in sum_.items():
             without = _divided(term, shared)
             if without is None:
-                rest_[term] = coefficient
+                rest[term] = coefficient
             else:
                 inner[without] = coefficient
         number = _common_number(inner)
         inner = {term: c / number for term, c in inner.items()}
-        pieces = [*self._scalars(number), *self._factor(shared, layout), *self._parts(inner, layout)]
-        if not rest_:
+        pieces = [*self._scalars(number), *self._parts(inner, layout)]
+        for each in shared:
+            pieces += self._factor(each, layout)
+        if not rest:
             return pieces
-        return [self._added(self._product(pieces, layout), False, rest_, layout)]
+        return [self._added(self._product(pieces, layout), False, rest, layout)]
+
+    def _chosen(self, sum_: Sum, layout: tuple[int, ...]) -> list[Piece] | None:
+        """Terms under a condition and terms under its opposite, as one choice between two sums."""
+        held = {f for term in sum_ for f in term if isinstance(self.table.bases[f.base], Mask)}
+        for each in sorted(held):
+            mask = self.table.bases[each.base]
+            assert isinstance(mask, Mask)
+            opposite = self.table.number(Mask(mask.condition, not mask.inverted))
+            if mask.inverted or each._replace(base=opposite) not in held:
+                continue
+            sides: list[Sum] = []
+            for factor in (each, each._replace(base=opposite)):
+                sides.append({_without(t, factor): c for t, c in sum_.items() if factor in t})
+            rest = {t: c for t, c in sum_.items() if not any(_without(t, f) != t for f in (each, each._replace(base=opposite)))}
+            yes, no = (self._sum(side, layout) for side in sides)
+            indices = self._order({*yes.indices, *no.indices, *each.indices}, layout)
+            condition = Piece(self.array(mask.condition), each.indices)
+            nodes = [self._aligned(piece, layout) for piece in (condition, yes, no)]
+            made = Piece(build("where", *nodes), indices)
+            return [self._added(made, False, rest, layout)]
+        return None
 
     def _ordered(self, sum_: Sum) -> list[tuple[Term, Fraction]]:
         """Terms with a plus first, the largest first."""
@@ -107,31 +132,36 @@ class Writer:
     def _reach(self, term: Term) -> float:
         return self.volume({i for f in term for i in f.indices}, self._sizes)
 
-    def _shared(self, sum_: Sum) -> Factor | None:
-        """The factor that saves most when it stands outside; for each term but one, a product."""
-        saved: dict[Factor, list[float]] = {}
+    def _shared(self, sum_: Sum) -> Term | None:
+        """The factors that save most when they stand outside: all that every term has, or one that some have."""
+        found: set[Term] = set()
+        common: Term | None = None
         for term in sum_:
             lengths = self._lengths(term)
-            for each in term:
-                for power in {whole(each.power), 1 if each.power > 0 else -1}:
-                    key = each._replace(power=power)
-                    without = _divided(term, key)
-                    if without is not None and not (power < 0 and each.base in lengths):
-                        saved.setdefault(key, []).append(self._work(term) - self._work(without))
-        best: tuple[float, int, tuple[int, ...], int] | None = None
-        found = None
-        for key, amounts in saved.items():
-            if len(amounts) < 2:
+            usable = [f for f in term if not (f.power < 0 and f.base in lengths)]
+            for each in usable:
+                one = 1 if each.power > 0 else -1
+                found |= {(each,), (each._replace(power=one),)}
+            own = tuple(f for f in usable)
+            common = own if common is None else _greatest(common, own)
+        candidates = sorted(found | ({common} if common else set()))
+        best: tuple[float, int, int] | None = None
+        chosen = None
+        for key in candidates:
+            inner = [(t, without) for t in sum_ if (without := _divided(t, key)) is not None]
+            if len(inner) < 2:
                 continue
-            inner = [without for t in sum_ if (without := _divided(t, key)) is not None]
-            reach = {i for t in inner for f in t for i in f.indices}
-            outside = self.volume({*reach, *key.indices}, self._sizes)
-            gain = sum(amounts) - outside
-            rank = (gain, len(amounts), tuple(-i for i in key.indices), -key.base)
+            saved = sum(self._work(t) - self._work(without) for t, without in inner)
+            reach = {i for _, t in inner for f in t for i in f.indices}
+            outside = self.volume(reach | {i for f in key for i in f.indices}, self._sizes)
+            gain = saved - outside - self._work(key)
             # Equal work with one factor fewer to read is taken where all terms share it.
-            if (gain > 1e-9 or (len(amounts) == len(sum_) and gain > -1e-9)) and (best is None or rank > best):
-                best, found = rank, key
-        return found
+            rank = (gain, len(inner), len(key))
+            if (gain > 1e-9 or (len(inner) == len(sum_) and gain > -1e-9)) and (
+                best is None or rank > best
+            ):
+                best, chosen = rank, key
+        return chosen
 
     def _work(self, term: Term) -> float:
         """The products that a term takes, small ones first."""
@@ -284,7 +314,7 @@ class Writer:
             without: Term | None = tuple(f for f in term if f is not each)
             for length in lengths:
                 if without is not None:
-                    without = _divided(without, length._replace(power=-length.power))
+                    without = _divided(without, (length._replace(power=-length.power),))
             shared = each.base in self.sums
             if each.power == 1 and number == 1 and lengths and without is not None and not shared:
                 pieces.append(self._component(each, layout, mean=True))
@@ -397,16 +427,35 @@ class Writer:
         return build("reshape", node, shape=sizes)
 
 
-def _divided(term: Term, factor: Factor) -> Term | None:
-    """A term without a factor; None where it does not have it to that power."""
-    for at, each in enumerate(term):
-        if each.base == factor.base and each.indices == factor.indices:
-            left = whole(each.power - factor.power)
-            if each.power * factor.power <= 0 or abs(left) >= abs(each.power):
-                return None
-            rest = term[:at] + term[at + 1 :]
-            return tuple(sorted((*rest, each._replace(power=left)))) if left else rest
-    return None
+def _divided(term: Term, factors: Term) -> Term | None:
+    """A term without factors; None where it does not have them to these powers."""
+    found = list(term)
+    for factor in factors:
+        for at, each in enumerate(found):
+            if each.base == factor.base and each.indices == factor.indices:
+                left = whole(each.power - factor.power)
+                if each.power * factor.power <= 0 or abs(left) >= abs(each.power):
+                    return None
+                found[at : at + 1] = [each._replace(power=left)] if left else []
+                break
+        else:
+            return None
+    return tuple(sorted(found))
+
+
+def _greatest(first: Term, second: Term) -> Term:
+    """The factors that two terms have in common, with the power that they share."""
+    powers = {f[:2]: f.power for f in second}
+    found = []
+    for each in first:
+        other = powers.get(each[:2], 0)
+        if each.power * other > 0:
+            found.append(each._replace(power=min(each.power, other, key=abs)))
+    return tuple(found)
+
+
+def _without(term: Term, factor: Factor) -> Term:
+    return tuple(f for f in term if f != factor)
 
 
 def _common_number(sum_: Sum) -> Fraction:

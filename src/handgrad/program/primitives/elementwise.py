@@ -153,10 +153,13 @@ def divide_rule(a, b):
         return a
     if a.op == "negative":
         return -(a.args[0] / b)
-    if number(a) == 1 and b.op == "add":  # 1 / (1 + exp(u)) is the logistic function of -u
+    if b.op == "add":  # a / (1 + exp(u)) is a times the logistic function of -u
         for one, e in (b.args, b.args[::-1]):
             if number(one) == 1 and e.op == "exp":
-                return build("sigmoid", -e.args[0])
+                if a is e:
+                    return build("sigmoid", e.args[0])
+                s = build("sigmoid", -e.args[0])
+                return s if number(a) == 1 else a * s
 
 
 def power_rule(a, b):
