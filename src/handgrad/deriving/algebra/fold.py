@@ -56,6 +56,8 @@ class Names:
     #: Bases of arrays that are not to be read.
     banned: set[int] = field(default_factory=set)
     _of: dict[int, list[Name]] = field(default_factory=dict)
+    #: So many names, the first ones, are of the forward.
+    free: int = 0
     _count: int = 0
 
     def know(self, nodes: Iterable[tuple[Node, Sum]]) -> None:
@@ -66,6 +68,7 @@ class Names:
                 self._aliases[name.factors[0].base] = name
         for name in made:
             self._enter(name)
+        self.free = self._count
 
     def keep(self, node: Node, form: Sum) -> None:
         """Lets a node stand for its product, if that is one and more than the node itself."""
@@ -165,6 +168,18 @@ class Names:
         coefficient *= by
         if len(factors) > _MOST_FACTORS:
             return factors, coefficient
+        # What the forward has is free: its names go first.
+        for last in dict.fromkeys((self.free, before)):
+            factors, coefficient = self._written_by(factors, sizes, coefficient, last)
+        return factors, coefficient
+
+    def _written_by(
+        self,
+        factors: list[Factor],
+        sizes: dict[int, Size],
+        coefficient: Fraction,
+        before: int | None,
+    ) -> tuple[list[Factor], Fraction]:
         now = self._weight(factors, sizes)
         while True:
             best: tuple[float, int, list[Factor], Fraction] | None = None

@@ -56,7 +56,7 @@ class Algebra:
     def __post_init__(self) -> None:
         self.reader = Reader(self.table)
         self.names = Names(self.table, self.costs.volume)
-        self.writer = Writer(self.table, self.array, self.costs.volume)
+        self.writer = Writer(self.table, self.array, self.costs.volume, again=self.again)
 
     def read(self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact]) -> None:
         """Reads a program: what is there first, with the facts about it, then the backward."""
@@ -306,6 +306,7 @@ class Algebra:
                 form = self._definitions.get(id(node), self.reader.form(node))
                 folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
                 self.writer.sums |= self.writer.unaveraged(folded)
+                self.writer.meet(folded)
 
     def _rewritten(self, roots: Sequence[Node]) -> list[Node]:
         self._written = {}

@@ -3,6 +3,7 @@ a sum with its length below it is a mean, and a product of two arrays that is su
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -31,6 +32,8 @@ class Piece(NamedTuple):
     node: Node
     indices: tuple[int, ...]
     below: bool = False
+    #: The base that it is, where it is one as it stands.
+    base: int = -1
 
 
 @dataclass
@@ -42,7 +45,12 @@ class Writer:
     volume: Callable[[Iterable[int], dict[int, Size]], float]
     #: Components that are needed as sums somewhere: elsewhere no mean of them is taken.
     sums: set[int] = field(default_factory=set)
+    #: How often two bases meet in a product: those that do so often meet first, once for all.
+    pairs: dict[frozenset[int], int] = field(default_factory=dict)
+    #: Nodes that are not to be read though they are there.
+    again: set[int] = field(default_factory=set)
     _sizes: dict[int, Size] = field(default_factory=dict)
+    _copies: dict[int, Node] = field(default_factory=dict)
     _reductions: dict[tuple[int, tuple[int, ...], str], tuple[Node, bool]] = field(default_factory=dict)
 
     def write(self, sum_: Sum, shape: tuple[Size, ...]) -> Node:
@@ -189,6 +197,18 @@ class Writer:
                     found |= {f.base for f in lengths}
         return found
 
+    def meet(self, sum_: Sum) -> None:
+        """Notes which bases meet in the products of a sum, and inside its components."""
+        for term in sum_:
+            bases = [f.base for f in term if f.power > 0]
+            for pair in itertools.combinations(sorted(bases), 2):
+                key = frozenset(pair)
+                self.pairs[key] = self.pairs.get(key, 0) + 1
+            for each in term:
+                component = self.table.bases[each.base]
+                if isinstance(component, Component):
+                    self.meet({component.term: Fraction(1)})
+
     def unaveraged(self, sum_: Sum) -> set[int]:
         """The components that a sum has without their lengths below them."""
         found: set[int] = set()
@@ -245,7 +265,7 @@ class Writer:
             one = Piece(as_node(1.0), ())
             piece = self._masked(factor, one, layout)
         else:
-            piece = Piece(self.array(base), factor.indices)
+            piece = Piece(self.array(base), factor.indices, base=factor.base)
         return self._powers(piece, power)
 
     def _powers(self, piece: Piece, power: Power) -> list[Piece]:
@@ -277,10 +297,11 @@ class Writer:
         while len(left) > 1:
             pairs = ((i, j) for j in range(len(left)) for i in range(j))
 
-            def price(pair: tuple[int, int]) -> tuple[float, bool, int, int]:
+            def price(pair: tuple[int, int]) -> tuple[float, int, bool, int, int]:
                 first, second = left[pair[0]], left[pair[1]]
                 union = self.volume({*first.indices, *second.indices}, self._sizes)
-                return union, first.below != second.below and first.below, *pair
+                often = self.pairs.get(frozenset((first.base, second.base)), 0)
+                return union, -often, first.below != second.below and first.below, *pair
 
             i, j = min(pairs, key=price)
             left.insert(i, self._times(left[i], left.pop(j), layout))
@@ -291,10 +312,19 @@ class Writer:
         indices = self._order({*first.indices, *second.indices}, layout)
         one, two = (self._aligned(piece, layout) for piece in (first, second))
         if first.below == second.below:
-            return Piece(build("multiply", one, two), indices, first.below)
+            return Piece(self._fresh(build("multiply", one, two)), indices, first.below)
         if first.below:
             one, two = two, one
-        return Piece(build("divide", one, two), indices)
+        return Piece(self._fresh(build("divide", one, two)), indices)
+
+    def _fresh(self, node: Node) -> Node:
+        """A node, or one like it where that is not to be read."""
+        if id(node) not in self.again:
+            return node
+        if id(node) not in self._copies:
+            copy = Node(node.op, node.args, node.attrs, node.shape, node.kind, node.value)
+            self._copies[id(node)] = copy
+        return self._copies[id(node)]
 
     def _node(self, piece: Piece) -> Node:
         return build("divide", 1.0, piece.node) if piece.below else piece.node
