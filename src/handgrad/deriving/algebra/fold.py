@@ -22,6 +22,7 @@ from handgrad.deriving.algebra.terms import (
     Term,
     add,
     axes_of,
+    scaled,
     whole,
 )
 from handgrad.program.node import Node
@@ -56,6 +57,9 @@ class Names:
     #: Bases of arrays that are not to be read.
     banned: set[int] = field(default_factory=set)
     _of: dict[int, list[Name]] = field(default_factory=dict)
+    _folds: dict[object, list[tuple[frozenset[int], frozenset[int], Sum]]] = field(
+        default_factory=dict
+    )
     #: So many names, the first ones, are of the forward.
     free: int = 0
     _count: int = 0
@@ -102,7 +106,18 @@ class Names:
 
     def folded(self, sum_: Sum, shape: tuple[Size, ...], before: int | None = None) -> Sum:
         """The sum with names in place of products; only the first `before` names, where it is given."""
-        return add(*(self._term(term, c, shape, before) for term, c in sum_.items()))
+        return add(*(scaled(self._remembered(t, shape, before), c) for t, c in sum_.items()))
+
+    def _remembered(self, term: Term, shape: tuple[Size, ...], before: int | None) -> Sum:
+        """A term folded once for all bans that touch nothing of it."""
+        known = self._folds.setdefault((term, shape, before, len(self._aliases)), [])
+        for banned, bases, found in known:
+            if banned <= self.banned and bases.isdisjoint(self.banned):
+                return found
+        found = self._term(term, Fraction(1), shape, before)
+        bases = {b for t in found for f in t for b in self.table.inside(f.base)}
+        known.append((frozenset(self.banned), frozenset(bases), found))
+        return found
 
     def _is_alias(self, name: Name) -> bool:
         """A root, or a sum: of two roots the one below the line, which a normalisation multiplies with."""
