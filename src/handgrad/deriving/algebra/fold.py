@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from handgrad.deriving.algebra.terms import (
+    BOUND,
     Component,
     Factor,
     Mask,
@@ -43,6 +44,8 @@ class Name(NamedTuple):
     coefficient: Fraction
     axes: tuple[int, ...]
     rank: int
+    #: Indices of the factors that it is summed over.
+    over: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -66,12 +69,14 @@ class Names:
 
     def know(self, nodes: Iterable[tuple[Node, Sum]]) -> None:
         """Lets the arrays of a forward stand for their products: those of single factors first, in terms of which the others are met."""
-        made = [name for node, form in nodes if (name := self._name(node, form)) is not None]
-        for name in made:
+        found = [(node, self._name(node, form)) for node, form in nodes]
+        made = [(node, name) for node, name in found if name is not None]
+        for _, name in made:
             if len(name.factors) == 1 and self._is_alias(name):
                 self._aliases[name.factors[0].base] = name
-        for name in made:
+        for node, name in made:
             self._enter(name)
+            self._enter_sum(node, name)
         self.free = self._count
 
     def keep(self, node: Node, form: Sum) -> None:
@@ -104,6 +109,28 @@ class Names:
         if not any(isinstance(self.table.bases[f.base], Size) for f in factors):
             self._of.setdefault(max(f.base for f in factors), []).append(name)
 
+    def _enter_sum(self, node: Node, name: Name) -> None:
+        """A sum stands for its factors in a longer sum too, where nothing else has the indices that it is over."""
+        flat: list[Factor] = []
+        over: dict[int, Size] = {}
+        for each in name.factors:
+            if isinstance(self.table.bases[each.base], Component) and each.power == 1:
+                inner, sizes = self.table.opened(each)
+                flat += inner
+                over |= sizes
+            else:
+                flat.append(each)
+        if not over:
+            return
+        sizes = dict(enumerate(node.shape)) | over
+        flat, by = self._meet(flat, sizes, Fraction(1), name.rank - 1)
+        over = _left(over, flat)
+        made = name._replace(
+            factors=tuple(flat), coefficient=name.coefficient * by, over=frozenset(over)
+        )
+        if over and len(flat) > 1 and not any(isinstance(self.table.bases[f.base], Size) for f in flat):
+            self._of.setdefault(max(f.base for f in flat), []).append(made)
+
     def folded(self, sum_: Sum, shape: tuple[Size, ...], before: int | None = None) -> Sum:
         """The sum with names in place of products; only the first `before` names, where it is given."""
         return add(*(scaled(self._remembered(t, shape, before), c) for t, c in sum_.items()))
@@ -135,7 +162,7 @@ class Names:
         coefficient = Fraction(1)
         for each in factors:
             alias = self._aliases.get(each.base)
-            if alias is None or (times := whole(each.power / Fraction(alias.factors[0].power))) != int(times):
+            if alias is None or alias.base in self.banned or (times := whole(each.power / Fraction(alias.factors[0].power))) != int(times):
                 found.append(each)
                 continue
             places = dict(zip(alias.factors[0].indices, each.indices, strict=True))
@@ -160,11 +187,12 @@ class Names:
                 inner, more = self.table.opened(each)
                 inner, coefficient = self._meet(inner, sizes | more, coefficient, before)
                 flat += inner
-                bound |= more
+                bound |= _left(more, inner)
             else:
                 flat.append(each)
         if bound:
             flat, coefficient = self._meet(flat, sizes | bound, coefficient, before)
+            bound = _left(bound, flat)
         facts, self.table.facts = self.table.facts, {}
         try:
             return self.table.product(flat, bound, coefficient)
@@ -247,6 +275,11 @@ class Names:
             rest[at] = rest[at]._replace(power=power)
         if len(set(names.values())) < len(names):
             return None
+        if name.over:
+            over = {names[index] for index in name.over}
+            others = {i for f in rest if f.power for i in f.indices}
+            if times != 1 or min(over) < BOUND or over & others:
+                return None
         made = Factor(name.base, tuple(names[axis] for axis in name.axes), times)
         undone = [f._replace(power=whole(-times * f.power)) for f in name.sizes]
         found = [f for f in rest if f.power]
@@ -271,6 +304,12 @@ class Names:
                 every = {names[k] for f in own.term for k in f.indices}
                 total += self.volume(every, sizes | inner) * len(own.term)
         return total
+
+
+def _left(bound: dict[int, Size], factors: Iterable[Factor]) -> dict[int, Size]:
+    """The bound indices that factors still have: a name that is a sum has taken the others."""
+    used = {index for factor in factors for index in factor.indices}
+    return {index: size for index, size in bound.items() if index in used}
 
 
 def _include(factors: list[Factor], factor: Factor) -> None:

@@ -362,13 +362,57 @@ class Writer:
         inner = self._inner_layout(tuple(every), layout, bound)
         masks = [f for f in factors if isinstance(self.table.bases[f.base], Mask)]
         pieces = [p for f in factors if f not in masks for p in self._factor(f, inner)]
-        if not masks and not mean and (made := self._contracted(pieces, bound, layout)) is not None:
-            return made
+        if not masks:
+            return self._eliminated(pieces, bound, inner, layout, mean=mean)
         product = self._product(pieces, inner)
         for each in masks:
             product = self._masked(each, product, inner)
-        node = self._aligned(product, inner)
-        return self._reduced(node, inner, bound, layout, mean=mean)
+        return self._reduced(product, inner, bound, layout, mean=mean)
+
+    def _eliminated(
+        self,
+        pieces: list[Piece],
+        bound: dict[int, Size],
+        inner: tuple[int, ...],
+        layout: tuple[int, ...],
+        *,
+        mean: bool,
+    ) -> Piece:
+        """A sum of a product: indices that few factors have are summed first, the cheapest before the others."""
+        left, waiting = list(pieces), dict(bound)
+        while not mean:
+            groups: dict[frozenset[int], list[int]] = {}
+            for index in waiting:
+                key = frozenset(at for at, piece in enumerate(left) if index in piece.indices)
+                groups.setdefault(key, []).append(index)
+            partial = [group for group in groups if len(group) < len(left)]
+            if not partial:
+                break
+
+            def reach(group: frozenset[int]) -> tuple[float, list[int]]:
+                every = {i for at in group for i in left[at].indices}
+                return self.volume(every, self._sizes), sorted(group)
+
+            group = min(partial, key=reach)
+            over = {index: waiting.pop(index) for index in groups[group]}
+            made = self._summed([left[at] for at in sorted(group)], over, inner, inner, mean=False)
+            left = [piece for at, piece in enumerate(left) if at not in group] + [made]
+            if not waiting:
+                return self._product(left, layout)
+        return self._summed(left, waiting, inner, layout, mean=mean)
+
+    def _summed(
+        self,
+        pieces: list[Piece],
+        bound: dict[int, Size],
+        inner: tuple[int, ...],
+        layout: tuple[int, ...],
+        *,
+        mean: bool,
+    ) -> Piece:
+        if not mean and (made := self._contracted(pieces, bound, layout)) is not None:
+            return made
+        return self._reduced(self._product(pieces, inner), inner, bound, layout, mean=mean)
 
     def _inner_layout(
         self, every: tuple[int, ...], layout: tuple[int, ...], bound: dict[int, Size]
@@ -384,18 +428,18 @@ class Writer:
 
     def _reduced(
         self,
-        node: Node,
+        product: Piece,
         full: tuple[int, ...],
         bound: dict[int, Size],
         layout: tuple[int, ...],
         *,
         mean: bool,
     ) -> Piece:
-        axes = tuple(at for at, index in enumerate(full) if index in bound)
-        left = tuple(index for index in full if index not in bound)
-        keeps = len(full) == len(layout) and all(
-            layout[at] == index for at, index in enumerate(full) if index not in bound
-        )
+        node = self._aligned(product, full)
+        shift = len(full) - node.ndim
+        axes = tuple(at - shift for at, index in enumerate(full) if index in bound)
+        left = tuple(i for i in full if i not in bound and i in product.indices)
+        keeps = len(full) == len(layout) and all(layout[full.index(i)] == i for i in left)
         op = "mean" if mean else "sum"
         # Leading axes need not be kept, and what one reader kept another need not sum again.
         keeps = keeps and bool(left) and axes != tuple(range(len(axes)))
@@ -413,6 +457,10 @@ class Writer:
                 grouped[same[0]] = self._times(grouped[same[0]], piece, grouped[same[0]].indices)
             else:
                 grouped.append(piece)
+        while len(grouped) > 2 and (pair := self._absorbing(grouped)) is not None:
+            small, large = pair
+            grouped[large] = self._times(grouped[large], grouped[small], grouped[large].indices)
+            grouped.pop(small)
         if len(grouped) != 2 or any(p.below for p in grouped):
             return None
         first, second = grouped
@@ -423,6 +471,16 @@ class Writer:
         out = self._order(kept, tuple(dict.fromkeys([*layout, *first.indices, *second.indices])))
         nodes = [self._bare(piece) for piece in (first, second)]
         return Piece(contract(nodes[0], nodes[1], first.indices, second.indices, out), out)
+
+    def _absorbing(self, pieces: list[Piece]) -> tuple[int, int] | None:
+        """The smallest piece that another has all indices of, and the smallest such other."""
+        pairs = [
+            (self.volume(b.indices, self._sizes), self.volume(a.indices, self._sizes), i, j)
+            for i, a in enumerate(pieces)
+            for j, b in enumerate(pieces)
+            if i != j and set(a.indices) < set(b.indices)
+        ]
+        return min(pairs)[2:] if pairs else None
 
     # Layouts
 

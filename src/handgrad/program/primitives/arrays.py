@@ -429,7 +429,15 @@ def change(add):
 
 
 def getitem_rule(x, *arrays, index):
-    """New axes alone are a reshape."""
+    """New axes alone are a reshape, as is the one element of an axis of length one."""
+    if not arrays and all(
+        i == Size.of(0) if isinstance(i, Size) else i is None or i == slice(None) for i in index
+    ):
+        axes = iter(x.shape)
+        sizes = [None if i is None else next(axes) for i in index]
+        if all(s == ONE for i, s in zip(index, sizes) if isinstance(i, Size)):
+            kept = [s or ONE for i, s in zip(index, sizes) if not isinstance(i, Size)]
+            return build("reshape", x, shape=(*kept, *axes))
     if all(i is None or (isinstance(i, slice) and i == slice(None)) for i in index):
         sizes = iter(x.shape)
         shape = tuple(ONE if i is None else next(sizes) for i in index)
