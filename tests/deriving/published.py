@@ -12,7 +12,9 @@ ND = ("N", "D")
 
 
 class Pair(NamedTuple):
-    """A forward, and its published backward as a function of the inputs and the cotangent that makes what it keeps."""
+    """A forward, and its published backward as a function of the inputs and the cotangent that
+    makes what it keeps.
+    """
 
     forward: Callable[..., Any]
     #: From the inputs: the arrays that are kept, in the order in which the backward takes them.
@@ -61,7 +63,9 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, (dy * x_hat).sum(0), dy.sum(0)
 
 
-pair("layer_norm", layer_norm, layer_norm_kept, layer_norm_backward, x=ND, gamma=("D",), beta=("D",))
+pair(
+    "layer_norm", layer_norm, layer_norm_kept, layer_norm_backward, x=ND, gamma=("D",), beta=("D",)
+)
 
 
 def rms_norm(x, gamma, eps=1e-6):
@@ -133,7 +137,9 @@ def batch_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, dgamma, dbeta
 
 
-pair("batch_norm", batch_norm, batch_norm_kept, batch_norm_backward, x=ND, gamma=("D",), beta=("D",))
+pair(
+    "batch_norm", batch_norm, batch_norm_kept, batch_norm_backward, x=ND, gamma=("D",), beta=("D",)
+)
 
 
 def group_norm(x, gamma, beta, groups=2, eps=1e-5):

@@ -1,4 +1,6 @@
-"""Derived backwards beside published ones: right, and in operations and kept elements no more than a fifth dearer."""
+"""Derived backwards beside published ones: right, and in operations and kept elements no more than
+a fifth dearer.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +68,20 @@ def counts_of_published(pair: Pair) -> Count:
 
     def node(name: str, value: Any) -> Tracer:
         value = np.asarray(value)
-        inputs.append(Node("input", (), {}, tuple(map(Size.of, value.shape)), value.dtype.kind, value, name))
+        inputs.append(
+            Node("input", (), {}, tuple(map(Size.of, value.shape)), value.dtype.kind, value, name)
+        )
         return Tracer(inputs[-1])
 
     with within(world):
         first = tuple(node("dy", v) for v in dy) if isinstance(dy, tuple) else node("dy", dy)
-        values = dict(zip(names, [first, *(node(n, v) for n, v in zip(names[1:], kept, strict=True))], strict=True))
+        values = dict(
+            zip(
+                names,
+                [first, *(node(n, v) for n, v in zip(names[1:], kept, strict=True))],
+                strict=True,
+            )
+        )
         result = trace_run(pair.backward, values)
         outputs = [unwrap(v) for v in (result if isinstance(result, tuple) else [result])]
     known = {id(n) for n in inputs}

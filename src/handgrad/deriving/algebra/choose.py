@@ -1,4 +1,6 @@
-"""The cost of nodes: multiply-adds of contractions, elements of the rest, at lengths at which the order of growth tells."""
+"""The cost of nodes: multiply-adds of contractions, elements of the rest, at lengths at which the
+order of growth tells.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,42 @@ _KEPT: Final = 2.0
 _COMES: Final = 0.5
 _GOES: Final = 0.75
 _FREE: Final = frozenset(
-    ("const", "table", "size", "input", "reshape", "transpose", "broadcast_to", "part", "stop", "zeros")
+    (
+        "const",
+        "table",
+        "size",
+        "input",
+        "reshape",
+        "transpose",
+        "broadcast_to",
+        "part",
+        "stop",
+        "zeros",
+    )
     + ("ones", "arange", "getitem", "diagonal")
 )
 _CHEAP: Final = frozenset(
     ("add", "subtract", "multiply", "divide", "negative", "square", "where", "maximum", "minimum")
-    + ("greater", "less", "greater_equal", "less_equal", "equal", "not_equal", "abs", "sign", "add_at", "store")
+    + (
+        "greater",
+        "less",
+        "greater_equal",
+        "less_equal",
+        "equal",
+        "not_equal",
+        "abs",
+        "sign",
+        "add_at",
+        "store",
+    )
 )
 _REDUCTIONS: Final = frozenset(("sum", "mean", "max", "min", "prod", "any", "all", "cumsum"))
 
 
 class Count(NamedTuple):
-    """Multiply-adds of contractions, element-wise operations (functions, reductions), kept elements."""
+    """Multiply-adds of contractions, element-wise operations (functions, reductions), kept
+    elements.
+    """
 
     contractions: float
     elements: float
@@ -55,9 +81,7 @@ class Costs:
 
     def length(self, size: Size) -> float:
         if size not in self._volumes:
-            lengths = {
-                letter: self.lengths.get(letter, 1) * self.larger for letter in size.letters
-            }
+            lengths = {letter: self.lengths.get(letter, 1) * self.larger for letter in size.letters}
             found = size.at(lengths).constant
             self._volumes[size] = float(max(found, 1)) if found is not None else 1.0
         return self._volumes[size]
@@ -107,7 +131,9 @@ class Costs:
         there: Collection[int] = (),
         free: Collection[int] = (),
     ) -> Count:
-        """The cost of all that nodes are made of; what is known by its id is kept, what is free costs nothing."""
+        """The cost of all that nodes are made of; what is known by its id is kept, what is free
+        costs nothing.
+        """
         seen: set[int] = set()
         waiting = list(nodes)
         contractions = elements = kept = 0.0
@@ -118,7 +144,13 @@ class Costs:
             seen.add(id(node))
             if id(node) in known:
                 if node.op not in ("const", "size", "table"):
-                    share = self.comes if node.op == "input" else self.goes if id(node) in there else 1.0
+                    share = (
+                        self.comes
+                        if node.op == "input"
+                        else self.goes
+                        if id(node) in there
+                        else 1.0
+                    )
                     kept += self.elements(node) * share
                 continue
             count = self.of(node)

@@ -55,7 +55,8 @@ class Names:
     table: Table
     #: The number of elements over indices of these sizes.
     volume: Callable[[Iterable[int], dict[int, Size]], float]
-    #: Names of single factors, which take their place wherever these are: roots and sums that the forward has.
+    #: Names of single factors, which take their place wherever these are: roots and sums that the
+    #: forward has.
     _aliases: dict[int, Name] = field(default_factory=dict)
     #: Bases of arrays that are not to be read.
     banned: set[int] = field(default_factory=set)
@@ -63,12 +64,15 @@ class Names:
     _folds: dict[object, list[tuple[frozenset[int], frozenset[int], Sum]]] = field(
         default_factory=dict
     )
+    _forward: list[Name] = field(default_factory=list)
     #: So many names, the first ones, are of the forward.
     free: int = 0
     _count: int = 0
 
     def know(self, nodes: Iterable[tuple[Node, Sum]]) -> None:
-        """Lets the arrays of a forward stand for their products: those of single factors first, in terms of which the others are met."""
+        """Lets the arrays of a forward stand for their products: those of single factors first, in
+        terms of which the others are met.
+        """
         found = [(node, self._name(node, form)) for node, form in nodes]
         made = [(node, name) for node, name in found if name is not None]
         for _, name in made:
@@ -78,6 +82,10 @@ class Names:
             self._enter(name)
             self._enter_sum(node, name)
         self.free = self._count
+        self._forward = [name for _, name in made]
+
+    def of_forward(self) -> list[Name]:
+        return self._forward
 
     def keep(self, node: Node, form: Sum) -> None:
         """Lets a node stand for its product, if that is one and more than the node itself."""
@@ -110,7 +118,9 @@ class Names:
             self._of.setdefault(max(f.base for f in factors), []).append(name)
 
     def _enter_sum(self, node: Node, name: Name) -> None:
-        """A sum stands for its factors in a longer sum too, where nothing else has the indices that it is over."""
+        """A sum stands for its factors in a longer sum too, where nothing else has the indices
+        that it is over.
+        """
         flat: list[Factor] = []
         over: dict[int, Size] = {}
         for each in name.factors:
@@ -128,11 +138,17 @@ class Names:
         made = name._replace(
             factors=tuple(flat), coefficient=name.coefficient * by, over=frozenset(over)
         )
-        if over and len(flat) > 1 and not any(isinstance(self.table.bases[f.base], Size) for f in flat):
+        if (
+            over
+            and len(flat) > 1
+            and not any(isinstance(self.table.bases[f.base], Size) for f in flat)
+        ):
             self._of.setdefault(max(f.base for f in flat), []).append(made)
 
     def folded(self, sum_: Sum, shape: tuple[Size, ...], before: int | None = None) -> Sum:
-        """The sum with names in place of products; only the first `before` names, where it is given."""
+        """The sum with names in place of products; only the first `before` names, where it is
+        given.
+        """
         return add(*(scaled(self._remembered(t, shape, before), c) for t, c in sum_.items()))
 
     def _remembered(self, term: Term, shape: tuple[Size, ...], before: int | None) -> Sum:
@@ -147,7 +163,9 @@ class Names:
         return found
 
     def _is_alias(self, name: Name) -> bool:
-        """A root, or a sum: of two roots the one below the line, which a normalisation multiplies with."""
+        """A root, or a sum: of two roots the one below the line, which a normalisation multiplies
+        with.
+        """
         (factor,) = name.factors
         known = self._aliases.get(factor.base)
         if isinstance(self.table.bases[factor.base], Component):
@@ -162,7 +180,11 @@ class Names:
         coefficient = Fraction(1)
         for each in factors:
             alias = self._aliases.get(each.base)
-            if alias is None or alias.base in self.banned or (times := whole(each.power / Fraction(alias.factors[0].power))) != int(times):
+            if (
+                alias is None
+                or alias.base in self.banned
+                or (times := whole(each.power / Fraction(alias.factors[0].power))) != int(times)
+            ):
                 found.append(each)
                 continue
             places = dict(zip(alias.factors[0].indices, each.indices, strict=True))
@@ -243,10 +265,10 @@ class Names:
             now = self._weight(factors, sizes)
             coefficient *= by
 
-    def _ways(
-        self, name: Name, factors: list[Factor]
-    ) -> Iterator[tuple[list[Factor], Fraction]]:
-        places = [[i for i, f in enumerate(factors) if f.base == part.base] for part in name.factors]
+    def _ways(self, name: Name, factors: list[Factor]) -> Iterator[tuple[list[Factor], Fraction]]:
+        places = [
+            [i for i, f in enumerate(factors) if f.base == part.base] for part in name.factors
+        ]
         for chosen in itertools.islice(itertools.product(*places), _MOST_WAYS):
             if len(set(chosen)) < len(chosen):
                 continue
@@ -288,7 +310,9 @@ class Names:
         return found
 
     def _weight(self, factors: Iterable[Factor], sizes: dict[int, Size]) -> float:
-        """About the operations of a product: one for each element of each factor, more for powers and sums."""
+        """About the operations of a product: one for each element of each factor, more for powers
+        and sums.
+        """
         total = 0.0
         for factor in factors:
             own = self.table.bases[factor.base]

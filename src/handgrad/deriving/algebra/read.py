@@ -47,7 +47,9 @@ class Reader:
     _nodes: list[Node] = field(default_factory=list)
 
     def read(self, nodes: Iterable[Node]) -> None:
-        """Reads nodes in the order of a program, each after its operands, so that nothing recurses."""
+        """Reads nodes in the order of a program, each after its operands, so that nothing
+        recurses.
+        """
         for node in nodes:
             self.form(node)
 
@@ -62,6 +64,13 @@ class Reader:
             self._forms[id(node)] = found
             self._nodes.append(node)  # an id is one node's as long as it lives
         return self._forms[id(node)]
+
+    def read_again(self, node: Node) -> Sum:
+        """A node under the facts of now, which are not those that it was read under."""
+        found = self._forms.pop(id(node))
+        again = self.form(node)
+        self._forms[id(node)] = found
+        return again
 
     def unit(self, node: Node) -> Sum:
         """A node as one product, or as itself."""
@@ -188,7 +197,9 @@ def _sum(reader: Reader, node: Node) -> Sum:
 
 @_rule("contract")
 def _contract(reader: Reader, node: Node) -> Sum | None:
-    """A contraction that costs no more than its larger operand has elements is a product and its sum."""
+    """A contraction that costs no more than its larger operand has elements is a product and its
+    sum.
+    """
     left, right, out = (node.attrs[name] for name in ("left", "right", "out"))
     if not light(node):
         return None
@@ -202,7 +213,9 @@ def _contract(reader: Reader, node: Node) -> Sum | None:
                 bound[names[index]] = size
     bound = {index: size for index, size in bound.items() if size != ONE}
     parts = [
-        reader.table.renamed(_apart(reader.unit(n)), {BOUND // 2 + k: names[i] for k, i in enumerate(ix)})
+        reader.table.renamed(
+            _apart(reader.unit(n)), {BOUND // 2 + k: names[i] for k, i in enumerate(ix)}
+        )
         for n, ix in zip(node.args, (left, right), strict=True)
     ]
     return reader.table.multiply(parts[0], parts[1], bound)
@@ -264,7 +277,9 @@ def _stop(reader: Reader, node: Node) -> Sum:
 
 @_rule("exp")
 def _exp(reader: Reader, node: Node) -> Sum | None:
-    """exp(a − log b) is exp(a) / b where exp(a) is there: a softmax that subtracts its log-sum-exp is one that divides."""
+    """exp(a − log b) is exp(a) / b where exp(a) is there: a softmax that subtracts its log-sum-exp
+    is one that divides.
+    """
     rank, operand = node.ndim, node.args[0]
     if any(other.args[0] is operand for other in reader.exponentials):
         return None

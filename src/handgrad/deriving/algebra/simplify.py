@@ -7,6 +7,7 @@ emitted, so nothing dearer is ever chosen.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,13 +15,14 @@ from typing import Final
 from handgrad.deriving.algebra.choose import Costs
 from handgrad.deriving.algebra.facts import found_facts
 from handgrad.deriving.algebra.fold import Names
+from handgrad.deriving.algebra.loops import Loops
 from handgrad.deriving.algebra.read import MOST_TERMS, Reader
 from handgrad.deriving.algebra.special import recognised
-from handgrad.deriving.algebra.steps import Step, reason_of_zero
-from handgrad.deriving.algebra.terms import Fact, Sum, Table
+from handgrad.deriving.algebra.steps import Step, reason
+from handgrad.deriving.algebra.terms import Component, Fact, Sum, Table
 from handgrad.deriving.algebra.values import SAME, Twin, difference
 from handgrad.deriving.algebra.write import Writer
-from handgrad.program.node import Node, Program, build
+from handgrad.program.node import Node, build
 
 #: An array that so many others read is not put into them.
 _MOST_READERS: Final = 6
@@ -42,8 +44,8 @@ class Algebra:
     own: set[int]
     #: Those of them that come in or go out, and are kept in any case.
     there: set[int]
-    #: Nodes of the backward that no cotangent flows into, which stay as they are.
-    pure: set[int]
+    #: Nodes that cotangents flow into; what else is not of the forward is found from it alone.
+    flows: set[int]
     twin: Twin | None = None
     table: Table = field(default_factory=Table)
     steps: list[Step] = field(default_factory=list)
@@ -55,8 +57,27 @@ class Algebra:
 
     def __post_init__(self) -> None:
         self.reader = Reader(self.table)
+        self.loops = Loops()
         self.names = Names(self.table, self.costs.volume)
         self.writer = Writer(self.table, self.array, self.costs.volume, again=self.again)
+
+    def inner(self, own: set[int], flows: set[int], twin: Twin | None) -> Algebra:
+        """The algebra of a loop's body, whose inputs are what is there."""
+        return Algebra(Costs(self.costs.lengths), own, own, flows, twin)
+
+    def simplified(
+        self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact] = ()
+    ) -> tuple[list[Node], list[Step]]:
+        """The roots in fewer operations, and the steps; as they were where nothing is gained."""
+        self.read(body, roots, facts)
+        self.put_in(body, roots)
+        self.recognise(body, roots)
+        self.keep_less(body, roots)
+        made = [self.array(each) for each in roots]
+        self._look_at_steps(roots)
+        if self.cost(made) > self.cost(roots) or not all(map(self.is_same, roots, made)):
+            return list(roots), []
+        return made, self.steps
 
     def read(self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact]) -> None:
         """Reads a program: what is there first, with the facts about it, then the backward."""
@@ -78,8 +99,12 @@ class Algebra:
     def _read_backward(self, node: Node) -> None:
         self.table.used.clear()
         form = self.reader.form(node)
-        for fact in dict.fromkeys(self.table.used):
-            self._step(node, "fact", self.table.atom(node), form, fact.why)
+        if used := dict.fromkeys(self.table.used):
+            facts, self.table.facts = self.table.facts, {}
+            plain = self.reader.read_again(node)
+            self.table.facts = facts
+            if plain != form:
+                self._step(node, "fact", plain, form, "; ".join(fact.why for fact in used))
         self._ranks[id(node)] = self.names.rank()
         if (self.reader.uses.get(id(node), 0) > 1 or node.name) and self._is_plain(form):
             self.names.keep(node, form)
@@ -95,6 +120,39 @@ class Algebra:
     def _step(self, node: Node, rule: str, before: Sum, after: Sum, why: str) -> None:
         self.steps.append(Step(node, rule, before, after, why, table=self.table))
 
+    def _look_at_steps(self, roots: Sequence[Node]) -> None:
+        """Evaluates both sides of every step; one that changes a value, or is of no array that is
+        left, is none.
+        """
+        needed = self.needed(roots)
+        looked = []
+        for step in self.steps:
+            if step.table is not self.table:
+                looked.append(step)
+                continue
+            if id(step.array) not in needed:
+                continue
+            sides = [
+                self.writer.write(side, step.array.shape) for side in (step.before, step.after)
+            ]
+            differences = [difference(*(side.value for side in sides))]
+            if self.twin is not None:
+                differences.append(self.twin.difference(*sides))
+            if max(differences) <= SAME:
+                looked.append(dataclasses.replace(step, differences=tuple(differences)))
+        self.steps = looked
+
+    @property
+    def is_softmax(self) -> bool:
+        """Return whether an array of the forward is something over its own sum."""
+        for name in self.names.of_forward():
+            powers = {f.base: f.power for f in name.factors}
+            for base, power in powers.items():
+                own = self.table.bases[base]
+                if isinstance(own, Component) and power == -1 and len(own.term) == 1:
+                    return powers.get(own.term[0].base) == 1
+        return False
+
     # Arrays
 
     def definition(self, node: Node) -> Sum:
@@ -106,10 +164,10 @@ class Algebra:
             self._written[id(node)] = self._copy(node)
         if id(node) in self._written:
             return self._written[id(node)]
-        if id(node) in self.own or not node.args or node.op == "loop":
+        if id(node) in self.own or not node.args:
             return node
-        if id(node) in self.pure:
-            self._written[id(node)] = self.opaque(node)
+        if id(node) not in self.flows:
+            self._written[id(node)] = node if node.op == "loop" else self.opaque(node)
             return self._written[id(node)]
         if id(node) not in self._written:
             form = self._definitions.get(id(node), self.reader.form(node))
@@ -121,12 +179,18 @@ class Algebra:
         return self._written[id(node)]
 
     def _copy(self, node: Node) -> Node:
-        """A node of the forward found again, which is another node than the one that would be kept."""
+        """A node of the forward found again, which is another node than the one that would be
+        kept.
+        """
         operands = tuple(self.array(each) for each in node.args)
-        return Node(node.op, operands, node.attrs, node.shape, node.kind, node.value, line=node.line)
+        return Node(
+            node.op, operands, node.attrs, node.shape, node.kind, node.value, line=node.line
+        )
 
     def _from_sum(self, node: Node, form: Sum) -> Node | None:
-        """An array written from its sum; None where that has another value, for which there should be no case."""
+        """An array written from its sum; None where that has another value, for which there should
+        be no case.
+        """
         folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
         made = self.writer.write(folded, node.shape)
         return made if self.is_same(node, made) else None
@@ -140,12 +204,14 @@ class Algebra:
     def opaque(self, node: Node) -> Node:
         """A primitive that the algebra does not read, on new operands."""
         operands = [self.array(each) for each in node.args]
+        if node.op == "loop":
+            return self.loops.simplified(self, node, operands)
         if all(a is b for a, b in zip(operands, node.args, strict=True)):
             return node
         return build(node.op, *operands, **node.attrs)
 
     def is_backward(self, node: Node) -> bool:
-        return id(node) not in self.own and id(node) not in self.pure and bool(node.args)
+        return id(node) not in self.own and id(node) in self.flows and bool(node.args)
 
     def reads(self, node: Node) -> list[Node]:
         """The arrays of the backward that an array is made of."""
@@ -169,7 +235,9 @@ class Algebra:
     # Definitions in the place of arrays
 
     def put_in(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
-        """Tries for every array that is a sum, from the gradients back, whether it is better written out."""
+        """Tries for every array that is a sum, from the gradients back, whether it is better
+        written out.
+        """
         needed = self.needed(roots)
         order = [n for n in body if id(n) in needed]
         readers: dict[int, list[Node]] = {}
@@ -226,7 +294,9 @@ class Algebra:
             if after < before - 1e-6 or (tells and after <= before * _SAME):
                 self._accept(affected, current, path, readers)
                 return True
-            waiting += [n for n in self.reads(node) if len(self.definition(n)) > 1 and n not in path]
+            waiting += [
+                n for n in self.reads(node) if len(self.definition(n)) > 1 and n not in path
+            ]
         return False
 
     def _accept(
@@ -240,10 +310,8 @@ class Algebra:
         for node in affected:
             old = self._definitions.get(id(node), self.reader.form(node))
             new = current[id(node)]
-            names = ", ".join(n.name or "its definition" for n in path)
-            why = f"{names} written out" + "".join(f"; {fact}" for fact in facts)
-            if not new:
-                why = reason_of_zero(_forward_of(node))
+            names = [n.name or "what it is made of" for n in path]
+            why = reason(self.table, old, new, names, list(facts), is_softmax=self.is_softmax)
             self._step(node, "definition" if new else "vanishes", old, new, why)
             self._definitions[id(node)] = new
             self._written.pop(id(node), None)
@@ -330,7 +398,9 @@ class Algebra:
         return self.costs.total(nodes, self.own, there=self.there, free=free).total
 
     def _price(self, nodes: Sequence[Node], definitions: dict[int, Sum]) -> float:
-        """The cost of some arrays with these definitions; of those that they read, what nobody else does."""
+        """The cost of some arrays with these definitions; of those that they read, what nobody
+        else does.
+        """
         saved, written = self._definitions, self._written
         self._definitions = saved | definitions
         inner = {id(n) for n in nodes}
@@ -341,7 +411,3 @@ class Algebra:
         price = self.cost(made, free)
         self._definitions, self._written = saved, written
         return price
-
-
-def _forward_of(node: Node) -> Node:
-    return node

@@ -45,7 +45,9 @@ def _half(condition: Node) -> tuple[Node, bool] | None:
 def _logistic(
     reader: Reader, mask: Factor, rest: Term, term: Term, ratio: Fraction
 ) -> Factor | None:
-    """The logistic function that a mask and a term with sign(x) σ(−|x|) make, where they have all else in common."""
+    """The logistic function that a mask and a term with sign(x) σ(−|x|) make, where they have all
+    else in common.
+    """
     signs = [f for f in term if _op(reader, f) == "sign"]
     curves = [f for f in term if _op(reader, f) == "sigmoid"]
     held = reader.table.bases[mask.base]

@@ -24,7 +24,8 @@ Power = int | Fraction
 
 #: Indices of axes are below, bound indices from here on, so that none is both.
 BOUND: Final = 1000
-#: Orders of indices that look alike are tried up to this number; beyond it equal components may stay apart.
+#: Orders of indices that look alike are tried up to this number; beyond it equal components may
+#: stay apart.
 _MOST_ORDERS: Final = 24
 
 
@@ -216,7 +217,9 @@ class Table:
         return self.product(changed, {}, by)
 
     def replaced(self, sum_: Sum, base: int, definition: Sum) -> Sum | None:
-        """The sum with an array's definition in its place, inside components too; None where a power forbids it."""
+        """The sum with an array's definition in its place, inside components too; None where a
+        power forbids it.
+        """
         total: Sum = {}
         for term, coefficient in sum_.items():
             found = self._replaced(term, base, definition)
@@ -308,7 +311,9 @@ class Table:
         return out
 
     def _component(self, factors: list[Factor], bound: dict[int, Size]) -> Factor:
-        """The factor of a component in canonical form: of all ways to number its indices the first."""
+        """The factor of a component in canonical form: of all ways to number its indices the
+        first.
+        """
         free = sorted({i for f in factors for i in f.indices if i not in bound})
         best: tuple[Term, list[int], dict[int, int]] | None = None
         orders = itertools.product(_orders(free, factors), _orders(list(bound), factors))

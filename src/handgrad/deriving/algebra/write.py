@@ -1,4 +1,5 @@
-"""Sums of products as nodes again, in the cheapest order: small factors meet first, what terms share stands outside,
+"""Sums of products as nodes again, in the cheapest order: small factors meet first, what terms
+share stands outside,
 a sum with its length below it is a mean, and a product of two arrays that is summed is a contraction."""
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from handgrad.program.sizes import ONE, Size
 
 
 class Piece(NamedTuple):
-    """A node whose axes longer than one are these indices, in this order; below the line where it divides."""
+    """A node whose axes longer than one are these indices, in this order; below the line where it
+    divides.
+    """
 
     node: Node
     indices: tuple[int, ...]
@@ -51,7 +54,9 @@ class Writer:
     again: set[int] = field(default_factory=set)
     _sizes: dict[int, Size] = field(default_factory=dict)
     _copies: dict[int, Node] = field(default_factory=dict)
-    _reductions: dict[tuple[int, tuple[int, ...], str], tuple[Node, bool]] = field(default_factory=dict)
+    _reductions: dict[tuple[int, tuple[int, ...], str], tuple[Node, bool]] = field(
+        default_factory=dict
+    )
 
     def write(self, sum_: Sum, shape: tuple[Size, ...]) -> Node:
         """A sum over the axes of this shape as a node of this shape."""
@@ -71,7 +76,9 @@ class Writer:
         return self._product(self._parts(sum_, layout), layout)
 
     def _parts(self, sum_: Sum, layout: tuple[int, ...]) -> list[Piece]:
-        """Pieces whose product is a sum of terms: what saves most outside of those that share it, then the sum inside."""
+        """Pieces whose product is a sum of terms: what saves most outside of those that share it,
+        then the sum inside.
+        """
         if len(sum_) == 1:
             ((term, coefficient),) = sum_.items()
             pieces = self._pieces(term, coefficient, layout)
@@ -110,7 +117,11 @@ class Writer:
             sides: list[Sum] = []
             for factor in (each, each._replace(base=opposite)):
                 sides.append({_without(t, factor): c for t, c in sum_.items() if factor in t})
-            rest = {t: c for t, c in sum_.items() if not any(_without(t, f) != t for f in (each, each._replace(base=opposite)))}
+            rest = {
+                t: c
+                for t, c in sum_.items()
+                if not any(_without(t, f) != t for f in (each, each._replace(base=opposite)))
+            }
             yes, no = (self._sum(side, layout) for side in sides)
             indices = self._order({*yes.indices, *no.indices, *each.indices}, layout)
             condition = Piece(self.array(mask.condition), each.indices)
@@ -141,7 +152,9 @@ class Writer:
         return self.volume({i for f in term for i in f.indices}, self._sizes)
 
     def _shared(self, sum_: Sum) -> Term | None:
-        """The factors that save most when they stand outside: all that every term has, or one that some have."""
+        """The factors that save most when they stand outside: all that every term has, or one that
+        some have.
+        """
         found: set[Term] = set()
         common: Term | None = None
         for term in sum_:
@@ -180,7 +193,9 @@ class Writer:
         total = 0.0
         while len(sets) > 1:
             pairs = ((i, j) for j in range(len(sets)) for i in range(j))
-            i, j = min(pairs, key=lambda pair: self.volume(sets[pair[0]] | sets[pair[1]], self._sizes))
+            i, j = min(
+                pairs, key=lambda pair: self.volume(sets[pair[0]] | sets[pair[1]], self._sizes)
+            )
             union = sets[i] | sets.pop(j)
             sets[i] = union
             total += self.volume(union, self._sizes)
@@ -280,7 +295,9 @@ class Writer:
         return [Piece(build("power", piece.node, float(size)), piece.indices, power < 0)]
 
     def _masked(self, factor: Factor, piece: Piece, layout: tuple[int, ...]) -> Piece:
-        """Zero where the condition does not hold: chosen, not multiplied, so that no infinity times zero arises."""
+        """Zero where the condition does not hold: chosen, not multiplied, so that no infinity
+        times zero arises.
+        """
         mask = self.table.bases[factor.base]
         assert isinstance(mask, Mask)
         indices = self._order({*piece.indices, *factor.indices}, layout)
@@ -378,7 +395,9 @@ class Writer:
         *,
         mean: bool,
     ) -> Piece:
-        """A sum of a product: indices that few factors have are summed first, the cheapest before the others."""
+        """A sum of a product: indices that few factors have are summed first, the cheapest before
+        the others.
+        """
         left, waiting = list(pieces), dict(bound)
         while not mean:
             groups: dict[frozenset[int], list[int]] = {}
@@ -417,7 +436,9 @@ class Writer:
     def _inner_layout(
         self, every: tuple[int, ...], layout: tuple[int, ...], bound: dict[int, Size]
     ) -> tuple[int, ...]:
-        """The order of axes inside a sum: bound indices stand where the outer layout leaves a place."""
+        """The order of axes inside a sum: bound indices stand where the outer layout leaves a
+        place.
+        """
         free = [i for i in every if i not in bound]
         missing = [i for i in layout if i not in free]
         if len(every) == len(layout) and len(missing) == len(bound):
@@ -449,7 +470,9 @@ class Writer:
     def _contracted(
         self, pieces: list[Piece], bound: dict[int, Size], layout: tuple[int, ...]
     ) -> Piece | None:
-        """Two arrays of which neither has all indices of the other, or one has fewer: a contraction."""
+        """Two arrays of which neither has all indices of the other, or one has fewer: a
+        contraction.
+        """
         grouped: list[Piece] = []
         for piece in sorted(pieces, key=lambda p: len(p.indices), reverse=True):
             same = [k for k, g in enumerate(grouped) if set(g.indices) == set(piece.indices)]
@@ -496,10 +519,15 @@ class Writer:
     def _aligned(
         self, piece: Piece, indices: tuple[int, ...], shape: tuple[Size, ...] | None = None
     ) -> Node:
-        """A piece with its axes where these indices stand, of length one for those that it has not."""
+        """A piece with its axes where these indices stand, of length one for those that it has
+        not.
+        """
         rank = len(indices) if shape is None else len(shape)
         places = {index: index if shape is not None else at for at, index in enumerate(indices)}
-        at = {places[index]: axis for index, axis in zip(piece.indices, axes_of(piece.node), strict=True)}
+        at = {
+            places[index]: axis
+            for index, axis in zip(piece.indices, axes_of(piece.node), strict=True)
+        }
         node = piece.node
         sizes = tuple(node.shape[at[k]] if k in at else ONE for k in range(rank))
         if node.ndim == rank and node.shape == sizes and list(at.values()) == sorted(at.values()):
