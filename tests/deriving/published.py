@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.special
@@ -11,7 +12,8 @@ import scipy.special
 ND = ("N", "D")
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True)
+class Pair:
     """A forward, and its published backward as a function of the inputs and the cotangent that
     makes what it keeps.
     """
@@ -21,7 +23,7 @@ class Pair(NamedTuple):
     kept: Callable[..., tuple[Any, ...]]
     backward: Callable[..., Any]
     given: dict[str, Any]
-    assume: dict[str, float] = {}
+    assume: dict[str, float]
 
 
 PAIRS: dict[str, Pair] = {}

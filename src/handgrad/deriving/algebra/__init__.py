@@ -1,4 +1,4 @@
-"""The algebra of a backward: nodes in, nodes out, with the steps that led there and their reasons."""
+"""The algebra of a backward: nodes in, nodes out, and the steps between with their reasons."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _KEPT: Final = 2.0
 _COMES: Final = 0.5
 _GOES: Final = 0.75
 _FREE: Final = frozenset(
-    (
+    [
         "const",
         "table",
         "size",
@@ -32,12 +32,23 @@ _FREE: Final = frozenset(
         "part",
         "stop",
         "zeros",
-    )
-    + ("ones", "arange", "getitem", "diagonal")
+        "ones",
+        "arange",
+        "getitem",
+        "diagonal",
+    ]
 )
 _CHEAP: Final = frozenset(
-    ("add", "subtract", "multiply", "divide", "negative", "square", "where", "maximum", "minimum")
-    + (
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "negative",
+        "square",
+        "where",
+        "maximum",
+        "minimum",
         "greater",
         "less",
         "greater_equal",
@@ -48,7 +59,7 @@ _CHEAP: Final = frozenset(
         "sign",
         "add_at",
         "store",
-    )
+    ]
 )
 _REDUCTIONS: Final = frozenset(("sum", "mean", "max", "min", "prod", "any", "all", "cumsum"))
 
@@ -81,7 +92,9 @@ class Costs:
 
     def length(self, size: Size) -> float:
         if size not in self._volumes:
-            lengths = {letter: self.lengths.get(letter, 1) * self.larger for letter in size.letters}
+            lengths: dict[str, Size | int] = {
+                letter: self.lengths.get(letter, 1) * self.larger for letter in size.letters
+            }
             found = size.at(lengths).constant
             self._volumes[size] = float(max(found, 1)) if found is not None else 1.0
         return self._volumes[size]
@@ -106,7 +119,7 @@ class Costs:
         if node.op in _FREE:
             return Count(0.0, 0.0)
         if node.op == "contract":
-            sizes = {}
+            sizes: dict[int, Size] = {}
             for operand, indices in zip(
                 node.args, (node.attrs["left"], node.attrs["right"]), strict=True
             ):

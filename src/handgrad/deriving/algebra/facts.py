@@ -38,12 +38,13 @@ class Assumption:
         """The array, changed so that the fact holds."""
         if not -array.ndim <= self.axis < array.ndim:
             raise ArgumentError(
-                f"derive: assume {self.text!r}: {self.name} has {array.ndim} axes; allowed: one of them"
+                f"derive: assume {self.text!r}: {self.name} has "
+                f"{array.ndim} axes; allowed: one of them"
             )
         if self.value == 0:
-            return array - array.mean(self.axis, keepdims=True)
+            return np.asarray(array - array.mean(self.axis, keepdims=True))
         positive = np.abs(array) + 0.1
-        return positive * (self.value / positive.sum(self.axis, keepdims=True))
+        return np.asarray(positive * (self.value / positive.sum(self.axis, keepdims=True)))
 
     def fact(self, reader: Reader, inputs: Iterable[Node]) -> Fact:
         node = next((n for n in inputs if n.name == self.name and n.ndim), None)

@@ -1,7 +1,8 @@
 """Products written by the names that arrays have: centred · inv_std is x_hat, σ(1 − σ) has σ.
 
-A name stands for a product of factors. Where these are among the factors of a term, with the same indices and in the
-same ratio of powers, the name takes their place. What a forward has computed costs nothing.
+A name stands for a product of factors. Where these are among the factors of a term, with the same
+indices and in the same ratio of powers, the name takes their place. What a forward has computed
+costs nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from handgrad.deriving.algebra.terms import (
     Term,
     add,
     axes_of,
+    magnitude,
     scaled,
     whole,
 )
@@ -158,8 +160,8 @@ class Names:
             if banned <= self.banned and bases.isdisjoint(self.banned):
                 return found
         found = self._term(term, Fraction(1), shape, before)
-        bases = {b for t in found for f in t for b in self.table.inside(f.base)}
-        known.append((frozenset(self.banned), frozenset(bases), found))
+        own = frozenset(b for t in found for f in t for b in self.table.inside(f.base))
+        known.append((frozenset(self.banned), own, found))
         return found
 
     def _is_alias(self, name: Name) -> bool:
@@ -350,6 +352,6 @@ def _include(factors: list[Factor], factor: Factor) -> None:
 
 def power_cost(power: Power) -> float:
     """One for a factor, more for divisions, repeated factors and roots."""
-    size = abs(power)
+    size = magnitude(power)
     repeated = float(size) if size >= 1 else 1.0
     return repeated + (0.5 if power < 0 else 0.0) + (1.5 if size != int(size) else 0.0)

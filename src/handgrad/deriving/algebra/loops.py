@@ -64,7 +64,7 @@ class Loops:
     def _outputs(
         self, algebra: Algebra, loop: Loop, adjoints: list[Node], w: World
     ) -> tuple[list[Node], list[Step]]:
-        """The outputs of a body; what a round adds to a carried array is simplified without that."""
+        """The outputs of a body; what a round adds to a carried array is simplified by itself."""
         body = loop.body
         carried = {id(n) for n in body.inputs[loop.constants :]}
         added: dict[int, tuple[Node, Node]] = {}

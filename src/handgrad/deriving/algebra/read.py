@@ -1,7 +1,8 @@
 """Nodes as sums of products: what each primitive of the algebra means over named indices.
 
-A product is written out down to arrays that are no products: inputs, functions, and sums of several terms. Such a sum
-is an array of its own in what reads it, so nothing is multiplied out before somebody asks for it.
+A product is written out down to arrays that are no products: inputs, functions, and sums of several
+terms. Such a sum is an array of its own in what reads it, so nothing is multiplied out before
+somebody asks for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.deriving.algebra.terms import BOUND, Mask, Sum, Table, add, axes_of, scaled
+from handgrad.deriving.algebra.terms import BOUND, Mask, Power, Sum, Table, add, axes_of, scaled
 from handgrad.program.node import Node
 from handgrad.program.sizes import ONE, Size
 
@@ -153,7 +154,8 @@ def _divide(reader: Reader, node: Node) -> Sum | None:
 
 @_rule("sqrt", "square", "reciprocal")
 def _fixed_power(reader: Reader, node: Node) -> Sum | None:
-    power = {"square": 2, "sqrt": Fraction(1, 2), "reciprocal": -1}[node.op]
+    powers: dict[str, Power] = {"square": 2, "sqrt": Fraction(1, 2), "reciprocal": -1}
+    power = powers[node.op]
     return _raised(reader, node.args[0], power)
 
 
@@ -165,7 +167,7 @@ def _power(reader: Reader, node: Node) -> Sum | None:
     return _raised(reader, node.args[0], exponent)
 
 
-def _raised(reader: Reader, node: Node, power: int | Fraction) -> Sum | None:
+def _raised(reader: Reader, node: Node, power: Power) -> Sum | None:
     found = reader.table.powered(reader.unit(node), power)
     if found is None and reader.unit(node):
         found = reader.table.powered(reader.table.atom(node), power)

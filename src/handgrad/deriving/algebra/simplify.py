@@ -1,8 +1,8 @@
 """Gradients in fewer operations: read as sums of products, simplified, written as nodes.
 
-Adjoints that are sums of several terms are arrays of their own. One is put in the place where it is read if what
-follows is cheaper: terms cancel, a sum is known, a part has a name. Everything is counted on the nodes that would be
-emitted, so nothing dearer is ever chosen.
+Adjoints that are sums of several terms are arrays of their own. One is put in the place where it is
+read if what follows is cheaper: terms cancel, a sum is known, a part has a name. Everything is
+counted on the nodes that would be emitted, so nothing dearer is ever chosen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Final
 from handgrad.deriving.algebra.choose import Costs
 from handgrad.deriving.algebra.facts import found_facts
 from handgrad.deriving.algebra.fold import Names
+from handgrad.deriving.algebra.keep import keep_less
 from handgrad.deriving.algebra.loops import Loops
+from handgrad.deriving.algebra.multiply import Multiplier
 from handgrad.deriving.algebra.read import MOST_TERMS, Reader
 from handgrad.deriving.algebra.special import recognised
 from handgrad.deriving.algebra.steps import Step, reason
@@ -28,9 +30,6 @@ from handgrad.program.node import Node, build
 _MOST_READERS: Final = 6
 #: Arrays that are put in one after another before something has to become cheaper.
 _DEPTH: Final = 3
-#: Backwards of more arrays keep what they read; those that keep more arrays find the largest again.
-_MOST_ARRAYS: Final = 80
-_MOST_KEPT: Final = 16
 #: Costs up to this ratio are the same.
 _SAME: Final = 1.01
 
@@ -59,7 +58,8 @@ class Algebra:
         self.reader = Reader(self.table)
         self.loops = Loops()
         self.names = Names(self.table, self.costs.volume)
-        self.writer = Writer(self.table, self.array, self.costs.volume, again=self.again)
+        times = Multiplier(self.costs.volume, again=self.again)
+        self.writer = Writer(self.table, self.array, times)
 
     def inner(self, own: set[int], flows: set[int], twin: Twin | None) -> Algebra:
         """The algebra of a loop's body, whose inputs are what is there."""
@@ -72,7 +72,7 @@ class Algebra:
         self.read(body, roots, facts)
         self.put_in(body, roots)
         self.recognise(body, roots)
-        self.keep_less(body, roots)
+        keep_less(self, body, roots)
         made = [self.array(each) for each in roots]
         self._look_at_steps(roots)
         if self.cost(made) > self.cost(roots) or not all(map(self.is_same, roots, made)):
@@ -110,7 +110,7 @@ class Algebra:
             self.names.keep(node, form)
 
     def _is_plain(self, form: Sum) -> bool:
-        """A product of arrays and nothing else: computed for one reader, it is there for the next."""
+        """A product of arrays alone: computed for one reader, it is there for the next."""
         return all(
             coefficient == 1
             and all(f.power == 1 and isinstance(self.table.bases[f.base], Node) for f in term)
@@ -170,7 +170,7 @@ class Algebra:
             self._written[id(node)] = node if node.op == "loop" else self.opaque(node)
             return self._written[id(node)]
         if id(node) not in self._written:
-            form = self._definitions.get(id(node), self.reader.form(node))
+            form = self.definition(node)
             made = None if form == self.table.atom(node) else self._from_sum(node, form)
             if made is None:
                 made = self.opaque(node)
@@ -215,7 +215,7 @@ class Algebra:
 
     def reads(self, node: Node) -> list[Node]:
         """The arrays of the backward that an array is made of."""
-        form = self._definitions.get(id(node), self.reader.form(node))
+        form = self.definition(node)
         if form == self.table.atom(node):
             return [each for each in node.args if self.is_backward(each)]
         bases = {base for term in form for f in term for base in self.table.inside(f.base)}
@@ -308,7 +308,7 @@ class Algebra:
     ) -> None:
         facts = dict.fromkeys(fact.why for fact in self.table.used)
         for node in affected:
-            old = self._definitions.get(id(node), self.reader.form(node))
+            old = self.definition(node)
             new = current[id(node)]
             names = [n.name or "what it is made of" for n in path]
             why = reason(self.table, old, new, names, list(facts), is_softmax=self.is_softmax)
@@ -321,78 +321,23 @@ class Algebra:
         for each in path:
             readers[id(each)] = [n for n in readers.get(id(each), ()) if n not in affected]
 
-    # What is kept
-
-    def keep_less(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
-        """Finds an array of the forward again where that costs less than to keep it."""
-        if len(self.needed(roots)) > _MOST_ARRAYS:
-            return
-        self._sums(body, roots)
-        made = self._rewritten(roots)
-        price = self.cost(made)
-        tried: set[int] = set()
-        while len(tried) < _MOST_KEPT:
-            kept = [n for n in self._kept(made) if id(n) not in tried and n.op != "input"]
-            if not kept:
-                return
-            node = max(kept, key=self.costs.elements)
-            tried.add(id(node))
-            spared = list[Node]()
-            before = {id(n) for n in self._kept(made)}
-            more = [node]
-            # Another array may be read in its place, which is spared as well.
-            while more and len(spared) < _DEPTH:
-                self._spare(more, True)
-                spared += more
-                trial = self._rewritten(roots)
-                if (cost := self.cost(trial)) < price - 1e-6:
-                    made, price = trial, cost
-                    break
-                others = (n for n in self._kept(trial) if id(n) not in before and n.op != "input")
-                more = [n for n in others if self.can_spare(n)]
-            else:
-                self._spare(spared, False)
-                self._rewritten(roots)
-
-    def can_spare(self, node: Node) -> bool:
-        return bool(node.args) and node.op not in ("loop", "part", "contract")
-
-    def _spare(self, nodes: Iterable[Node], yes: bool) -> None:
-        """Finds arrays of the forward again, or keeps them."""
+    def spare(self, nodes: Iterable[Node], *, yes: bool) -> None:
+        """Lets arrays of the forward be found again, or be kept."""
+        change = set.add if yes else set.discard
         for node in nodes:
-            if not self.can_spare(node):
-                continue
-            change = set.add if yes else set.discard
             change(self.again, id(node))
             change(self.names.banned, self.table.number(node))
 
-    def _sums(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
-        """Notes which sums are needed as such, so that elsewhere no mean of them is taken beside."""
-        needed = self.needed(roots)
-        for node in body:
-            if id(node) in needed:
-                form = self._definitions.get(id(node), self.reader.form(node))
-                folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
-                self.writer.sums |= self.writer.unaveraged(folded)
-                self.writer.meet(folded)
+    def note_meetings(self, nodes: Iterable[Node]) -> None:
+        """Notes which factors meet often, and which sums are needed as such, not as means."""
+        for node in nodes:
+            folded = self.names.folded(self.definition(node), node.shape, self._ranks.get(id(node)))
+            self.writer.sharing.sums |= self.writer.sharing.unaveraged(folded)
+            self.writer.sharing.meet(folded)
 
-    def _rewritten(self, roots: Sequence[Node]) -> list[Node]:
+    def rewritten(self, roots: Sequence[Node]) -> list[Node]:
         self._written = {}
         return [self.array(node) for node in roots]
-
-    def _kept(self, nodes: Iterable[Node]) -> list[Node]:
-        """The nodes of the forward that nodes read first."""
-        found, seen = [], set[int]()
-        waiting = list(nodes)
-        while waiting:
-            node = waiting.pop()
-            if id(node) not in seen:
-                seen.add(id(node))
-                if id(node) in self.own:
-                    found.append(node)
-                else:
-                    waiting += node.args
-        return found
 
     def cost(self, nodes: Iterable[Node], free: Collection[int] = ()) -> float:
         return self.costs.total(nodes, self.own, there=self.there, free=free).total

@@ -12,8 +12,8 @@ from handgrad.program.node import Node, build, number
 def recognised(reader: Reader, sum_: Sum) -> tuple[Sum, str] | None:
     """A sum with a logistic function in the place of its two halves, and the reason.
 
-    Softplus is written max(x, 0) + log1p(exp(−|x|)) so that it does not overflow. Its derivative is σ(x), where the
-    halves meet too: there each of them alone has a kink.
+    Softplus is written max(x, 0) + log1p(exp(−|x|)) so that it does not overflow. Its derivative is
+    σ(x), where the halves meet too: there each of them alone has a kink.
     """
     for first, one in sum_.items():
         for at, factor in enumerate(first):

@@ -1,11 +1,12 @@
 """Sums of products over named indices, in which matmul, sum, mean and broadcasting are one form.
 
-A base is an array (a node), a size, a mask, or a component: a sum over bound indices of a product that does not fall
-apart. A factor is a base with the index of each of its axes and a power, a term a product of factors, a sum terms with
-their coefficients. Equal sums are equal objects: a product needs no rule for commutativity, a bound index no name.
+A base is an array (a node), a size, a mask, or a component: a sum over bound indices of a product
+that does not fall apart. A factor is a base with the index of each of its axes and a power, a term
+a product of factors, a sum terms with their coefficients. Equal sums are equal objects: a product
+needs no rule for commutativity, a bound index no name.
 
-Source of the form: Wang, Hutchison, Leang, Howe, Suciu, SPORES: sum-product optimization via relational equality
-saturation for large scale linear algebra (2020).
+Source of the form: Wang, Hutchison, Leang, Howe, Suciu, SPORES: sum-product optimization via
+relational equality saturation for large scale linear algebra (2020).
 """
 
 from __future__ import annotations
@@ -79,6 +80,11 @@ def whole(power: Power) -> Power:
     return int(power) if power == int(power) else power
 
 
+def magnitude(power: Power) -> Power:
+    """A power without its sign."""
+    return -power if power < 0 else power
+
+
 def add(*sums: Mapping[Term, Fraction]) -> Sum:
     total: Sum = {}
     for each in sums:
@@ -141,7 +147,7 @@ class Table:
         return self._inside[base]
 
     def opened(self, factor: Factor) -> tuple[list[Factor], dict[int, Size]]:
-        """The factors of a component, with bound indices that occur nowhere else, and their sizes."""
+        """The factors of a component, its bound indices under new numbers, and their sizes."""
         component = self.bases[factor.base]
         assert isinstance(component, Component)
         names = dict(enumerate(factor.indices))
@@ -200,7 +206,8 @@ class Table:
     def powered(self, sum_: Sum, power: Power) -> Sum | None:
         """The power of a single product; None where that is no product.
 
-        A root is taken of one factor alone, because √(a²) is not a, and √(a b) not √a √b where both are negative.
+        A root is taken of one factor alone, because √(a²) is not a, and √(a b) not √a √b where both
+        are negative.
         """
         power = whole(power)
         if power == 1 or len(sum_) != 1:
