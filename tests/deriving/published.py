@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.special
@@ -11,15 +12,18 @@ import scipy.special
 ND = ("N", "D")
 
 
-class Pair(NamedTuple):
-    """A forward, and its published backward as a function of the inputs and the cotangent that makes what it keeps."""
+@dataclass(frozen=True)
+class Pair:
+    """A forward, and its published backward as a function of the inputs and the cotangent that
+    makes what it keeps.
+    """
 
     forward: Callable[..., Any]
     #: From the inputs: the arrays that are kept, in the order in which the backward takes them.
     kept: Callable[..., tuple[Any, ...]]
     backward: Callable[..., Any]
     given: dict[str, Any]
-    assume: dict[str, float] = {}
+    assume: dict[str, float]
 
 
 PAIRS: dict[str, Pair] = {}
@@ -61,7 +65,9 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, (dy * x_hat).sum(0), dy.sum(0)
 
 
-pair("layer_norm", layer_norm, layer_norm_kept, layer_norm_backward, x=ND, gamma=("D",), beta=("D",))
+pair(
+    "layer_norm", layer_norm, layer_norm_kept, layer_norm_backward, x=ND, gamma=("D",), beta=("D",)
+)
 
 
 def rms_norm(x, gamma, eps=1e-6):
@@ -133,7 +139,9 @@ def batch_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, dgamma, dbeta
 
 
-pair("batch_norm", batch_norm, batch_norm_kept, batch_norm_backward, x=ND, gamma=("D",), beta=("D",))
+pair(
+    "batch_norm", batch_norm, batch_norm_kept, batch_norm_backward, x=ND, gamma=("D",), beta=("D",)
+)
 
 
 def group_norm(x, gamma, beta, groups=2, eps=1e-5):

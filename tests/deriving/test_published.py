@@ -1,4 +1,6 @@
-"""Derived backwards beside published ones: right, and in operations and kept elements no more than a fifth dearer."""
+"""Derived backwards beside published ones: right, and in operations and kept elements no more than
+a fifth dearer.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def derived(pair: Pair) -> Any:
 def counts_of_derived(pair: Pair) -> Count:
     back = derived(pair).programs["backward"]
     known = {id(n) for n in back.inputs}
-    return Costs(LENGTHS, larger=1, function=1.0).total(back.outputs, known)
+    return Costs(LENGTHS, larger=1, function=1.0, comes=1.0, goes=1.0).total(back.outputs, known)
 
 
 def arguments(pair: Pair) -> dict[str, np.ndarray]:
@@ -66,21 +68,29 @@ def counts_of_published(pair: Pair) -> Count:
 
     def node(name: str, value: Any) -> Tracer:
         value = np.asarray(value)
-        inputs.append(Node("input", (), {}, tuple(map(Size.of, value.shape)), value.dtype.kind, value, name))
+        inputs.append(
+            Node("input", (), {}, tuple(map(Size.of, value.shape)), value.dtype.kind, value, name)
+        )
         return Tracer(inputs[-1])
 
     with within(world):
         first = tuple(node("dy", v) for v in dy) if isinstance(dy, tuple) else node("dy", dy)
-        values = dict(zip(names, [first, *(node(n, v) for n, v in zip(names[1:], kept, strict=True))], strict=True))
+        values = dict(
+            zip(
+                names,
+                [first, *(node(n, v) for n, v in zip(names[1:], kept, strict=True))],
+                strict=True,
+            )
+        )
         result = trace_run(pair.backward, values)
         outputs = [unwrap(v) for v in (result if isinstance(result, tuple) else [result])]
     known = {id(n) for n in inputs}
-    return Costs({}, larger=1, function=1.0).total(outputs, known)
+    return Costs({}, larger=1, function=1.0, comes=1.0, goes=1.0).total(outputs, known)
 
 
 def cheaper(one: Count, other: Count) -> bool:
     work = one.contractions + one.elements <= MOST * (other.contractions + other.elements)
-    return work and one.contractions <= MOST * other.contractions and one.kept <= MOST * other.kept
+    return work and one.kept <= MOST * other.kept
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -1,4 +1,6 @@
-"""The cost of nodes: multiply-adds of contractions, elements of the rest, at lengths at which the order of growth tells."""
+"""The cost of nodes: multiply-adds of contractions, elements of the rest, at lengths at which the
+order of growth tells.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +16,58 @@ _LARGER: Final = 8
 #: An element of a function is worth so many products.
 _FUNCTION: Final = 4.0
 #: To keep an element and read it again is worth so many.
-_KEPT: Final = 1.25
-#: Arrays that are there anyway, because they come in or go out, are worth this share of others.
-_THERE: Final = 0.5
+_KEPT: Final = 2.0
+#: Arrays that come in, or go out, are often there anyway: they are worth this share of others.
+_COMES: Final = 0.5
+_GOES: Final = 0.75
 _FREE: Final = frozenset(
-    ("const", "table", "size", "input", "reshape", "transpose", "broadcast_to", "part", "stop", "zeros")
-    + ("ones", "arange", "getitem", "diagonal")
+    [
+        "const",
+        "table",
+        "size",
+        "input",
+        "reshape",
+        "transpose",
+        "broadcast_to",
+        "part",
+        "stop",
+        "zeros",
+        "ones",
+        "arange",
+        "getitem",
+        "diagonal",
+    ]
 )
 _CHEAP: Final = frozenset(
-    ("add", "subtract", "multiply", "divide", "negative", "square", "where", "maximum", "minimum")
-    + ("greater", "less", "greater_equal", "less_equal", "equal", "not_equal", "abs", "sign", "add_at", "store")
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "negative",
+        "square",
+        "where",
+        "maximum",
+        "minimum",
+        "greater",
+        "less",
+        "greater_equal",
+        "less_equal",
+        "equal",
+        "not_equal",
+        "abs",
+        "sign",
+        "add_at",
+        "store",
+    ]
 )
 _REDUCTIONS: Final = frozenset(("sum", "mean", "max", "min", "prod", "any", "all", "cumsum"))
 
 
 class Count(NamedTuple):
-    """Multiply-adds of contractions, element-wise operations (functions, reductions), kept elements."""
+    """Multiply-adds of contractions, element-wise operations (functions, reductions), kept
+    elements.
+    """
 
     contractions: float
     elements: float
@@ -47,12 +85,14 @@ class Costs:
     lengths: Mapping[str, int]
     larger: int = _LARGER
     function: float = _FUNCTION
+    comes: float = _COMES
+    goes: float = _GOES
     _volumes: dict[Size, float] = field(default_factory=dict)
     _nodes: dict[int, tuple[Node, Count]] = field(default_factory=dict)
 
     def length(self, size: Size) -> float:
         if size not in self._volumes:
-            lengths = {
+            lengths: dict[str, Size | int] = {
                 letter: self.lengths.get(letter, 1) * self.larger for letter in size.letters
             }
             found = size.at(lengths).constant
@@ -79,7 +119,7 @@ class Costs:
         if node.op in _FREE:
             return Count(0.0, 0.0)
         if node.op == "contract":
-            sizes = {}
+            sizes: dict[int, Size] = {}
             for operand, indices in zip(
                 node.args, (node.attrs["left"], node.attrs["right"]), strict=True
             ):
@@ -104,7 +144,9 @@ class Costs:
         there: Collection[int] = (),
         free: Collection[int] = (),
     ) -> Count:
-        """The cost of all that nodes are made of; what is known by its id is kept, what is free costs nothing."""
+        """The cost of all that nodes are made of; what is known by its id is kept, what is free
+        costs nothing.
+        """
         seen: set[int] = set()
         waiting = list(nodes)
         contractions = elements = kept = 0.0
@@ -115,7 +157,14 @@ class Costs:
             seen.add(id(node))
             if id(node) in known:
                 if node.op not in ("const", "size", "table"):
-                    kept += self.elements(node) * (_THERE if id(node) in there else 1.0)
+                    share = (
+                        self.comes
+                        if node.op == "input"
+                        else self.goes
+                        if id(node) in there
+                        else 1.0
+                    )
+                    kept += self.elements(node) * share
                 continue
             count = self.of(node)
             contractions += count.contractions

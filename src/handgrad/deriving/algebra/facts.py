@@ -1,4 +1,5 @@
-"""Sums that are constant: Σ(x − μ) = 0 follows from what μ is, Σ q = 1 is stated by who knows the data.
+"""Sums that are constant: Σ(x − μ) = 0 follows from what μ is, Σ q = 1 is stated by who knows the
+data.
 
 A softmax needs no fact: it is e / Σ e as a product, and summed the two cancel.
 """
@@ -37,12 +38,13 @@ class Assumption:
         """The array, changed so that the fact holds."""
         if not -array.ndim <= self.axis < array.ndim:
             raise ArgumentError(
-                f"derive: assume {self.text!r}: {self.name} has {array.ndim} axes; allowed: one of them"
+                f"derive: assume {self.text!r}: {self.name} has "
+                f"{array.ndim} axes; allowed: one of them"
             )
         if self.value == 0:
-            return array - array.mean(self.axis, keepdims=True)
+            return np.asarray(array - array.mean(self.axis, keepdims=True))
         positive = np.abs(array) + 0.1
-        return positive * (self.value / positive.sum(self.axis, keepdims=True))
+        return np.asarray(positive * (self.value / positive.sum(self.axis, keepdims=True)))
 
     def fact(self, reader: Reader, inputs: Iterable[Node]) -> Fact:
         node = next((n for n in inputs if n.name == self.name and n.ndim), None)
@@ -69,7 +71,9 @@ def assumptions(given: Mapping[str, float] | None) -> list[Assumption]:
     return found
 
 
-def made_true(stated: Iterable[Assumption], name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
+def made_true(
+    stated: Iterable[Assumption], name: str, array: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """An argument for which all that is stated about it holds."""
     for each in stated:
         if each.name == name:
@@ -103,7 +107,9 @@ def found_facts(reader: Reader, nodes: Iterable[Node]) -> list[Fact]:
 
 
 def _candidates(reader: Reader, node: Node, form: Sum) -> set[frozenset[int]]:
-    """Axes that a part of the sum was summed over already, or over which a part is known: there something may cancel."""
+    """Axes that a part of the sum was summed over already, or over which a part is known: there
+    something may cancel.
+    """
     axes = frozenset(axes_of(node))
     found = {axes - {index for factor in term for index in factor.indices} for term in form}
     for factor in {factor for term in form for factor in term}:

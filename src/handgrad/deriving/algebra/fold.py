@@ -1,7 +1,8 @@
 """Products written by the names that arrays have: centred · inv_std is x_hat, σ(1 − σ) has σ.
 
-A name stands for a product of factors. Where these are among the factors of a term, with the same indices and in the
-same ratio of powers, the name takes their place. What a forward has computed costs nothing.
+A name stands for a product of factors. Where these are among the factors of a term, with the same
+indices and in the same ratio of powers, the name takes their place. What a forward has computed
+costs nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from handgrad.deriving.algebra.terms import (
+    BOUND,
     Component,
     Factor,
     Mask,
@@ -22,6 +24,8 @@ from handgrad.deriving.algebra.terms import (
     Term,
     add,
     axes_of,
+    magnitude,
+    scaled,
     whole,
 )
 from handgrad.program.node import Node
@@ -42,6 +46,8 @@ class Name(NamedTuple):
     coefficient: Fraction
     axes: tuple[int, ...]
     rank: int
+    #: Indices of the factors that it is summed over.
+    over: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -51,21 +57,37 @@ class Names:
     table: Table
     #: The number of elements over indices of these sizes.
     volume: Callable[[Iterable[int], dict[int, Size]], float]
-    #: Names of single factors, which take their place wherever these are: roots and sums that the forward has.
+    #: Names of single factors, which take their place wherever these are: roots and sums that the
+    #: forward has.
     _aliases: dict[int, Name] = field(default_factory=dict)
     #: Bases of arrays that are not to be read.
     banned: set[int] = field(default_factory=set)
     _of: dict[int, list[Name]] = field(default_factory=dict)
+    _folds: dict[object, list[tuple[frozenset[int], frozenset[int], Sum]]] = field(
+        default_factory=dict
+    )
+    _forward: list[Name] = field(default_factory=list)
+    #: So many names, the first ones, are of the forward.
+    free: int = 0
     _count: int = 0
 
     def know(self, nodes: Iterable[tuple[Node, Sum]]) -> None:
-        """Lets the arrays of a forward stand for their products: those of single factors first, in terms of which the others are met."""
-        made = [name for node, form in nodes if (name := self._name(node, form)) is not None]
-        for name in made:
+        """Lets the arrays of a forward stand for their products: those of single factors first, in
+        terms of which the others are met.
+        """
+        found = [(node, self._name(node, form)) for node, form in nodes]
+        made = [(node, name) for node, name in found if name is not None]
+        for _, name in made:
             if len(name.factors) == 1 and self._is_alias(name):
                 self._aliases[name.factors[0].base] = name
-        for name in made:
+        for node, name in made:
             self._enter(name)
+            self._enter_sum(node, name)
+        self.free = self._count
+        self._forward = [name for _, name in made]
+
+    def of_forward(self) -> list[Name]:
+        return self._forward
 
     def keep(self, node: Node, form: Sum) -> None:
         """Lets a node stand for its product, if that is one and more than the node itself."""
@@ -97,12 +119,55 @@ class Names:
         if not any(isinstance(self.table.bases[f.base], Size) for f in factors):
             self._of.setdefault(max(f.base for f in factors), []).append(name)
 
+    def _enter_sum(self, node: Node, name: Name) -> None:
+        """A sum stands for its factors in a longer sum too, where nothing else has the indices
+        that it is over.
+        """
+        flat: list[Factor] = []
+        over: dict[int, Size] = {}
+        for each in name.factors:
+            if isinstance(self.table.bases[each.base], Component) and each.power == 1:
+                inner, sizes = self.table.opened(each)
+                flat += inner
+                over |= sizes
+            else:
+                flat.append(each)
+        if not over:
+            return
+        sizes = dict(enumerate(node.shape)) | over
+        flat, by = self._meet(flat, sizes, Fraction(1), name.rank - 1)
+        over = _left(over, flat)
+        made = name._replace(
+            factors=tuple(flat), coefficient=name.coefficient * by, over=frozenset(over)
+        )
+        if (
+            over
+            and len(flat) > 1
+            and not any(isinstance(self.table.bases[f.base], Size) for f in flat)
+        ):
+            self._of.setdefault(max(f.base for f in flat), []).append(made)
+
     def folded(self, sum_: Sum, shape: tuple[Size, ...], before: int | None = None) -> Sum:
-        """The sum with names in place of products; only the first `before` names, where it is given."""
-        return add(*(self._term(term, c, shape, before) for term, c in sum_.items()))
+        """The sum with names in place of products; only the first `before` names, where it is
+        given.
+        """
+        return add(*(scaled(self._remembered(t, shape, before), c) for t, c in sum_.items()))
+
+    def _remembered(self, term: Term, shape: tuple[Size, ...], before: int | None) -> Sum:
+        """A term folded once for all bans that touch nothing of it."""
+        known = self._folds.setdefault((term, shape, before, len(self._aliases)), [])
+        for banned, bases, found in known:
+            if banned <= self.banned and bases.isdisjoint(self.banned):
+                return found
+        found = self._term(term, Fraction(1), shape, before)
+        own = frozenset(b for t in found for f in t for b in self.table.inside(f.base))
+        known.append((frozenset(self.banned), own, found))
+        return found
 
     def _is_alias(self, name: Name) -> bool:
-        """A root, or a sum: of two roots the one below the line, which a normalisation multiplies with."""
+        """A root, or a sum: of two roots the one below the line, which a normalisation multiplies
+        with.
+        """
         (factor,) = name.factors
         known = self._aliases.get(factor.base)
         if isinstance(self.table.bases[factor.base], Component):
@@ -117,7 +182,11 @@ class Names:
         coefficient = Fraction(1)
         for each in factors:
             alias = self._aliases.get(each.base)
-            if alias is None or (times := whole(each.power / Fraction(alias.factors[0].power))) != int(times):
+            if (
+                alias is None
+                or alias.base in self.banned
+                or (times := whole(each.power / Fraction(alias.factors[0].power))) != int(times)
+            ):
                 found.append(each)
                 continue
             places = dict(zip(alias.factors[0].indices, each.indices, strict=True))
@@ -142,11 +211,12 @@ class Names:
                 inner, more = self.table.opened(each)
                 inner, coefficient = self._meet(inner, sizes | more, coefficient, before)
                 flat += inner
-                bound |= more
+                bound |= _left(more, inner)
             else:
                 flat.append(each)
         if bound:
             flat, coefficient = self._meet(flat, sizes | bound, coefficient, before)
+            bound = _left(bound, flat)
         facts, self.table.facts = self.table.facts, {}
         try:
             return self.table.product(flat, bound, coefficient)
@@ -165,6 +235,18 @@ class Names:
         coefficient *= by
         if len(factors) > _MOST_FACTORS:
             return factors, coefficient
+        # What the forward has is free: its names go first.
+        for last in dict.fromkeys((self.free, before)):
+            factors, coefficient = self._written_by(factors, sizes, coefficient, last)
+        return factors, coefficient
+
+    def _written_by(
+        self,
+        factors: list[Factor],
+        sizes: dict[int, Size],
+        coefficient: Fraction,
+        before: int | None,
+    ) -> tuple[list[Factor], Fraction]:
         now = self._weight(factors, sizes)
         while True:
             best: tuple[float, int, list[Factor], Fraction] | None = None
@@ -185,10 +267,10 @@ class Names:
             now = self._weight(factors, sizes)
             coefficient *= by
 
-    def _ways(
-        self, name: Name, factors: list[Factor]
-    ) -> Iterator[tuple[list[Factor], Fraction]]:
-        places = [[i for i, f in enumerate(factors) if f.base == part.base] for part in name.factors]
+    def _ways(self, name: Name, factors: list[Factor]) -> Iterator[tuple[list[Factor], Fraction]]:
+        places = [
+            [i for i, f in enumerate(factors) if f.base == part.base] for part in name.factors
+        ]
         for chosen in itertools.islice(itertools.product(*places), _MOST_WAYS):
             if len(set(chosen)) < len(chosen):
                 continue
@@ -217,6 +299,11 @@ class Names:
             rest[at] = rest[at]._replace(power=power)
         if len(set(names.values())) < len(names):
             return None
+        if name.over:
+            over = {names[index] for index in name.over}
+            others = {i for f in rest if f.power for i in f.indices}
+            if times != 1 or min(over) < BOUND or over & others:
+                return None
         made = Factor(name.base, tuple(names[axis] for axis in name.axes), times)
         undone = [f._replace(power=whole(-times * f.power)) for f in name.sizes]
         found = [f for f in rest if f.power]
@@ -225,7 +312,9 @@ class Names:
         return found
 
     def _weight(self, factors: Iterable[Factor], sizes: dict[int, Size]) -> float:
-        """About the operations of a product: one for each element of each factor, more for powers and sums."""
+        """About the operations of a product: one for each element of each factor, more for powers
+        and sums.
+        """
         total = 0.0
         for factor in factors:
             own = self.table.bases[factor.base]
@@ -243,6 +332,12 @@ class Names:
         return total
 
 
+def _left(bound: dict[int, Size], factors: Iterable[Factor]) -> dict[int, Size]:
+    """The bound indices that factors still have: a name that is a sum has taken the others."""
+    used = {index for factor in factors for index in factor.indices}
+    return {index: size for index, size in bound.items() if index in used}
+
+
 def _include(factors: list[Factor], factor: Factor) -> None:
     """Multiplies a list of factors with one more."""
     for at, each in enumerate(factors):
@@ -257,6 +352,6 @@ def _include(factors: list[Factor], factor: Factor) -> None:
 
 def power_cost(power: Power) -> float:
     """One for a factor, more for divisions, repeated factors and roots."""
-    size = abs(power)
+    size = magnitude(power)
     repeated = float(size) if size >= 1 else 1.0
     return repeated + (0.5 if power < 0 else 0.0) + (1.5 if size != int(size) else 0.0)

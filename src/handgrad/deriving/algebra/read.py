@@ -1,7 +1,8 @@
 """Nodes as sums of products: what each primitive of the algebra means over named indices.
 
-A product is written out down to arrays that are no products: inputs, functions, and sums of several terms. Such a sum
-is an array of its own in what reads it, so nothing is multiplied out before somebody asks for it.
+A product is written out down to arrays that are no products: inputs, functions, and sums of several
+terms. Such a sum is an array of its own in what reads it, so nothing is multiplied out before
+somebody asks for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.deriving.algebra.terms import BOUND, Mask, Sum, Table, add, axes_of, scaled
+from handgrad.deriving.algebra.terms import BOUND, Mask, Power, Sum, Table, add, axes_of, scaled
 from handgrad.program.node import Node
 from handgrad.program.sizes import ONE, Size
 
@@ -47,7 +48,9 @@ class Reader:
     _nodes: list[Node] = field(default_factory=list)
 
     def read(self, nodes: Iterable[Node]) -> None:
-        """Reads nodes in the order of a program, each after its operands, so that nothing recurses."""
+        """Reads nodes in the order of a program, each after its operands, so that nothing
+        recurses.
+        """
         for node in nodes:
             self.form(node)
 
@@ -62,6 +65,13 @@ class Reader:
             self._forms[id(node)] = found
             self._nodes.append(node)  # an id is one node's as long as it lives
         return self._forms[id(node)]
+
+    def read_again(self, node: Node) -> Sum:
+        """A node under the facts of now, which are not those that it was read under."""
+        found = self._forms.pop(id(node))
+        again = self.form(node)
+        self._forms[id(node)] = found
+        return again
 
     def unit(self, node: Node) -> Sum:
         """A node as one product, or as itself."""
@@ -144,7 +154,8 @@ def _divide(reader: Reader, node: Node) -> Sum | None:
 
 @_rule("sqrt", "square", "reciprocal")
 def _fixed_power(reader: Reader, node: Node) -> Sum | None:
-    power = {"square": 2, "sqrt": Fraction(1, 2), "reciprocal": -1}[node.op]
+    powers: dict[str, Power] = {"square": 2, "sqrt": Fraction(1, 2), "reciprocal": -1}
+    power = powers[node.op]
     return _raised(reader, node.args[0], power)
 
 
@@ -156,7 +167,7 @@ def _power(reader: Reader, node: Node) -> Sum | None:
     return _raised(reader, node.args[0], exponent)
 
 
-def _raised(reader: Reader, node: Node, power: int | Fraction) -> Sum | None:
+def _raised(reader: Reader, node: Node, power: Power) -> Sum | None:
     found = reader.table.powered(reader.unit(node), power)
     if found is None and reader.unit(node):
         found = reader.table.powered(reader.table.atom(node), power)
@@ -188,7 +199,9 @@ def _sum(reader: Reader, node: Node) -> Sum:
 
 @_rule("contract")
 def _contract(reader: Reader, node: Node) -> Sum | None:
-    """A contraction that costs no more than its larger operand has elements is a product and its sum."""
+    """A contraction that costs no more than its larger operand has elements is a product and its
+    sum.
+    """
     left, right, out = (node.attrs[name] for name in ("left", "right", "out"))
     if not light(node):
         return None
@@ -202,7 +215,9 @@ def _contract(reader: Reader, node: Node) -> Sum | None:
                 bound[names[index]] = size
     bound = {index: size for index, size in bound.items() if size != ONE}
     parts = [
-        reader.table.renamed(_apart(reader.unit(n)), {BOUND // 2 + k: names[i] for k, i in enumerate(ix)})
+        reader.table.renamed(
+            _apart(reader.unit(n)), {BOUND // 2 + k: names[i] for k, i in enumerate(ix)}
+        )
         for n, ix in zip(node.args, (left, right), strict=True)
     ]
     return reader.table.multiply(parts[0], parts[1], bound)
@@ -264,7 +279,9 @@ def _stop(reader: Reader, node: Node) -> Sum:
 
 @_rule("exp")
 def _exp(reader: Reader, node: Node) -> Sum | None:
-    """exp(a − log b) is exp(a) / b where exp(a) is there: a softmax that subtracts its log-sum-exp is one that divides."""
+    """exp(a − log b) is exp(a) / b where exp(a) is there: a softmax that subtracts its log-sum-exp
+    is one that divides.
+    """
     rank, operand = node.ndim, node.args[0]
     if any(other.args[0] is operand for other in reader.exponentials):
         return None

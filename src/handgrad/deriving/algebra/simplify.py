@@ -1,12 +1,13 @@
 """Gradients in fewer operations: read as sums of products, simplified, written as nodes.
 
-Adjoints that are sums of several terms are arrays of their own. One is put in the place where it is read if what
-follows is cheaper: terms cancel, a sum is known, a part has a name. Everything is counted on the nodes that would be
-emitted, so nothing dearer is ever chosen.
+Adjoints that are sums of several terms are arrays of their own. One is put in the place where it is
+read if what follows is cheaper: terms cancel, a sum is known, a part has a name. Everything is
+counted on the nodes that would be emitted, so nothing dearer is ever chosen.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,20 +15,21 @@ from typing import Final
 from handgrad.deriving.algebra.choose import Costs
 from handgrad.deriving.algebra.facts import found_facts
 from handgrad.deriving.algebra.fold import Names
+from handgrad.deriving.algebra.keep import keep_less
+from handgrad.deriving.algebra.loops import Loops
+from handgrad.deriving.algebra.multiply import Multiplier
 from handgrad.deriving.algebra.read import MOST_TERMS, Reader
-from handgrad.deriving.algebra.steps import Step, reason_of_zero
-from handgrad.deriving.algebra.terms import Fact, Sum, Table
+from handgrad.deriving.algebra.special import recognised
+from handgrad.deriving.algebra.steps import Step, reason
+from handgrad.deriving.algebra.terms import Component, Fact, Sum, Table
 from handgrad.deriving.algebra.values import SAME, Twin, difference
 from handgrad.deriving.algebra.write import Writer
-from handgrad.program.node import Node, Program, build
+from handgrad.program.node import Node, build
 
 #: An array that so many others read is not put into them.
 _MOST_READERS: Final = 6
 #: Arrays that are put in one after another before something has to become cheaper.
 _DEPTH: Final = 3
-#: Backwards of more arrays keep what they read; those that keep more arrays find the largest again.
-_MOST_ARRAYS: Final = 80
-_MOST_KEPT: Final = 16
 #: Costs up to this ratio are the same.
 _SAME: Final = 1.01
 
@@ -41,8 +43,8 @@ class Algebra:
     own: set[int]
     #: Those of them that come in or go out, and are kept in any case.
     there: set[int]
-    #: Nodes of the backward that no cotangent flows into, which stay as they are.
-    pure: set[int]
+    #: Nodes that cotangents flow into; what else is not of the forward is found from it alone.
+    flows: set[int]
     twin: Twin | None = None
     table: Table = field(default_factory=Table)
     steps: list[Step] = field(default_factory=list)
@@ -54,8 +56,28 @@ class Algebra:
 
     def __post_init__(self) -> None:
         self.reader = Reader(self.table)
+        self.loops = Loops()
         self.names = Names(self.table, self.costs.volume)
-        self.writer = Writer(self.table, self.array, self.costs.volume)
+        times = Multiplier(self.costs.volume, again=self.again)
+        self.writer = Writer(self.table, self.array, times)
+
+    def inner(self, own: set[int], flows: set[int], twin: Twin | None) -> Algebra:
+        """The algebra of a loop's body, whose inputs are what is there."""
+        return Algebra(Costs(self.costs.lengths), own, own, flows, twin)
+
+    def simplified(
+        self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact] = ()
+    ) -> tuple[list[Node], list[Step]]:
+        """The roots in fewer operations, and the steps; as they were where nothing is gained."""
+        self.read(body, roots, facts)
+        self.put_in(body, roots)
+        self.recognise(body, roots)
+        keep_less(self, body, roots)
+        made = [self.array(each) for each in roots]
+        self._look_at_steps(roots)
+        if self.cost(made) > self.cost(roots) or not all(map(self.is_same, roots, made)):
+            return list(roots), []
+        return made, self.steps
 
     def read(self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact]) -> None:
         """Reads a program: what is there first, with the facts about it, then the backward."""
@@ -77,14 +99,18 @@ class Algebra:
     def _read_backward(self, node: Node) -> None:
         self.table.used.clear()
         form = self.reader.form(node)
-        for fact in dict.fromkeys(self.table.used):
-            self._step(node, "fact", self.table.atom(node), form, fact.why)
+        if used := dict.fromkeys(self.table.used):
+            facts, self.table.facts = self.table.facts, {}
+            plain = self.reader.read_again(node)
+            self.table.facts = facts
+            if plain != form:
+                self._step(node, "fact", plain, form, "; ".join(fact.why for fact in used))
         self._ranks[id(node)] = self.names.rank()
         if (self.reader.uses.get(id(node), 0) > 1 or node.name) and self._is_plain(form):
             self.names.keep(node, form)
 
     def _is_plain(self, form: Sum) -> bool:
-        """A product of arrays and nothing else: computed for one reader, it is there for the next."""
+        """A product of arrays alone: computed for one reader, it is there for the next."""
         return all(
             coefficient == 1
             and all(f.power == 1 and isinstance(self.table.bases[f.base], Node) for f in term)
@@ -93,6 +119,39 @@ class Algebra:
 
     def _step(self, node: Node, rule: str, before: Sum, after: Sum, why: str) -> None:
         self.steps.append(Step(node, rule, before, after, why, table=self.table))
+
+    def _look_at_steps(self, roots: Sequence[Node]) -> None:
+        """Evaluates both sides of every step; one that changes a value, or is of no array that is
+        left, is none.
+        """
+        needed = self.needed(roots)
+        looked = []
+        for step in self.steps:
+            if step.table is not self.table:
+                looked.append(step)
+                continue
+            if id(step.array) not in needed:
+                continue
+            sides = [
+                self.writer.write(side, step.array.shape) for side in (step.before, step.after)
+            ]
+            differences = [difference(*(side.value for side in sides))]
+            if self.twin is not None:
+                differences.append(self.twin.difference(*sides))
+            if max(differences) <= SAME:
+                looked.append(dataclasses.replace(step, differences=tuple(differences)))
+        self.steps = looked
+
+    @property
+    def is_softmax(self) -> bool:
+        """Return whether an array of the forward is something over its own sum."""
+        for name in self.names.of_forward():
+            powers = {f.base: f.power for f in name.factors}
+            for base, power in powers.items():
+                own = self.table.bases[base]
+                if isinstance(own, Component) and power == -1 and len(own.term) == 1:
+                    return powers.get(own.term[0].base) == 1
+        return False
 
     # Arrays
 
@@ -105,10 +164,13 @@ class Algebra:
             self._written[id(node)] = self._copy(node)
         if id(node) in self._written:
             return self._written[id(node)]
-        if id(node) in self.own or id(node) in self.pure or not node.args:
+        if id(node) in self.own or not node.args:
             return node
+        if id(node) not in self.flows:
+            self._written[id(node)] = node if node.op == "loop" else self.opaque(node)
+            return self._written[id(node)]
         if id(node) not in self._written:
-            form = self._definitions.get(id(node), self.reader.form(node))
+            form = self.definition(node)
             made = None if form == self.table.atom(node) else self._from_sum(node, form)
             if made is None:
                 made = self.opaque(node)
@@ -117,12 +179,18 @@ class Algebra:
         return self._written[id(node)]
 
     def _copy(self, node: Node) -> Node:
-        """A node of the forward found again, which is another node than the one that would be kept."""
+        """A node of the forward found again, which is another node than the one that would be
+        kept.
+        """
         operands = tuple(self.array(each) for each in node.args)
-        return Node(node.op, operands, node.attrs, node.shape, node.kind, node.value, line=node.line)
+        return Node(
+            node.op, operands, node.attrs, node.shape, node.kind, node.value, line=node.line
+        )
 
     def _from_sum(self, node: Node, form: Sum) -> Node | None:
-        """An array written from its sum; None where that has another value, for which there should be no case."""
+        """An array written from its sum; None where that has another value, for which there should
+        be no case.
+        """
         folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
         made = self.writer.write(folded, node.shape)
         return made if self.is_same(node, made) else None
@@ -136,16 +204,18 @@ class Algebra:
     def opaque(self, node: Node) -> Node:
         """A primitive that the algebra does not read, on new operands."""
         operands = [self.array(each) for each in node.args]
+        if node.op == "loop":
+            return self.loops.simplified(self, node, operands)
         if all(a is b for a, b in zip(operands, node.args, strict=True)):
             return node
         return build(node.op, *operands, **node.attrs)
 
     def is_backward(self, node: Node) -> bool:
-        return id(node) not in self.own and id(node) not in self.pure and bool(node.args)
+        return id(node) not in self.own and id(node) in self.flows and bool(node.args)
 
     def reads(self, node: Node) -> list[Node]:
         """The arrays of the backward that an array is made of."""
-        form = self._definitions.get(id(node), self.reader.form(node))
+        form = self.definition(node)
         if form == self.table.atom(node):
             return [each for each in node.args if self.is_backward(each)]
         bases = {base for term in form for f in term for base in self.table.inside(f.base)}
@@ -165,7 +235,9 @@ class Algebra:
     # Definitions in the place of arrays
 
     def put_in(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
-        """Tries for every array that is a sum, from the gradients back, whether it is better written out."""
+        """Tries for every array that is a sum, from the gradients back, whether it is better
+        written out.
+        """
         needed = self.needed(roots)
         order = [n for n in body if id(n) in needed]
         readers: dict[int, list[Node]] = {}
@@ -177,6 +249,16 @@ class Algebra:
             if len(self.definition(node)) < 2 or id(node) in kept:
                 continue
             self._try([node], readers)
+
+    def recognise(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
+        """Writes functions in the place of sums that are one."""
+        needed = self.needed(roots)
+        for node in body:
+            form = self.definition(node) if id(node) in needed else {}
+            while len(form) > 1 and (found := recognised(self.reader, form)) is not None:
+                new, why = found
+                self._step(node, "function", form, new, why)
+                self._definitions[id(node)] = form = new
 
     def _try(self, chosen: list[Node], readers: dict[int, list[Node]]) -> bool:
         """Puts arrays into what reads them and keeps the result if it is cheaper."""
@@ -212,7 +294,9 @@ class Algebra:
             if after < before - 1e-6 or (tells and after <= before * _SAME):
                 self._accept(affected, current, path, readers)
                 return True
-            waiting += [n for n in self.reads(node) if len(self.definition(n)) > 1 and n not in path]
+            waiting += [
+                n for n in self.reads(node) if len(self.definition(n)) > 1 and n not in path
+            ]
         return False
 
     def _accept(
@@ -224,12 +308,10 @@ class Algebra:
     ) -> None:
         facts = dict.fromkeys(fact.why for fact in self.table.used)
         for node in affected:
-            old = self._definitions.get(id(node), self.reader.form(node))
+            old = self.definition(node)
             new = current[id(node)]
-            names = ", ".join(n.name or "its definition" for n in path)
-            why = f"{names} written out" + "".join(f"; {fact}" for fact in facts)
-            if not new:
-                why = reason_of_zero(_forward_of(node))
+            names = [n.name or "what it is made of" for n in path]
+            why = reason(self.table, old, new, names, list(facts), is_softmax=self.is_softmax)
             self._step(node, "definition" if new else "vanishes", old, new, why)
             self._definitions[id(node)] = new
             self._written.pop(id(node), None)
@@ -239,67 +321,31 @@ class Algebra:
         for each in path:
             readers[id(each)] = [n for n in readers.get(id(each), ()) if n not in affected]
 
-    # What is kept
+    def spare(self, nodes: Iterable[Node], *, yes: bool) -> None:
+        """Lets arrays of the forward be found again, or be kept."""
+        change = set.add if yes else set.discard
+        for node in nodes:
+            change(self.again, id(node))
+            change(self.names.banned, self.table.number(node))
 
-    def keep_less(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
-        """Finds an array of the forward again where that costs less than to keep it."""
-        if len(self.needed(roots)) > _MOST_ARRAYS:
-            return
-        self._sums(body, roots)
-        made = self._rewritten(roots)
-        price = self.cost(made)
-        tried: set[int] = set()
-        while True:
-            kept = [n for n in self._kept(made) if id(n) not in tried and id(n) not in self.there]
-            if not kept or len(tried) > _MOST_KEPT:
-                return
-            node = max(kept, key=self.costs.elements)
-            tried.add(id(node))
-            if not node.args or node.op in ("loop", "part"):
-                continue
-            base = self.table.number(node)
-            self.again.add(id(node))
-            self.names.banned.add(base)
-            trial = self._rewritten(roots)
-            if (cost := self.cost(trial)) < price - 1e-6:
-                made, price = trial, cost
-            else:
-                self.again.discard(id(node))
-                self.names.banned.discard(base)
-                self._rewritten(roots)
+    def note_meetings(self, nodes: Iterable[Node]) -> None:
+        """Notes which factors meet often, and which sums are needed as such, not as means."""
+        for node in nodes:
+            folded = self.names.folded(self.definition(node), node.shape, self._ranks.get(id(node)))
+            self.writer.sharing.sums |= self.writer.sharing.unaveraged(folded)
+            self.writer.sharing.meet(folded)
 
-    def _sums(self, body: Sequence[Node], roots: Sequence[Node]) -> None:
-        """Notes which sums are needed as such, so that elsewhere no mean of them is taken beside."""
-        needed = self.needed(roots)
-        for node in body:
-            if id(node) in needed:
-                form = self._definitions.get(id(node), self.reader.form(node))
-                folded = self.names.folded(form, node.shape, self._ranks.get(id(node)))
-                self.writer.sums |= self.writer.unaveraged(folded)
-
-    def _rewritten(self, roots: Sequence[Node]) -> list[Node]:
+    def rewritten(self, roots: Sequence[Node]) -> list[Node]:
         self._written = {}
         return [self.array(node) for node in roots]
-
-    def _kept(self, nodes: Iterable[Node]) -> list[Node]:
-        """The nodes of the forward that nodes read first."""
-        found, seen = [], set[int]()
-        waiting = list(nodes)
-        while waiting:
-            node = waiting.pop()
-            if id(node) not in seen:
-                seen.add(id(node))
-                if id(node) in self.own:
-                    found.append(node)
-                else:
-                    waiting += node.args
-        return found
 
     def cost(self, nodes: Iterable[Node], free: Collection[int] = ()) -> float:
         return self.costs.total(nodes, self.own, there=self.there, free=free).total
 
     def _price(self, nodes: Sequence[Node], definitions: dict[int, Sum]) -> float:
-        """The cost of some arrays with these definitions; of those that they read, what nobody else does."""
+        """The cost of some arrays with these definitions; of those that they read, what nobody
+        else does.
+        """
         saved, written = self._definitions, self._written
         self._definitions = saved | definitions
         inner = {id(n) for n in nodes}
@@ -310,7 +356,3 @@ class Algebra:
         price = self.cost(made, free)
         self._definitions, self._written = saved, written
         return price
-
-
-def _forward_of(node: Node) -> Node:
-    return node

@@ -1,13 +1,15 @@
-"""Steps of a simplification: both sides, the rule, the reason as a person gives it, and the difference of the values."""
+"""Steps of a simplification: both sides, the rule, the reason as a person gives it, and the
+difference of the values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from handgrad.deriving.algebra.terms import BOUND, Component, Factor, Mask, Sum, Table, Term
+from handgrad.deriving.algebra.terms import Component, Factor, Mask, Sum, Table
 from handgrad.program.node import Node
 from handgrad.program.sizes import Size
 
@@ -23,7 +25,8 @@ class Step:
     before: Sum
     after: Sum
     why: str
-    #: The largest difference of both sides, as a share of the largest value, at each set of sizes that was tried.
+    #: The largest difference of both sides, as a share of the largest value, at each set of sizes
+    #: that was tried.
     differences: tuple[float, ...] = ()
     table: Table | None = None
 
@@ -73,13 +76,43 @@ def _factor(table: Table, factor: Factor) -> str:
     return f"{text}^{factor.power}"
 
 
-def reason_of_zero(node: Node) -> str:
-    """Words for an array whose gradient vanishes."""
-    if node.op == "max":
-        return (
-            "the result does not change when everything is shifted by the same amount, so the maximum has no gradient"
+def reason(
+    table: Table,
+    before: Sum,
+    after: Sum,
+    written_out: Sequence[str],
+    facts: Sequence[str],
+    *,
+    is_softmax: bool,
+) -> str:
+    """Words for a step in which arrays were written out: what that showed, not only that it was
+    done.
+    """
+    parts = list(facts)
+    if _extremes(table, before) - _extremes(table, after):
+        what = "softmax" if is_softmax else "the result"
+        parts.append(
+            f"{what} does not change when every score is shifted, so the maximum has no gradient"
         )
-    return f"the result does not depend on {node.name or 'it'}"
+    elif not after:
+        parts.append("its terms cancel")
+    if not parts:
+        names = " and ".join(dict.fromkeys(written_out))
+        parts.append(f"with {names} written out, equal parts meet")
+    return "; ".join(dict.fromkeys(parts))
 
 
-__all__ = ["BOUND", "Mapping", "Step", "Term", "reason_of_zero", "spelled"]
+def _extremes(table: Table, sum_: Sum) -> set[int]:
+    """Masks that say where an array has its maximum."""
+    bases = {base for term in sum_ for f in term for base in table.inside(f.base)}
+    found = set()
+    for base in bases:
+        own = table.bases[base]
+        if isinstance(own, Mask) and own.condition.op == "equal":
+            operands = [a.args[0] if a.op == "reshape" else a for a in own.condition.args]
+            if any(each.op == "max" for each in operands):
+                found.add(base)
+    return found
+
+
+__all__ = ["Step", "reason", "spelled"]

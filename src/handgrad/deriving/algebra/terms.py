@@ -1,11 +1,12 @@
 """Sums of products over named indices, in which matmul, sum, mean and broadcasting are one form.
 
-A base is an array (a node), a size, a mask, or a component: a sum over bound indices of a product that does not fall
-apart. A factor is a base with the index of each of its axes and a power, a term a product of factors, a sum terms with
-their coefficients. Equal sums are equal objects: a product needs no rule for commutativity, a bound index no name.
+A base is an array (a node), a size, a mask, or a component: a sum over bound indices of a product
+that does not fall apart. A factor is a base with the index of each of its axes and a power, a term
+a product of factors, a sum terms with their coefficients. Equal sums are equal objects: a product
+needs no rule for commutativity, a bound index no name.
 
-Source of the form: Wang, Hutchison, Leang, Howe, Suciu, SPORES: sum-product optimization via relational equality
-saturation for large scale linear algebra (2020).
+Source of the form: Wang, Hutchison, Leang, Howe, Suciu, SPORES: sum-product optimization via
+relational equality saturation for large scale linear algebra (2020).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Power = int | Fraction
 
 #: Indices of axes are below, bound indices from here on, so that none is both.
 BOUND: Final = 1000
-#: Orders of indices that look alike are tried up to this number; beyond it equal components may stay apart.
+#: Orders of indices that look alike are tried up to this number; beyond it equal components may
+#: stay apart.
 _MOST_ORDERS: Final = 24
 
 
@@ -76,6 +78,11 @@ def axes_of(node: Node) -> tuple[int, ...]:
 def whole(power: Power) -> Power:
     """The same exponent, an int where it is one."""
     return int(power) if power == int(power) else power
+
+
+def magnitude(power: Power) -> Power:
+    """A power without its sign."""
+    return -power if power < 0 else power
 
 
 def add(*sums: Mapping[Term, Fraction]) -> Sum:
@@ -140,7 +147,7 @@ class Table:
         return self._inside[base]
 
     def opened(self, factor: Factor) -> tuple[list[Factor], dict[int, Size]]:
-        """The factors of a component, with bound indices that occur nowhere else, and their sizes."""
+        """The factors of a component, its bound indices under new numbers, and their sizes."""
         component = self.bases[factor.base]
         assert isinstance(component, Component)
         names = dict(enumerate(factor.indices))
@@ -199,7 +206,8 @@ class Table:
     def powered(self, sum_: Sum, power: Power) -> Sum | None:
         """The power of a single product; None where that is no product.
 
-        A root is taken of one factor alone, because √(a²) is not a, and √(a b) not √a √b where both are negative.
+        A root is taken of one factor alone, because √(a²) is not a, and √(a b) not √a √b where both
+        are negative.
         """
         power = whole(power)
         if power == 1 or len(sum_) != 1:
@@ -216,7 +224,9 @@ class Table:
         return self.product(changed, {}, by)
 
     def replaced(self, sum_: Sum, base: int, definition: Sum) -> Sum | None:
-        """The sum with an array's definition in its place, inside components too; None where a power forbids it."""
+        """The sum with an array's definition in its place, inside components too; None where a
+        power forbids it.
+        """
         total: Sum = {}
         for term, coefficient in sum_.items():
             found = self._replaced(term, base, definition)
@@ -308,7 +318,9 @@ class Table:
         return out
 
     def _component(self, factors: list[Factor], bound: dict[int, Size]) -> Factor:
-        """The factor of a component in canonical form: of all ways to number its indices the first."""
+        """The factor of a component in canonical form: of all ways to number its indices the
+        first.
+        """
         free = sorted({i for f in factors for i in f.indices if i not in bound})
         best: tuple[Term, list[int], dict[int, int]] | None = None
         orders = itertools.product(_orders(free, factors), _orders(list(bound), factors))

@@ -1,4 +1,6 @@
-"""Values of nodes at the example and at other sizes and settings, where every step is looked at on both sides."""
+"""Values of nodes at the example and at other sizes and settings, where every step is looked at on
+both sides.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,14 @@ def twin(
                 found._values[id(node)] = (node, _drawn(node, lengths, stated))
             for node in roots:
                 found.value(node)
-        except (ValueError, IndexError, KeyError, TypeError, ArithmeticError, np.linalg.LinAlgError):
+        except (
+            ValueError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ArithmeticError,
+            np.linalg.LinAlgError,
+        ):
             continue
         return found
     return None
@@ -96,7 +105,9 @@ def _drawn(node: Node, lengths: dict[str, int], stated: Sequence[Assumption]) ->
 
 
 def difference(old: Any, new: Any) -> float:
-    """The largest difference of two values as a share of the largest; infinite where the shapes differ."""
+    """The largest difference of two values as a share of the largest; infinite where the shapes
+    differ.
+    """
     if isinstance(old, tuple) or isinstance(new, tuple):
         return 0.0
     one, two = np.asarray(old, float), np.asarray(new, float)

@@ -1,36 +1,29 @@
-"""Sums of products as nodes again, in the cheapest order: small factors meet first, what terms share stands outside,
-a sum with its length below it is a mean, and a product of two arrays that is summed is a contraction."""
+"""Sums of products as nodes again, in the cheapest order.
+
+Small factors meet first, what terms share stands outside, a sum with its length below it is a mean,
+and a product of two arrays that is summed is a contraction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
-from handgrad.deriving.algebra.terms import (
-    BOUND,
-    Component,
-    Factor,
-    Mask,
-    Power,
-    Sum,
-    Table,
-    Term,
-    axes_of,
-    whole,
+from handgrad.deriving.algebra.multiply import Multiplier
+from handgrad.deriving.algebra.pieces import (
+    Piece,
+    aligned,
+    common_number,
+    divided,
+    powers,
+    without_factor,
 )
+from handgrad.deriving.algebra.share import Sharing
+from handgrad.deriving.algebra.summing import Summation
+from handgrad.deriving.algebra.terms import Component, Factor, Mask, Sum, Table, Term
 from handgrad.program.node import Node, as_node, build
-from handgrad.program.primitives.contract import contract
 from handgrad.program.sizes import ONE, Size
-
-
-class Piece(NamedTuple):
-    """A node whose axes longer than one are these indices, in this order; below the line where it divides."""
-
-    node: Node
-    indices: tuple[int, ...]
-    below: bool = False
 
 
 @dataclass
@@ -39,20 +32,21 @@ class Writer:
 
     table: Table
     array: Callable[[Node], Node]
-    volume: Callable[[Iterable[int], dict[int, Size]], float]
-    #: Components that are needed as sums somewhere: elsewhere no mean of them is taken.
-    sums: set[int] = field(default_factory=set)
-    _sizes: dict[int, Size] = field(default_factory=dict)
-    _reductions: dict[tuple[int, tuple[int, ...], str], tuple[Node, bool]] = field(default_factory=dict)
+    times: Multiplier
+
+    def __post_init__(self) -> None:
+        self.sharing = Sharing(self.table, self.times)
+        self.summation = Summation(self.times)
 
     def write(self, sum_: Sum, shape: tuple[Size, ...]) -> Node:
         """A sum over the axes of this shape as a node of this shape."""
         axes = tuple(at for at, size in enumerate(shape) if size != ONE)
-        self._sizes = dict(enumerate(shape))
         if not sum_:
             return build("zeros", shape=shape)
-        piece = self._sum(sum_, axes)
-        node = self._aligned(piece, axes, shape)
+        # An array that is read may have to be written first, over axes of its own.
+        saved, self.times.sizes = self.times.sizes, dict(enumerate(shape))
+        node = aligned(self._sum(sum_, axes), axes, shape)
+        self.times.sizes = saved
         if node.shape != shape:
             node = build("broadcast_to", node, shape=shape)
         return node
@@ -60,35 +54,67 @@ class Writer:
     # Sums
 
     def _sum(self, sum_: Sum, layout: tuple[int, ...]) -> Piece:
-        return self._product(self._parts(sum_, layout), layout)
+        return self.times.product(self._parts(sum_, layout), layout)
 
     def _parts(self, sum_: Sum, layout: tuple[int, ...]) -> list[Piece]:
-        """Pieces whose product is a sum of terms: what saves most outside of those that share it, then the sum inside."""
+        """Pieces whose product is a sum of terms: what saves most outside of those that share it,
+        then the sum inside.
+        """
         if len(sum_) == 1:
             ((term, coefficient),) = sum_.items()
             pieces = self._pieces(term, coefficient, layout)
-            return pieces if coefficient > 0 else [self._negated(self._product(pieces, layout))]
-        if (shared := self._shared(sum_)) is None:
-            (first, coefficient), *rest = self._ordered(sum_)
-            piece = self._product(self._pieces(first, coefficient, layout), layout)
-            return [self._added(piece, coefficient < 0, dict(rest), layout)]
-        inner, rest_ = dict[Term, Fraction](), dict[Term, Fraction]()
+            return (
+                pieces if coefficient > 0 else [self._negated(self.times.product(pieces, layout))]
+            )
+        if (chosen := self._chosen(sum_, layout)) is not None:
+            return chosen
+        if (shared := self.sharing.shared(sum_)) is None:
+            (first, coefficient), *others = self._ordered(sum_)
+            piece = self.times.product(self._pieces(first, coefficient, layout), layout)
+            return [self._added(piece, coefficient < 0, dict(others), layout)]
+        inner: Sum = {}
+        rest: Sum = {}
         for term, coefficient in sum_.items():
-            without = _divided(term, shared)
+            without = divided(term, shared)
             if without is None:
-                rest_[term] = coefficient
+                rest[term] = coefficient
             else:
                 inner[without] = coefficient
-        number = _common_number(inner)
+        number = common_number(inner)
         inner = {term: c / number for term, c in inner.items()}
-        pieces = [*self._scalars(number), *self._factor(shared, layout), *self._parts(inner, layout)]
-        if not rest_:
+        pieces = [*self._scalars(number), *self._parts(inner, layout)]
+        for each in shared:
+            pieces += self._factor(each, layout)
+        if not rest:
             return pieces
-        return [self._added(self._product(pieces, layout), False, rest_, layout)]
+        return [self._added(self.times.product(pieces, layout), False, rest, layout)]
+
+    def _chosen(self, sum_: Sum, layout: tuple[int, ...]) -> list[Piece] | None:
+        """Terms under a condition and terms under its opposite, as one choice between two sums."""
+        held = {f for term in sum_ for f in term if isinstance(self.table.bases[f.base], Mask)}
+        for each in sorted(held):
+            mask = self.table.bases[each.base]
+            assert isinstance(mask, Mask)
+            opposite = self.table.number(Mask(mask.condition, not mask.inverted))
+            if mask.inverted or each._replace(base=opposite) not in held:
+                continue
+            other = each._replace(base=opposite)
+            yes, no = (
+                self._sum({without_factor(t, f): c for t, c in sum_.items() if f in t}, layout)
+                for f in (each, other)
+            )
+            rest = {t: c for t, c in sum_.items() if each not in t and other not in t}
+            condition = Piece(self.array(mask.condition), each.indices)
+            made = self.times.chosen(condition, yes, no, layout)
+            return [self._added(made, False, rest, layout)]
+        return None
 
     def _ordered(self, sum_: Sum) -> list[tuple[Term, Fraction]]:
         """Terms with a plus first, the largest first."""
         return sorted(sum_.items(), key=lambda t: (t[1] < 0, -self._reach(t[0]), t[0]))
+
+    def _reach(self, term: Term) -> float:
+        return self.times.reach({i for f in term for i in f.indices})
 
     def _negated(self, piece: Piece) -> Piece:
         return Piece(-piece.node, piece.indices)
@@ -97,83 +123,14 @@ class Writer:
         """A piece and the terms after it."""
         if negative:
             piece = self._negated(piece)
-        if len(rest) > 1 and self._shared(rest) is not None:
-            return self._joined("add", piece, self._sum(rest, layout), layout)
+        if len(rest) > 1 and self.sharing.shared(rest) is not None:
+            return self.times.joined("add", piece, self._sum(rest, layout), layout)
         for term, coefficient in self._ordered(rest):
-            other = self._product(self._pieces(term, coefficient, layout), layout)
-            piece = self._joined("subtract" if coefficient < 0 else "add", piece, other, layout)
+            other = self.times.product(self._pieces(term, coefficient, layout), layout)
+            piece = self.times.joined(
+                "subtract" if coefficient < 0 else "add", piece, other, layout
+            )
         return piece
-
-    def _reach(self, term: Term) -> float:
-        return self.volume({i for f in term for i in f.indices}, self._sizes)
-
-    def _shared(self, sum_: Sum) -> Factor | None:
-        """The factor that saves most when it stands outside; for each term but one, a product."""
-        saved: dict[Factor, list[float]] = {}
-        for term in sum_:
-            lengths = self._lengths(term)
-            for each in term:
-                for power in {whole(each.power), 1 if each.power > 0 else -1}:
-                    key = each._replace(power=power)
-                    without = _divided(term, key)
-                    if without is not None and not (power < 0 and each.base in lengths):
-                        saved.setdefault(key, []).append(self._work(term) - self._work(without))
-        best: tuple[float, int, tuple[int, ...], int] | None = None
-        found = None
-        for key, amounts in saved.items():
-            if len(amounts) < 2:
-                continue
-            inner = [without for t in sum_ if (without := _divided(t, key)) is not None]
-            reach = {i for t in inner for f in t for i in f.indices}
-            outside = self.volume({*reach, *key.indices}, self._sizes)
-            gain = sum(amounts) - outside
-            rank = (gain, len(amounts), tuple(-i for i in key.indices), -key.base)
-            # Equal work with one factor fewer to read is taken where all terms share it.
-            if (gain > 1e-9 or (len(amounts) == len(sum_) and gain > -1e-9)) and (best is None or rank > best):
-                best, found = rank, key
-        return found
-
-    def _work(self, term: Term) -> float:
-        """The products that a term takes, small ones first."""
-        sets = []
-        for each in term:
-            count = abs(each.power)
-            sets += [frozenset(each.indices)] * (int(count) if count >= 1 else 1)
-        total = 0.0
-        while len(sets) > 1:
-            pairs = ((i, j) for j in range(len(sets)) for i in range(j))
-            i, j = min(pairs, key=lambda pair: self.volume(sets[pair[0]] | sets[pair[1]], self._sizes))
-            union = sets[i] | sets.pop(j)
-            sets[i] = union
-            total += self.volume(union, self._sizes)
-        return total
-
-    def _lengths(self, term: Term) -> set[int]:
-        """Lengths that make a mean of a sum in this term."""
-        found: set[int] = set()
-        for each in term:
-            component = self.table.bases[each.base]
-            if isinstance(component, Component) and each.power == 1:
-                for _, size in component.sizes:
-                    ((lengths, _number),) = self.table.size(size).items()
-                    found |= {f.base for f in lengths}
-        return found
-
-    def unaveraged(self, sum_: Sum) -> set[int]:
-        """The components that a sum has without their lengths below them."""
-        found: set[int] = set()
-        for term in sum_:
-            divisors = {f.base for f in term if f.power < 0}
-            for each in term:
-                component = self.table.bases[each.base]
-                if isinstance(component, Component) and not self._lengths((each,)) <= divisors:
-                    found.add(each.base)
-        return found
-
-    def _joined(self, op: str, first: Piece, second: Piece, layout: tuple[int, ...]) -> Piece:
-        indices = self._order({*first.indices, *second.indices}, layout)
-        nodes = [self._aligned(piece, layout) for piece in (first, second)]
-        return Piece(build(op, *nodes), indices)
 
     # Products
 
@@ -187,7 +144,7 @@ class Writer:
                 pieces += self._factor(each, layout)
         if not masks:
             return pieces
-        product = self._product(pieces, layout)
+        product = self.times.product(pieces, layout)
         for each in masks:
             product = self._masked(each, product, layout)
         return [product]
@@ -208,68 +165,22 @@ class Writer:
     def _factor(self, factor: Factor, layout: tuple[int, ...]) -> list[Piece]:
         base, power = self.table.bases[factor.base], factor.power
         if isinstance(base, Size):
-            return self._powers(Piece(as_node(base), ()), power)
+            return powers(Piece(as_node(base), ()), power)
         if isinstance(base, Component):
             piece = self._component(factor, layout, mean=False)
         elif isinstance(base, Mask):
             one = Piece(as_node(1.0), ())
             piece = self._masked(factor, one, layout)
         else:
-            piece = Piece(self.array(base), factor.indices)
-        return self._powers(piece, power)
-
-    def _powers(self, piece: Piece, power: Power) -> list[Piece]:
-        size = abs(power)
-        if isinstance(size, int):
-            if size > 4:
-                return [Piece(build("power", piece.node, size), piece.indices, power < 0)]
-            return [piece._replace(below=power < 0)] * size
-        if size.denominator == 2:
-            root = Piece(build("sqrt", piece.node), piece.indices, power < 0)
-            return [root, *[piece._replace(below=power < 0)] * int(size)]
-        return [Piece(build("power", piece.node, float(size)), piece.indices, power < 0)]
+            piece = Piece(self.array(base), factor.indices, base=factor.base)
+        return powers(piece, power)
 
     def _masked(self, factor: Factor, piece: Piece, layout: tuple[int, ...]) -> Piece:
-        """Zero where the condition does not hold: chosen, not multiplied, so that no infinity times zero arises."""
         mask = self.table.bases[factor.base]
         assert isinstance(mask, Mask)
-        indices = self._order({*piece.indices, *factor.indices}, layout)
-        condition = self._aligned(Piece(self.array(mask.condition), factor.indices), layout)
-        value = self._aligned(piece, layout)
-        chosen = (0.0, value) if mask.inverted else (value, 0.0)
-        return Piece(build("where", condition, *chosen), indices)
-
-    def _product(self, pieces: Sequence[Piece], layout: tuple[int, ...]) -> Piece:
-        """All pieces multiplied; of all pairs the one with the smallest product first."""
-        left = list(pieces)
-        if not left:
-            return Piece(as_node(1.0), ())
-        while len(left) > 1:
-            pairs = ((i, j) for j in range(len(left)) for i in range(j))
-
-            def price(pair: tuple[int, int]) -> tuple[float, bool, int, int]:
-                first, second = left[pair[0]], left[pair[1]]
-                union = self.volume({*first.indices, *second.indices}, self._sizes)
-                return union, first.below != second.below and first.below, *pair
-
-            i, j = min(pairs, key=price)
-            left.insert(i, self._times(left[i], left.pop(j), layout))
-            left.pop(i + 1)
-        return Piece(self._node(left[0]), left[0].indices)
-
-    def _times(self, first: Piece, second: Piece, layout: tuple[int, ...]) -> Piece:
-        indices = self._order({*first.indices, *second.indices}, layout)
-        one, two = (self._aligned(piece, layout) for piece in (first, second))
-        if first.below == second.below:
-            return Piece(build("multiply", one, two), indices, first.below)
-        if first.below:
-            one, two = two, one
-        return Piece(build("divide", one, two), indices)
-
-    def _node(self, piece: Piece) -> Node:
-        return build("divide", 1.0, piece.node) if piece.below else piece.node
-
-    # Components
+        condition = Piece(self.array(mask.condition), factor.indices)
+        yes, no = (0.0, piece) if mask.inverted else (piece, 0.0)
+        return self.times.chosen(condition, yes, no, layout)
 
     def _averages(self, term: Term, layout: tuple[int, ...]) -> tuple[Term, list[Piece]]:
         """Sums that have their length below them, as means; the term without both."""
@@ -284,8 +195,8 @@ class Writer:
             without: Term | None = tuple(f for f in term if f is not each)
             for length in lengths:
                 if without is not None:
-                    without = _divided(without, length._replace(power=-length.power))
-            shared = each.base in self.sums
+                    without = divided(without, (length._replace(power=-length.power),))
+            shared = each.base in self.sharing.sums
             if each.power == 1 and number == 1 and lengths and without is not None and not shared:
                 pieces.append(self._component(each, layout, mean=True))
                 term = without
@@ -296,123 +207,15 @@ class Writer:
         component = self.table.bases[factor.base]
         assert isinstance(component, Component)
         factors, bound = self.table.opened(factor._replace(power=1))
-        self._sizes |= bound
-        widest = max(factors, key=lambda f: self.volume(f.indices, self._sizes))
+        self.times.sizes |= bound
+        widest = max(factors, key=lambda f: self.times.reach(f.indices))
         every = dict.fromkeys([*widest.indices, *(i for f in factors for i in f.indices)])
-        inner = self._inner_layout(tuple(every), layout, bound)
+        inner = self.summation.inner_layout(tuple(every), layout, bound)
         masks = [f for f in factors if isinstance(self.table.bases[f.base], Mask)]
         pieces = [p for f in factors if f not in masks for p in self._factor(f, inner)]
-        if not masks and not mean and (made := self._contracted(pieces, bound, layout)) is not None:
-            return made
-        product = self._product(pieces, inner)
+        if not masks:
+            return self.summation.eliminated(pieces, bound, inner, layout, mean=mean)
+        product = self.times.product(pieces, inner)
         for each in masks:
             product = self._masked(each, product, inner)
-        node = self._aligned(product, inner)
-        return self._reduced(node, inner, bound, layout, mean=mean)
-
-    def _inner_layout(
-        self, every: tuple[int, ...], layout: tuple[int, ...], bound: dict[int, Size]
-    ) -> tuple[int, ...]:
-        """The order of axes inside a sum: bound indices stand where the outer layout leaves a place."""
-        free = [i for i in every if i not in bound]
-        missing = [i for i in layout if i not in free]
-        if len(every) == len(layout) and len(missing) == len(bound):
-            places = dict(zip(missing, (i for i in every if i in bound), strict=True))
-            if all(self._sizes.get(i) == self._sizes.get(j) for i, j in places.items()):
-                return tuple(places.get(i, i) for i in layout)
-        return every
-
-    def _reduced(
-        self,
-        node: Node,
-        full: tuple[int, ...],
-        bound: dict[int, Size],
-        layout: tuple[int, ...],
-        *,
-        mean: bool,
-    ) -> Piece:
-        axes = tuple(at for at, index in enumerate(full) if index in bound)
-        left = tuple(index for index in full if index not in bound)
-        keeps = len(full) == len(layout) and all(
-            layout[at] == index for at, index in enumerate(full) if index not in bound
-        )
-        op = "mean" if mean else "sum"
-        # Leading axes need not be kept, and what one reader kept another need not sum again.
-        keeps = keeps and bool(left) and axes != tuple(range(len(axes)))
-        _, keeps = self._reductions.setdefault((id(node), axes, op), (node, keeps))
-        return Piece(build(op, node, axis=axes, keepdims=keeps), left)
-
-    def _contracted(
-        self, pieces: list[Piece], bound: dict[int, Size], layout: tuple[int, ...]
-    ) -> Piece | None:
-        """Two arrays of which neither has all indices of the other, or one has fewer: a contraction."""
-        grouped: list[Piece] = []
-        for piece in sorted(pieces, key=lambda p: len(p.indices), reverse=True):
-            same = [k for k, g in enumerate(grouped) if set(g.indices) == set(piece.indices)]
-            if same:
-                grouped[same[0]] = self._times(grouped[same[0]], piece, grouped[same[0]].indices)
-            else:
-                grouped.append(piece)
-        if len(grouped) != 2 or any(p.below for p in grouped):
-            return None
-        first, second = grouped
-        common = set(first.indices) & set(second.indices)
-        if set(bound) - common or not common or not second.indices:
-            return None
-        kept = {*first.indices, *second.indices} - bound.keys()
-        out = self._order(kept, tuple(dict.fromkeys([*layout, *first.indices, *second.indices])))
-        nodes = [self._bare(piece) for piece in (first, second)]
-        return Piece(contract(nodes[0], nodes[1], first.indices, second.indices, out), out)
-
-    # Layouts
-
-    def _order(self, indices: Iterable[int], layout: tuple[int, ...]) -> tuple[int, ...]:
-        """Indices in the order of a layout, those that it does not have first."""
-        places = {index: at for at, index in enumerate(layout)}
-        return tuple(sorted(indices, key=lambda index: (places.get(index, -1), index)))
-
-    def _bare(self, piece: Piece) -> Node:
-        node = piece.node
-        return build("reshape", node, shape=tuple(node.shape[a] for a in axes_of(node)))
-
-    def _aligned(
-        self, piece: Piece, indices: tuple[int, ...], shape: tuple[Size, ...] | None = None
-    ) -> Node:
-        """A piece with its axes where these indices stand, of length one for those that it has not."""
-        rank = len(indices) if shape is None else len(shape)
-        places = {index: index if shape is not None else at for at, index in enumerate(indices)}
-        at = {places[index]: axis for index, axis in zip(piece.indices, axes_of(piece.node), strict=True)}
-        node = piece.node
-        sizes = tuple(node.shape[at[k]] if k in at else ONE for k in range(rank))
-        if node.ndim == rank and node.shape == sizes and list(at.values()) == sorted(at.values()):
-            return node
-        while sizes and sizes[0] == ONE and node.ndim < rank:
-            sizes = sizes[1:]
-            rank -= 1
-        order = [axis for _, axis in sorted(at.items())]
-        if order != sorted(order):
-            bare = build("reshape", node, shape=tuple(node.shape[a] for a in axes_of(node)))
-            ranks = sorted(order)
-            node = build("transpose", bare, axes=tuple(ranks.index(a) for a in order))
-        return build("reshape", node, shape=sizes)
-
-
-def _divided(term: Term, factor: Factor) -> Term | None:
-    """A term without a factor; None where it does not have it to that power."""
-    for at, each in enumerate(term):
-        if each.base == factor.base and each.indices == factor.indices:
-            left = whole(each.power - factor.power)
-            if each.power * factor.power <= 0 or abs(left) >= abs(each.power):
-                return None
-            rest = term[:at] + term[at + 1 :]
-            return tuple(sorted((*rest, each._replace(power=left)))) if left else rest
-    return None
-
-
-def _common_number(sum_: Sum) -> Fraction:
-    """What all coefficients have in common, so that the first is one."""
-    numbers = {abs(c) for c in sum_.values()}
-    return min(numbers) if len(numbers) == 1 else Fraction(1)
-
-
-__all__ = ["BOUND", "Piece", "Writer"]
+        return self.summation.reduced(product, inner, bound, layout, mean=mean)
