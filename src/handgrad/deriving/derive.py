@@ -20,7 +20,7 @@ from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.second import backward_arguments
 from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.traced import Traced, traced
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program.node import Node, Refused, within
 
 
@@ -93,6 +93,12 @@ class Deriving:
                 return self._derived(self.arguments.with_fixed(fixed))
             except UnreadableError as error:
                 refusal = error
+            except (HandgradError, MemoryError):
+                raise
+            except Exception as error:  # of a form that nothing here expects
+                why = f"no derivation of this is known ({type(error).__name__}: {error})"
+                refusal = refused(why, self.function)
+                refusal.__cause__ = error
         assert refusal is not None
         raise refusal
 
