@@ -12,7 +12,7 @@ import pytest
 from handgrad.deriving.algebra.steps import Step
 from handgrad.program.node import Node, Program, World
 
-DERIVE: Any = importlib.import_module("handgrad.deriving.derive")
+DERIVE: Any = importlib.import_module("handgrad.deriving.deriving")
 
 
 class Seen(NamedTuple):

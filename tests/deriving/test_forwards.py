@@ -1,10 +1,10 @@
-"""Forwards in many forms: derived, emitted, run at other sizes, compared with differences. `OMP_NUM_THREADS=1 python -m pytest program/tests` from prototypes/."""
+"""Forwards in many forms: derived, emitted, run at other sizes, compared with differences."""
 
 import numpy as np
 import pytest
 
 from handgrad.deriving.arguments import size_of as parse
-from handgrad.deriving.derive import derive
+from handgrad.deriving.deriving import derive
 
 CASES = {}
 
@@ -75,7 +75,7 @@ case(
 
 
 def rnn3(x, w, u):
-    N, T, D = x.shape
+    N, T, _ = x.shape
     H = u.shape[0]
     y = np.zeros((N, T, H))
     h = np.zeros((N, H))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from handgrad.deriving.algebra.choose import Costs, Count
-from handgrad.deriving.derive import derive
+from handgrad.deriving.deriving import derive
 from handgrad.program.node import Node, World, within
 from handgrad.program.sizes import Size
 from handgrad.program.trace import Tracer, unwrap

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import handgrad.deriving.pair as pair
-from handgrad.deriving.derive import derive
+from handgrad.deriving.deriving import derive
 from handgrad.deriving.reverse import gradient
 from handgrad.program.node import Program, within
 from handgrad.program.run import run

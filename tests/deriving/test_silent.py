@@ -71,7 +71,7 @@ def test_shorter_of_two_lengths_is_asked_for():
     derived = hg.derive(_shorter, x=("N", "D"), w=("M", "D"))
     arrays = np.ones((5, 2)), np.ones((3, 2))
     np.testing.assert_array_equal(derived.forward(*arrays)[0], _shorter(*arrays))
-    with pytest.raises(ValueError, match="allowed: (N|M) "):
+    with pytest.raises(ValueError, match=r"allowed: (N|M) "):
         derived.forward(*arrays[::-1])
 
 
@@ -158,8 +158,9 @@ def test_branch_on_a_value_or_a_size_is_asked_for_or_refused_with_its_line(funct
     try:
         derived = hg.derive(function, x=N)
     except hg.errors.ArgumentError as error:
-        assert re.match(r"derive: line \d+: .*; allowed: ", str(error))
-        return
+        if re.match(r"derive: line \d+: .*; allowed: ", str(error)):
+            return
+        raise
     refused = 0
     for length, scale in itertools.product((0, 1, 2, 3, 7, 60), (-1.0, 0.1, 1.0, 60.0)):
         x = scale * (1 + np.arange(length) / 8)
@@ -170,16 +171,14 @@ def test_branch_on_a_value_or_a_size_is_asked_for_or_refused_with_its_line(funct
         try:
             y, cache = derived.forward(x)
         except ValueError as error:
-            assert "; allowed: " in str(error)
+            if "; allowed: " not in str(error):
+                raise
             refused += 1
             continue
         np.testing.assert_allclose(y, wanted, rtol=1e-12)
         dy = np.random.default_rng(0).standard_normal(np.shape(y))
         slopes = np.array(
-            [
-                np.sum(dy * (function(x + h) - function(x - h))) / 2e-6
-                for h in 1e-6 * np.eye(length)
-            ]
+            [np.sum(dy * (function(x + h) - function(x - h))) / 2e-6 for h in 1e-6 * np.eye(length)]
         )
         if np.all(np.isfinite(slopes)):
             scale = max(1.0, float(np.max(np.abs(slopes), initial=0.0)))

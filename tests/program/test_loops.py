@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from handgrad.deriving.derive import derive
+from handgrad.deriving.deriving import derive
 from handgrad.program.sizes import Size
 from tests.program import test_trace  # noqa: F401 (fills the table)
 from tests.program.tracing import Forward

@@ -150,7 +150,7 @@ def at(values: Any, path: Path) -> Any:
     """The leaf of a tree at a path."""
     for part in path:
         is_field = isinstance(part, str) and not isinstance(values, Mapping)
-        values = getattr(values, part) if is_field else values[part]
+        values = getattr(values, str(part)) if is_field else values[part]
     return values
 
 
@@ -245,7 +245,8 @@ def is_shape(value: Any, *, alone: bool = False) -> bool:
     """
     if type(value) is not tuple:
         return False
-    axes = value[:-1] if value and value[-1] in (float, int, bool) else value
+    has_kind = bool(value) and any(value[-1] is kind for kind in _KINDS)
+    axes = value[:-1] if has_kind else value
     if axes is value and not alone and not any(isinstance(each, str) for each in axes):
         return False
     return all(type(each) is int or (isinstance(each, str) and _is_size(each)) for each in axes)

@@ -117,7 +117,6 @@ class Formulas:
         plain = isinstance(shown, Symbol | Text | Number)
         return shown if plain else Fenced(shown)
 
-
     # Sums of products, as the algebra has them
 
     def sum_of(self, table: Table, sum_: Sum) -> Formula:
@@ -131,7 +130,7 @@ class Formulas:
             parts.append(self._term(table, term, abs(coefficient)))
         return row(*parts)
 
-    def _term(self, table: Table, term: Sequence[Factor], coefficient: Rational) -> Formula:
+    def _term(self, table: Table, term: Sequence[Factor], coefficient: Rational | int) -> Formula:
         above = [self._power(table, f.base, f.power) for f in term if f.power > 0]
         below = [self._power(table, f.base, -f.power) for f in term if f.power < 0]
         if coefficient.numerator != 1 or not above:
@@ -140,7 +139,7 @@ class Formulas:
             below.insert(0, Number(str(coefficient.denominator)))
         return Fraction(apart(above), apart(below)) if below else apart(above)
 
-    def _power(self, table: Table, base: int, power: Rational) -> Formula:
+    def _power(self, table: Table, base: int, power: Rational | int) -> Formula:
         found = table.bases[base]
         if isinstance(found, Size):
             shown: Formula = Text(str(found))
@@ -155,7 +154,9 @@ class Formulas:
             return shown
         if power == Rational(1, 2):
             return Root(shown)
-        exponent = str(power.numerator) + ("" if power.denominator == 1 else f"/{power.denominator}")
+        exponent = str(power.numerator) + (
+            "" if power.denominator == 1 else f"/{power.denominator}"
+        )
         plain = isinstance(shown, Symbol | Text | Number)
         return Script(shown if plain else Fenced(shown), sup=Number(exponent))
 

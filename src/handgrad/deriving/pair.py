@@ -233,7 +233,7 @@ class _Writing:
         values = {s.path: s for s in self.arguments.settings}
         found = []
         for each, parameter in self.arguments.parameters.items():
-            default = inspect.Parameter.empty
+            default: Any = inspect.Parameter.empty
             if parameter.default is not inspect.Parameter.empty:
                 setting = values.get((each,))
                 value = parameter.default

@@ -146,7 +146,7 @@ class Proof:
         own = self._own(trial.values)
         if own is None or not all(np.all(np.isfinite(each)) for each in own):
             return
-        y, cache, refused = self._forward(trial)
+        _, cache, refused = self._forward(trial)
         if refused:
             return
         rng = np.random.default_rng(8)

@@ -87,7 +87,8 @@ def traced(
             result = run_traced(function, arguments.mapped(given))
         except (Refused, NotImplementedError) as error:
             why = str(error)
-            raise refused(why if why.startswith("line") else f"line {w.line}: {why}", function)
+            said = why if why.startswith("line") else f"line {w.line}: {why}"
+            raise refused(said, function) from error
         except RecursionError:
             raise refused(f"line {w.line}: the forward has too many steps", function) from None
         except UnreadableError:

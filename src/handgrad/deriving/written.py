@@ -46,8 +46,8 @@ class Written:
         for e in self.emitters:
             if e.uses_math:
                 found.append("import math" + (f" as {e.math}" if e.math != "math" else ""))
-            for module in sorted(set(re.findall(r"\bscipy\.\w+(?=\.)", both))):
-                found.append(f"import {module}")
+            modules = sorted(set(re.findall(r"\bscipy\.\w+(?=\.)", both)))
+            found += [f"import {module}" for module in modules]
             if re.search(r"\bjax\.", both):
                 found.append("import jax")
             found += e.names.imports

@@ -181,6 +181,7 @@ _JAX: Final[dict[str, str | Spelling]] = {
 #: What NumPy's own column is, for spellings that differ in a part of it alone.
 _OWN: Final[dict[str, Any]] = {name: PRIMITIVES[name].text for name in ("getitem", "contract")}
 
+
 def _mean(e: Emitter, n: Node) -> Text:
     """PyTorch has no axes kept where none is named."""
     axes = _axes(n)

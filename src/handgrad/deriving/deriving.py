@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.deriving.arguments import Arguments, leaves, read_arguments, renamed, solved
-from handgrad.deriving.assumptions import Assumption, assumptions
 from handgrad.deriving.algebra import Step, simplified
+from handgrad.deriving.arguments import Arguments, Path, leaves, read_arguments, renamed, solved
+from handgrad.deriving.assumptions import Assumption, assumptions
 from handgrad.deriving.derivation import Chain, Derivation
 from handgrad.deriving.pair import Pair, assemble
 from handgrad.deriving.proof import DoubleError, MeetingError, Proof
@@ -219,7 +219,8 @@ class Deriving:
         return Sweep(wanted, cotangents, gradients)
 
     def _pair(self, found: Traced, sweep: Sweep, *, simple: bool) -> tuple[Pair, list[Step]]:
-        gradients, steps = sweep.gradients, []
+        gradients = sweep.gradients
+        steps: list[Step] = []
         if simple:
             gradients, steps = simplified(
                 found.program, sweep.cotangents, gradients, self.assume, found.world

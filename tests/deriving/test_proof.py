@@ -1,0 +1,117 @@
+"""The proof: what is wrong at any of its points is refused, and what is smooth is smooth."""
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from handgrad.deriving.deriving import Deriving
+from handgrad.deriving.proof import MeetingError, Proof
+from handgrad.deriving.refusals import UnprovedError
+
+N = ("N",)
+
+
+def softplus(x):
+    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
+
+
+def logistic(x):
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+@pytest.mark.parametrize(("forward", "slope"), [(softplus, 0.5), (logistic, 0.25), (relu, 0.0)])
+def test_slope_where_pieces_meet(forward, slope):
+    derived = hg.derive(forward, x=N)
+    _, cache = derived.forward(np.zeros(2))
+    np.testing.assert_array_equal(derived.backward(np.ones(2), cache), slope * np.ones(2))
+
+
+def _proof(forward, **shapes):
+    return hg.derive(forward, **shapes).proof
+
+
+def _with_backward(proof, backward):
+    functions = {"forward": proof.functions["forward"], "backward": backward}
+    return Proof(proof.pair, proof.sampler, functions)
+
+
+def _square(x, scale=2.0):
+    return x * x * scale
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda right, dy, cache: 1.001 * right(dy, cache), "differs from differences"),
+        (lambda right, dy, cache: right(dy, cache)[:-1], "has shape"),
+        (lambda right, dy, cache: 1 / 0, "the emitted backward fails"),
+        (lambda right, dy, cache: right(dy, (cache[0], 2.0)), "differs"),
+    ],
+)
+def test_wrong_backward_is_refused(wrong, said):
+    proof = _proof(_square, x=N)
+    proof.run()
+    right = proof.functions["backward"]
+    with pytest.raises(UnprovedError, match=said):
+        _with_backward(proof, lambda dy, cache: wrong(right, dy, cache)).run()
+
+
+def test_wrong_slope_at_a_smooth_point_is_refused():
+    proof = _proof(softplus, x=N)
+
+    def backward(dy, cache):
+        x = cache[0]
+        return dy * np.where(x == 0, 0, 1 / (1 + np.exp(-x)))
+
+    functions = {"forward": lambda x: (softplus(x), (x,)), "backward": backward}
+    with pytest.raises(MeetingError, match="where x is 0"):
+        Proof(proof.pair, proof.sampler, functions).run()
+
+
+def _drawn(x):
+    return x * np.random.default_rng().random()
+
+
+def _rounded(x):
+    return float(np.float32(x.sum())) * x
+
+
+@pytest.mark.parametrize("forward", [_drawn, _rounded])
+def test_forward_that_cannot_be_proved_is_refused_with_its_line(forward):
+    with pytest.raises(hg.errors.ArgumentError, match=r"derive: line \d+: .*; allowed: "):
+        hg.derive(forward, x=N)
+
+
+def _logarithm(p, q):
+    return (p * np.log(p / q)).sum()
+
+
+def _root(a):
+    return np.linalg.cholesky(a)
+
+
+def test_examples_are_of_the_domain_of_the_forward():
+    assert hg.derive(_logarithm, p=N, q=N).proof.sampler.domains
+    derived = hg.derive(_root, a=("N", "N"))
+    assert set(derived.proof.sampler.domains.values()) == {"definite"}
+
+
+def test_simplified_gradient_that_is_wrong_is_left_for_the_plain_one(monkeypatch):
+    import sys
+
+    module = sys.modules[Deriving.__module__]
+    own = module.simplified
+
+    def wrong(program, cotangents, gradients, assume, world):
+        found, steps = own(program, cotangents, gradients, assume, world)
+        return [each * 1.5 for each in found], [*steps, None]
+
+    monkeypatch.setattr(module, "simplified", wrong)
+    derived = hg.derive(_square, x=N)
+    assert derived.steps == ()
+    assert hg.check((derived.forward, derived.backward), np.array([1.0, -2.0])).ok
