@@ -1,13 +1,9 @@
-"""A derived backward is a program: swept again it is PyTorch's double backward, loops included."""
+"""Derivatives of derivatives beside PyTorch's double backward, loops included."""
 
 import numpy as np
 import pytest
 
-import handgrad.deriving.pair as pair
-from handgrad.deriving.deriving import derive
-from handgrad.deriving.reverse import gradient
-from handgrad.program.node import Program, within
-from handgrad.program.run import run
+import handgrad as hg
 
 torch = pytest.importorskip("torch")
 
@@ -26,22 +22,18 @@ def torch_rnn(x, w, u):
     return h
 
 
-def test_rnn(monkeypatch):
-    seen = []
-    assemble = pair.assemble
-    monkeypatch.setattr(pair, "assemble", lambda *args: seen.append(args) or assemble(*args))
-    derive(rnn, x=("N", "T", "D"), w=("D", "H"), u=("H", "H"))
-    program, chosen, dys, grads, *_, world = seen[0]
-    with within(world):
-        first = Program([*program.inputs, *dys], grads)
-        vs, second = gradient(first, chosen)
-        got = run(
-            Program([*first.inputs, *vs], second),
-            [n.value for n in [*first.inputs, *vs]],
-            world.lengths,
-        )
-    xs = [torch.tensor(n.value, requires_grad=True) for n in program.inputs]
-    g = torch.autograd.grad(torch_rnn(*xs), xs, torch.tensor(dys[0].value), create_graph=True)
-    want = torch.autograd.grad(g, xs, [torch.tensor(v.value) for v in vs])
-    for a, b in zip(got, want, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-11)
+def test_rnn():
+    derived = hg.derive(rnn, x=("N", "T", "D"), w=("D", "H"), u=("H", "H"))
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape) for shape in ((2, 5, 3), (3, 4), (4, 4))]
+    vectors = [rng.standard_normal(x.shape) for x in arrays]
+    dy = rng.standard_normal((2, 4))
+    tensors = [torch.tensor(x, requires_grad=True) for x in arrays]
+    first = torch.autograd.grad(torch_rnn(*tensors), tensors, torch.tensor(dy), create_graph=True)
+    second = torch.autograd.grad(first, tensors, [torch.tensor(v) for v in vectors])
+    for found, wanted in zip(derived.hvp(tuple(vectors), dy, *arrays), second, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-11)
+    wanted = torch.autograd.functional.jvp(
+        torch_rnn, tuple(tensors), tuple(torch.tensor(v) for v in vectors)
+    )[1]
+    np.testing.assert_allclose(derived.jvp(tuple(vectors), *arrays), wanted, rtol=1e-10)

@@ -1,4 +1,4 @@
-"""The emitter: names that never collide, precedence that never lies, one program in each library."""
+"""The emitter: names never collide, precedence never lies, one program in each library."""
 
 import itertools
 
