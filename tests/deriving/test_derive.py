@@ -14,7 +14,7 @@ CLOSED = {
     "* inv_std",
     "cross_entropy": "dx = (p - q) * (dy / N)",
     "sigmoid": "dx = y * dy * (1 - y)",
-    "label_smoothing": "dz = (exp_z / sum_exp_z - t) * (dy / N)",
+    "label_smoothing": "dx = (exp_z / sum_exp_z - t) * (dy / N)",
 }
 CACHES = {
     "softmax": ("y",),

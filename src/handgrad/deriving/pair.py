@@ -255,6 +255,10 @@ class _Writing:
         arrays = [n for n in (*pair.cotangents, *pair.kept) if n.shape and n.kind == "f"]
         b.like = b.variables[id((arrays or pair.cotangents)[0])]
         gradients = pair.backward.outputs
+        given = {id(n) for n in (*pair.kept, *pair.cotangents)}
+        for node, path in zip(reversed(gradients), reversed(pair.wanted), strict=True):
+            if node.args and node.op != "part" and id(node) not in given:
+                node.name = f"d{'_'.join(map(str, path))}"
         b.program(pair.backward)
         texts = []
         for k, (node, path) in enumerate(zip(gradients, pair.wanted, strict=True)):
