@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from handgrad.program.inplace import chain
+from handgrad.program.inplace import VIEWS, chain
 from handgrad.program.node import Loop, Node, Program
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class _Writing:
         )
         for i, out in stacked.items():
             if id(out) not in places:
-                e.line(f"{self.stacks[i]}.append({e.text(out)})")
+                copies = e.library.copies if self._shares(out) else ""
+                e.line(f"{self.stacks[i]}.append({e.arg(out, 8 if copies else 0)}{copies})")
         self._in_place()
         self._hand_on(anew)
 
@@ -114,8 +115,30 @@ class _Writing:
             sum(any(a is carry for a in n.args) for n in self.body.body) for carry in self.carries
         ]
         for k in sorted(range(self.loop.carried), key=readers.__getitem__):
+            self._values_first(k)
             for change in self.inside[k]:
                 self.e.change(change, {}, into=self.e.variables[id(self.carries[k])])
+
+    def _shares(self, node: Node) -> bool:
+        """True for a view of a carried array that the round changes in place."""
+        while node.op in VIEWS:
+            node = node.args[0]
+        return any(node is c and each for c, each in zip(self.carries, self.inside, strict=True))
+
+    def _values_first(self, k: int) -> None:
+        """Variables for values that are read of an array before its first change, and not after."""
+        e, carry = self.e, self.carries[k]
+        for change in self.inside[k][1:]:
+            value = change.args[1]
+            if id(value) in e.variables and value.op not in VIEWS:
+                continue
+            if any(a is carry for n in Program([], [value]).body for a in n.args):
+                text, precedence = e.expression(value)
+                name = e.names.fresh(value.name or "value")
+                if value.op in VIEWS:
+                    text = (text if precedence == 9 else f"({text})") + e.library.copies
+                e.line(f"{name} = {text}")
+                e.variables[id(value)] = name
 
     def _hand_on(self, anew: Sequence[int]) -> None:
         """What is carried on takes its new values, all at once."""
