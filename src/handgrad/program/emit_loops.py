@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from handgrad.program.inplace import chain
+from handgrad.program.inplace import VIEWS, chain
 from handgrad.program.node import Loop, Node, Program
 
 if TYPE_CHECKING:
@@ -115,8 +115,24 @@ class _Writing:
             sum(any(a is carry for a in n.args) for n in self.body.body) for carry in self.carries
         ]
         for k in sorted(range(self.loop.carried), key=readers.__getitem__):
+            self._values_first(k)
             for change in self.inside[k]:
                 self.e.change(change, {}, into=self.e.variables[id(self.carries[k])])
+
+    def _values_first(self, k: int) -> None:
+        """Variables for values that are read of an array before its first change, and not after."""
+        e, carry = self.e, self.carries[k]
+        for change in self.inside[k][1:]:
+            value = change.args[1]
+            if id(value) in e.variables and value.op not in VIEWS:
+                continue
+            if any(a is carry for n in Program([], [value]).body for a in n.args):
+                text, precedence = e.expression(value)
+                name = e.names.fresh(value.name or "value")
+                if value.op in VIEWS:
+                    text = (text if precedence == 9 else f"({text})") + e.library.copies
+                e.line(f"{name} = {text}")
+                e.variables[id(value)] = name
 
     def _hand_on(self, anew: Sequence[int]) -> None:
         """What is carried on takes its new values, all at once."""

@@ -9,6 +9,8 @@ from handgrad.program.node import Node
 
 #: Nodes that change an array.
 CHANGES: Final = ("add_at", "store")
+#: Nodes whose arrays may share the memory of their operand.
+VIEWS: Final = ("getitem", "reshape", "transpose", "flip", "diagonal", "broadcast_to")
 
 
 def last_read(
