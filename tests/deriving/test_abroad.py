@@ -52,9 +52,19 @@ def flat(tree: Any) -> list[Any]:
     return [np.asarray(tree)]
 
 
+def specs(given: Any) -> list[tuple[Any, ...]]:
+    """The shapes in letters of all arrays."""
+    return [
+        spec
+        for each in given.values()
+        for spec in (specs(each) if isinstance(each, dict) else [each])
+    ]
+
+
 def drawn(case: Case, rng: np.random.Generator) -> dict[str, Any]:
     """Arrays of the case's shapes, at lengths of this test's own, in the forward's order."""
-    letters = sorted(set(re.findall(r"'\w*?([A-Z]\w*)", str(case.given))) - {"None"})
+    sizes = [size for spec in specs(case.given) for size in spec if isinstance(size, str)]
+    letters = sorted({letter for size in sizes for letter in re.findall(r"[A-Za-z]\w*", size)})
     lengths = dict(zip(letters, LENGTHS, strict=False))
 
     def array(spec: Any) -> Any:
