@@ -20,7 +20,7 @@ from handgrad.program.primitives.reduce import (
     part,
     shifted,
 )
-from handgrad.program.primitives.table import FUNCTIONS, helper, known, refuse
+from handgrad.program.primitives.table import FUNCTIONS, applied, helper, known, refuse
 from handgrad.program.sizes import ONE
 
 Array = NDArray[Any]
@@ -195,7 +195,7 @@ def running_extreme(largest: bool) -> Any:
     def signature(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Node:
         x, axis = line_of(x, axis, dtype, out)
         index = build("last_extreme", x, axis=axis, largest=largest)
-        return FUNCTIONS[np.take_along_axis](x, index, axis)
+        return applied(np.take_along_axis, x, index, axis)
 
     return signature
 

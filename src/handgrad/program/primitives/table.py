@@ -41,6 +41,12 @@ def creation(*functions: Any) -> Callable[[Signature], Signature]:
     return known(*functions)
 
 
+def applied(function: Any, *args: Any, **keywords: Any) -> Node:
+    """A function with one result that another family has the signature of, on nodes."""
+    result: Node = FUNCTIONS[function](*args, **keywords)
+    return result
+
+
 def refused(reason: str, instead: str, *functions: Any, always: bool = False) -> None:
     """Registers a sentence for functions without a derivative; `{name}` is the function's."""
     for function in functions:
