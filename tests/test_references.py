@@ -13,7 +13,7 @@ CITED = citations(PACKAGE)
 PAGE_TEXT = PAGE.read_text("utf-8")
 REFERENCES = listed(PAGE_TEXT)
 #: These folders speak of the notes that handgrad prints, and of nobody else's.
-PRINTERS = {"cli", "checking", "derivation", "notes", "program"}
+PRINTERS = {"cli", "checking", "documents", "equations", "program"}
 MODULE_TEXTS = {
     path.relative_to(PACKAGE): path.read_text("utf-8")
     for path in sorted(PACKAGE.rglob("*"))

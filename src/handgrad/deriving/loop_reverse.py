@@ -162,6 +162,9 @@ class LoopReverse:
             if id(n) in seen or n.op in FIXED:
                 continue
             seen.add(id(n))
+            if n.op == "part" and id(n) in own and id(n) not in cheap:
+                kept.append(n)
+                continue
             ragged = any(self.loop.counter in s.letters for s in n.shape)
             if id(n) not in own or (id(n) in cheap) or (ragged and n.op != "input"):
                 stack += reversed(n.args)

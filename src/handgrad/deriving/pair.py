@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from handgrad.deriving.reverse import substituted
-from handgrad.program.emit import HELPERS, Emitter
+from handgrad.program.emit import Emitter
 from handgrad.program.node import Program
+from handgrad.program.primitives.table import HELPERS
 from handgrad.program.sizes import Size
 
 
@@ -132,6 +133,7 @@ def assemble(
     )
     # sizes and guards at the head of the forward
     checks, value_checks = [], []
+    masks = {letter for letter, _ in w.masks.values()}
     for relation, a, other, outcome in dict.fromkeys(g for g in w.guards):
         if relation == "true":
             value_checks.append(
@@ -141,10 +143,8 @@ def assemble(
         last = {l: w.counters[l] - 1 for l in (a - other).letters if l in w.counters}
         if relation == "<=" and last:
             a, other = a.at(last), other.at(last)
-        if (
-            any(l in w.counters or l == "count" for l in (a - other).letters)
-            or ((c := (a - other).constant) is not None
-            and c <= 0)
+        if any(l in w.counters or l in masks for l in (a - other).letters) or (
+            (c := (a - other).constant) is not None and c <= 0
         ):
             continue
         sign = {
@@ -179,7 +179,7 @@ def assemble(
         else p
         for p in parameters
     )
-    helpers = lambda em: "".join(HELPERS[h] + "\n\n" for h in sorted(em.helpers))
+    helpers = lambda em: "".join(HELPERS[h]["numpy"] + "\n\n" for h in sorted(em.helpers))
     pack = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     forward_source = (
         helpers(e)
@@ -202,7 +202,9 @@ def assemble(
         + "\n".join([*back_lines, f"    return {', '.join(grads)}"])
         + "\n"
     )
-    space = {"np": np, **e.tables, **b.tables}
+    import scipy.linalg
+
+    space = {"np": np, "scipy": scipy, **e.tables, **b.tables}
     try:
         import scipy.special
 

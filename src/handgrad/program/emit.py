@@ -10,13 +10,9 @@ import keyword
 import numpy as np
 
 from handgrad.program.node import PRIMITIVES, Loop, Node, Program
+from handgrad.program.primitives.table import HELPERS
 from handgrad.program.sizes import Size
 
-HELPERS = {
-    "sigmoid": "def sigmoid(x):\n    return np.exp(-np.logaddexp(0, -x))\n",
-    "others": "def others(x, axis):\n    rest = [i for i in range(x.ndim) if i not in axis]\n    order = rest + list(axis)\n    flat = x.transpose(order).reshape([x.shape[i] for i in rest] + [-1])\n    one = np.ones_like(flat[..., :1])\n"
-    "    before = np.cumprod(np.concatenate([one, flat[..., :-1]], -1), -1)\n    after = np.cumprod(np.concatenate([one, flat[..., :0:-1]], -1), -1)[..., ::-1]\n    return (before * after).reshape([x.shape[i] for i in order]).transpose(np.argsort(order))\n",
-}
 CHANGES = ("add_at", "store")
 
 
@@ -150,8 +146,10 @@ class Emitter:
                 continue
             if n.op == "loop":
                 self.loop(n, [m for m in body if m.op == "part" and m.args[0] is n])
-            elif n.op == "part":
+            elif n.op == "part" and n.args[0].op == "loop":
                 continue
+            elif PRIMITIVES[n.op].parts is not None:
+                self.several(n, [m for m in body if m.op == "part" and m.args[0] is n])
             elif n.op in CHANGES:
                 self.change(n, uses)
             elif id(n) in named or len(self.text(n)) > 70:
@@ -159,8 +157,19 @@ class Emitter:
                 self.names[id(n)] = rename.get(id(n)) or self.fresh(n.name)
                 self.line(f"{self.names[id(n)]} = {text}")
 
+    def several(self, n, parts):
+        """A function's results, those that nobody reads by an underscore."""
+        text = self.text(n)
+        wanted = {m.attrs["index"]: m for m in parts}
+        names = []
+        for i in range(len(n.value)):
+            if i in wanted:
+                self.names[id(wanted[i])] = self.fresh(wanted[i].name or f"{n.op}_{i + 1}")
+            names.append(self.names[id(wanted[i])] if i in wanted else "_")
+        self.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = {text}")
+
     def index(self, n):
-        from handgrad.program.primitives.arrays import index_text
+        from handgrad.program.primitives.index import index_text
 
         return index_text(self, n, n.args[2:])
 

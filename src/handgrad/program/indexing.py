@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.node import Node, as_node, world
-from handgrad.program.primitives.arrays import Slot
+from handgrad.program.primitives.index import Slot
 from handgrad.program.sizes import Size
 
 

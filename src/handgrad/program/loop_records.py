@@ -27,6 +27,9 @@ def _shape(*nodes: Node, loop: Loop) -> tuple[tuple[Size, ...], str]:
 
 
 def _part_shape(node: Node, index: int) -> tuple[tuple[Size, ...], str]:
+    if (parts := PRIMITIVES[node.op].parts) is not None:
+        shape: tuple[tuple[Size, ...], str] = parts(*node.args, **node.attrs)[index]
+        return shape
     loop: Loop = node.attrs["loop"]
     out = loop.body.outputs[index]
     return (out.shape if index < loop.carried else (loop.count, *out.shape)), out.kind

@@ -40,7 +40,7 @@ class Node:
     args: tuple[Node, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
     shape: tuple[Size, ...] = ()
-    kind: str = "f"  # f float, i integer, b boolean
+    kind: str = "f"  # f float, i integer, b boolean, c complex
     value: Any = None  # on the example
     name: str = ""  # as the user calls it
     line: int = 0  # of the user's source
@@ -143,10 +143,18 @@ class Primitive:
     vjp: Callable[..., tuple[Any, ...]] | None = None
     #: NumPy: a call's name, an infix sign, or a function of the emitter
     text: str | Callable[..., Any] = ""
-    torch: str = ""  # where it differs
+    torch: str | Callable[..., Any] = ""  # where it differs
     precedence: int = 9  # of its infix sign, else that of a call
-    domain: Callable[..., Any] | None = None  # example operands
+    #: random numbers → example operands, of other shapes each time
+    domain: Callable[..., Any] | None = None
     rewrite: Callable[..., Any] | None = None  # operands, attributes → a simpler node or None
+    jax: str | Callable[..., Any] = ""  # where it differs
+    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
+    #: of several results: nodes → sizes and kind of each
+    parts: Callable[..., Any] | None = None
+    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
+    cases: tuple[dict[str, Any], ...] = ({},)  # attributes to try on the domain
+    smooth: bool = True  # a second derivative exists on the domain
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -167,6 +175,7 @@ class World:
         self.counters: dict[str, Size] = {}  # of a counter: how many rounds
         #: Of each loop traced: how many rounds, in letters and in number.
         self.counts: dict[int, tuple[Size, int]] = {}
+        self.masks: dict[Any, tuple[str, Node]] = {}  # letters of how many a mask selects
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
 
     def length(self, size: Size | int) -> int:
@@ -269,7 +278,7 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
     with np.errstate(all="ignore"):
         value = primitive.evaluate(*(a.value for a in args), **numbers)
     node = Node(op, args, attrs, tuple(map(Size.of, shape)), kind, value, line=w.line)
-    if op != "loop" and tuple(map(w.length, node.shape)) != np.shape(value):
+    if not isinstance(value, tuple) and tuple(map(w.length, node.shape)) != np.shape(value):
         raise AssertionError(f"{op}: sizes {node.shape} for a value of shape {np.shape(value)}")
     if w.events is not None:
         w.events.append(node)

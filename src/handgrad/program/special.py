@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.integers import is_whole
-from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.node import Node, as_node, world
 from handgrad.program.rounds import Pile
 from handgrad.program.sizes import Size
-from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, arrays_in, call, traced
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced
 
 
 def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -23,33 +23,6 @@ def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return f
 
     return keep
-
-
-_REDUCTIONS: dict[Any, Any] = {
-    np.add: np.sum,
-    np.multiply: np.prod,
-    np.maximum: np.max,
-    np.minimum: np.min,
-    np.logaddexp: "logsumexp",
-    np.logical_and: np.all,
-    np.logical_or: np.any,
-}
-_ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
-
-
-@special("reduce")
-def _reduce(ufunc: Any, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **k: Any) -> Any:
-    if ufunc not in _REDUCTIONS:
-        world().refuse(f"np.{ufunc.__name__}.reduce is not known")
-    array = call(np.stack, x) if isinstance(x, list | tuple) else x
-    return call(_REDUCTIONS[ufunc], array, axis=axis, **k)
-
-
-@special("accumulate")
-def _accumulate(ufunc: Any, x: Any, axis: Any = 0, **_: Any) -> Any:
-    if ufunc not in _ACCUMULATIONS:
-        world().refuse(f"np.{ufunc.__name__}.accumulate is not known")
-    return call(_ACCUMULATIONS[ufunc], x, axis=axis)
 
 
 @special("outer")
@@ -69,57 +42,10 @@ def _at(ufunc: Any, array: Any, index: Any, value: Any = None) -> None:
         world().refuse(f"np.{ufunc.__name__}.at is not known; np.add.at is")
 
 
-@special("reduceat")
-def _reduceat(ufunc: Any, *_: Any, **__: Any) -> None:
-    world().refuse(f"np.{ufunc.__name__}.reduceat is not known; write np.add.at into zeros")
-
-
 def traced_array(x: Any) -> Tracer:
     if type(x) is Tracer:
         return x
     return x.scalar() if type(x) is TracedInt else Tracer(as_node(np.asarray(x)))
-
-
-def _target(x: Any) -> Tracer:
-    if type(x) is not Tracer:
-        world().refuse("an array from outside the function is changed")
-    return x
-
-
-@special(np.copyto)
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    dst = _target(dst)
-    dst.assign(src if where is True else call(np.where, where, src, dst))
-
-
-@special(np.putmask, np.place)
-def _putmask(array: Any, mask: Any, values: Any) -> None:
-    if np.ndim(values):
-        world().refuse("np.putmask with an array of values; write x[mask] = values")
-    _target(array)[mask] = values
-
-
-@special(np.fill_diagonal)
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    a = _target(a)
-    if wrap or a.ndim != 2:
-        world().refuse("np.fill_diagonal of an array without two axes, or with wrap")
-    rows, columns = a.node.shape
-    short = rows if world().length(rows) <= world().length(columns) else columns
-    i = Tracer(build("arange", size=short))
-    a[i, i] = val
-
-
-@special(np.put_along_axis)
-def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int = -1) -> None:
-    arr, indices = _target(arr), traced_array(indices)
-    axis %= arr.ndim
-    key: list[Any] = []
-    for k, s in enumerate(indices.node.shape):
-        shape = tuple(s if k == m else Size.of(1) for m in range(arr.ndim))
-        place = build("reshape", build("arange", size=s), shape=shape)
-        key.append(indices if k == axis else Tracer(place))
-    arr[tuple(key)] = values
 
 
 @special(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
@@ -297,13 +223,3 @@ def _log(x: Any, base: Any = None) -> Any:
 @special(math.fsum)
 def _fsum(x: Any) -> Any:
     return functools.reduce(operator.add, x, 0)
-
-
-def linked(*arrays: Any, axis: int) -> Any:
-    """np.r_ and np.c_ of arrays and numbers."""
-    parts = [
-        a if arrays_in(a) and a.ndim else call(np.reshape, traced_array(a), (-1,)) for a in arrays
-    ]
-    if axis == 0:
-        return call(np.concatenate, parts, 0)
-    return call(np.column_stack, parts)

@@ -12,7 +12,7 @@ from handgrad.program.indexing import template
 from handgrad.program.integers import Integer, is_whole
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
-from handgrad.program.primitives.functions import FUNCTIONS
+from handgrad.program.primitives.table import CHANGING, FUNCTIONS
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
@@ -26,7 +26,6 @@ VIEWS = {
 }
 #: Arguments that say which axes, and not how many elements.
 _STRUCTURE = {"axis", "axis1", "axis2", "axes", "ord", "ndmin", "source", "destination"}
-_OTHER_NAMES = {"conj": "conjugate", "flatten": "ravel"}
 
 
 class TracedInt(Integer):
@@ -72,7 +71,7 @@ class Tracer(Operators):
         if new.shape != old.shape:
             new = build("broadcast_to", new, shape=old.shape)
         if new.kind != old.kind:
-            if "bif".index(new.kind) > "bif".index(old.kind):
+            if "bifc".index(new.kind) > "bifc".index(old.kind):
                 world().refuse("an array of integers or booleans can't take these values in place")
             new = build("astype", new, kind=old.kind)
         if self._base is None:
@@ -91,7 +90,7 @@ class Tracer(Operators):
         node = self.node
         arrays, index = template(node, unwrap(key))
         new = as_node(unwrap(value))
-        if "bif".index(new.kind) > "bif".index(node.kind):
+        if "bifc".index(new.kind) > "bifc".index(node.kind):
             world().refuse(f"values of kind {new.kind} are stored in an array of {node.kind}")
         self.assign(Tracer(build(op, node, new, *arrays, index=index)))
 
@@ -131,8 +130,12 @@ class Tracer(Operators):
         return self.apply(np.swapaxes, self, -1, -2)
 
     @property
-    def real(self) -> Tracer:
-        return self
+    def real(self) -> Any:
+        return self.apply(np.real, self)
+
+    @property
+    def imag(self) -> Any:
+        return self.apply(np.imag, self)
 
     @property
     def flat(self) -> Any:
@@ -152,7 +155,7 @@ class Tracer(Operators):
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == "__call__":
             return call(ufunc, *args, **kwargs)
-        return SPECIAL[method](ufunc, *args, **kwargs)
+        return call_method(ufunc, method, *args, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call(function, *args, **kwargs)
@@ -234,7 +237,7 @@ class Tracer(Operators):
 
     def astype(self, kind: Any, copy: bool = True, **_: Any) -> Tracer:
         letter = np.dtype(kind).kind.replace("u", "i")
-        if letter not in "bif":
+        if letter not in "bifc":
             world().refuse(f"arrays of type {np.dtype(kind)} are not known")
         return Tracer(build("astype", self.node, kind=letter))
 
@@ -272,8 +275,9 @@ class Tracer(Operators):
         return self[place[0] if len(place) == 1 else place]
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(np, _OTHER_NAMES.get(name, name), None)
-        if name.startswith("_") or not callable(function) or isinstance(function, type):
+        function = name if name in FUNCTIONS else getattr(np, name, None)
+        known = function is name or (callable(function) and not isinstance(function, type))
+        if name.startswith("_") or not known:
             raise AttributeError(f"a traced array has no attribute {name!r}")
         return lambda *args, **kwargs: call(function, self, *args, **kwargs)
 
@@ -327,6 +331,8 @@ def wrap(x: Any) -> Any:
         return Tracer(x)
     if isinstance(x, Size):
         return TracedInt(world().length(x), x)
+    if isinstance(x, tuple) and hasattr(x, "_make"):
+        return x._make(map(wrap, x))
     if isinstance(x, tuple | list):
         return type(x)(map(wrap, x))
     return x
@@ -360,7 +366,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     known = FUNCTIONS.get(function)
-    name = getattr(function, "__name__", str(function))
+    own, *_ = function if isinstance(function, tuple) else (function,)
+    name = getattr(own, "__name__", str(own))
     if known is None:
         if arrays_in(args) or arrays_in(kwargs):
             w.refuse(f"no derivative of {name} is known")
@@ -381,6 +388,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
     except (NotImplementedError, TypeError) as e:
         w.refuse(f"{name} is not known with these arguments: {e}")
+    if function in CHANGING:
+        target = args[0]
     if function in VIEWS:
         result = viewed(result, args[0])
     if mask is not True:
@@ -392,7 +401,16 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     if type(target) is not Tracer:
         w.refuse(f"{name} writes into an array from outside the function")
     target.assign(result)
-    return target
+    return None if function in CHANGING else target
+
+
+def call_method(ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+    """A method of a ufunc."""
+    if (ufunc, method) in FUNCTIONS:
+        return call((ufunc, method), *args, **kwargs)
+    if method not in SPECIAL:
+        world().refuse(f"np.{ufunc.__name__}.{method} is not known")
+    return SPECIAL[method](ufunc, *args, **kwargs)
 
 
 def _frozen(x: Any) -> Any:

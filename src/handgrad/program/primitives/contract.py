@@ -1,74 +1,80 @@
-"""Contractions: matmul, dot, inner, outer, tensordot and einsum are all binary `contract` nodes with an index for each axis.
+"""Contractions: matmul, dot, inner, outer, tensordot and einsum are binary `contract` nodes.
 
-Three operands and more become a chain of two at a time, cheapest first on the example's lengths, so that no node costs
-more than a person would spend. An index of one operand alone is summed before, a repeated one is a diagonal."""
+Every axis of an operand has an index, a small integer; those absent from the result are summed. An
+index of one operand alone is summed before, a repeated one is a diagonal, and where nothing is
+summed the product is that of elements.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import PRIMITIVES, Primitive, as_node, build, world
-from handgrad.program.primitives.elementwise import equal
-from handgrad.program.sizes import ONE
+from handgrad.program.node import Node, as_node, build
+from handgrad.program.primitives.axes import axes_of, equal, product
+from handgrad.program.primitives.fixed import constant
+from handgrad.program.primitives.record import Gradients, Sample, Shaped, record
+from handgrad.program.primitives.table import FUNCTIONS, known
+from handgrad.program.sizes import ONE, Size
+
+Indices = Sequence[int]
+LETTERS = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def contract(a, b, ia, ib, out):
-    """Indices are small integers; those absent from `out` are summed."""
-    a, ia = _tidy(as_node(a), ia, set(ib) | set(out))
-    b, ib = _tidy(as_node(b), ib, set(ia) | set(out))
-    for this, that in (
-        (0, 1),
-        (1, 0),
-    ):  # an axis of one beside a longer one is broadcast: leave it out
-        nodes, indices = [a, b], [ia, ib]
-        drop = [
-            k
-            for k, i in enumerate(indices[this])
-            if nodes[this].shape[k] == ONE
-            and i in indices[that]
-            and nodes[that].shape[indices[that].index(i)] != ONE
-        ]
-        if drop:
-            n = build(
-                "reshape",
-                nodes[this],
-                shape=tuple(s for k, s in enumerate(nodes[this].shape) if k not in drop),
-            )
-            ix = tuple(i for k, i in enumerate(indices[this]) if k not in drop)
-            a, ia, b, ib = (n, ix, b, ib) if this == 0 else (a, ia, n, ix)
-    a, ia = _tidy(a, ia, set(ib) | set(out))
-    b, ib = _tidy(b, ib, set(ia) | set(out))
-    if not (set(ia) & set(ib)) - set(out) and (a.ndim, b.ndim) != (
-        1,
-        1,
-    ):  # nothing is summed: a product of elements
-        return _lined_up(a, ia, out) * _lined_up(b, ib, out)
-    names = {i: k for k, i in enumerate(dict.fromkeys(ia + ib))}
+def contract(a: Any, b: Any, left: Indices, right: Indices, out: Indices) -> Node:
+    """The contraction of two operands, as simple as it is."""
+    a, left = summed_alone(as_node(a), left, {*right, *out})
+    b, right = summed_alone(as_node(b), right, {*left, *out})
+    a, left = without_spread(a, left, b, right)
+    b, right = without_spread(b, right, a, left)
+    a, left = summed_alone(a, left, {*right, *out})
+    b, right = summed_alone(b, right, {*left, *out})
+    sums = {*left} & {*right} - {*out}
+    if not sums and (a.ndim, b.ndim) != (1, 1):
+        return lined_up(a, left, out) * lined_up(b, right, out)
+    if not sums and tuple(left) == tuple(right):
+        return a * b
+    names = {i: k for k, i in enumerate(dict.fromkeys((*left, *right)))}
     return build(
         "contract",
         a,
         b,
-        left=tuple(names[i] for i in ia),
-        right=tuple(names[i] for i in ib),
+        left=tuple(names[i] for i in left),
+        right=tuple(names[i] for i in right),
         out=tuple(names[i] for i in out),
     )
 
 
-def _lined_up(node, indices, out):
-    node = build("transpose", node, axes=tuple(indices.index(i) for i in out if i in indices))
+def without_spread(a: Node, left: Indices, b: Node, right: Indices) -> tuple[Node, tuple[int, ...]]:
+    """The first operand without axes of one that are spread along a longer axis of the second."""
+    spread = {
+        k
+        for k, i in enumerate(left)
+        if a.shape[k] == ONE and i in right and b.shape[list(right).index(i)] != ONE
+    }
+    if not spread:
+        return a, tuple(left)
+    kept = tuple(s for k, s in enumerate(a.shape) if k not in spread)
+    return build("reshape", a, shape=kept), tuple(i for k, i in enumerate(left) if k not in spread)
+
+
+def lined_up(node: Node, indices: Indices, out: Indices) -> Node:
+    """An operand with its axes in the order of the result, ones where it has none."""
+    order = [i for i in out if i in indices]
+    node = build("transpose", node, axes=tuple(list(indices).index(i) for i in order))
     sizes = iter(node.shape)
-    return build("reshape", node, shape=tuple(next(sizes) if i in indices else ONE for i in out))
+    return build("reshape", node, shape=tuple(next(sizes) if i in order else ONE for i in out))
 
 
-def _tidy(node, indices, wanted):
+def summed_alone(node: Node, indices: Indices, wanted: set[int]) -> tuple[Node, tuple[int, ...]]:
+    """An operand without repeated indices, and summed over those that nobody wants."""
     indices = tuple(indices)
     for i in indices:
         if indices.count(i) > 1:
             first, second = [k for k, j in enumerate(indices) if j == i][:2]
-            node = build("diagonal", node, axis1=first, axis2=second)
-            return _tidy(
-                node,
-                tuple(j for k, j in enumerate(indices) if k not in (first, second)) + (i,),
-                wanted,
-            )
+            rest = tuple(j for k, j in enumerate(indices) if k not in (first, second))
+            node = build("diagonal", node, axis1=first, axis2=second, offset=0)
+            return summed_alone(node, (*rest, i), wanted)
     alone = tuple(k for k, i in enumerate(indices) if i not in wanted)
     if alone:
         node = build("sum", node, axis=alone, keepdims=False)
@@ -76,206 +82,210 @@ def _tidy(node, indices, wanted):
     return node, indices
 
 
-def _shape(a, b, *, left, right, out):
-    sizes = {}
+def contracted(a: Node, b: Node, *, left: Indices, right: Indices, out: Indices) -> Shaped:
+    """Sizes of a contraction's result; operands that share an index have it equally long."""
+    sizes: dict[int, Size] = {}
     for node, indices in ((a, left), (b, right)):
-        for s, i in zip(node.shape, indices):
+        for s, i in zip(node.shape, indices, strict=True):
             sizes[i] = equal(sizes[i], s) if i in sizes else s
-    return tuple(sizes[i] for i in out), "f" if "f" in (a.kind, b.kind) else "i"
+    kinds = {a.kind, b.kind}
+    kind = next((k for k in "cfi" if k in kinds), "b")
+    return tuple(sizes[i] for i in out), kind
 
 
-LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
+def subscripts(*indices: Indices) -> str:
+    """Indices as einsum has them, the result's last."""
+    texts = ["".join(LETTERS[i] for i in each) for each in indices]
+    return f"{','.join(texts[:-1])}->{texts[-1]}"
 
 
-def subscripts(*indices):
-    return (
-        ",".join("".join(LETTERS[i] for i in ix) for ix in indices[:-1])
-        + "->"
-        + "".join(LETTERS[i] for i in indices[-1])
-    )
-
-
-def _evaluate(x, y, *, left, right, out):
+def contract_value(x: Any, y: Any, *, left: Indices, right: Indices, out: Indices) -> Any:
     return np.einsum(subscripts(left, right, out), x, y, optimize=True)
 
 
-def _vjp(g, y, x, z, *, left, right, out):
-    return contract(g, z, out, right, left), contract(g, x, out, left, right)
+def contract_vjp(
+    g: Node, y: Node, a: Node, b: Node, *, left: Indices, right: Indices, out: Indices
+) -> Gradients:
+    return contract(g, b, out, right, left), contract(g, a, out, left, right)
 
 
-def _text(e, n):
-    """As a person writes it: @ with transposes where that is all, tensordot where one product of matrices does, else einsum."""
+def as_matrices(e: Any, n: Node) -> str | None:
+    """A contraction by @, with transposes, where that is all it is."""
     a, b, out = n.attrs["left"], n.attrs["right"], n.attrs["out"]
     x, y = n.args
     for (p, ip), (q, iq) in (((x, a), (y, b)), ((y, b), (x, a))):
         batch = tuple(i for i in out if i in ip and i in iq)
-        summed = [i for i in ip if i in iq and i not in out]
-        if len(summed) != 1 or out[: len(batch)] != batch:
+        sums = [i for i in ip if i in iq and i not in out]
+        if len(sums) != 1 or out[: len(batch)] != batch:
             continue
-        k, rest = summed[0], out[len(batch) :]
+        k, rest = sums[0], out[len(batch) :]
         left, right = tuple(i for i in rest if i in ip), tuple(i for i in rest if i in iq)
-        if (
-            rest != left + right
-            or len(right) > 1
-            or (batch and (len(left) != 1 or len(right) != 1))
-        ):
+        if rest != left + right or len(right) > 1:
             continue
-        if ip == batch + left + (k,):
+        if batch and (len(left), len(right)) != (1, 1):
+            continue
+        if ip == (*batch, *left, k):
             first = e.arg(p, 6)
-        elif len(left) == 1 and ip == batch + (k,) + left:
+        elif len(left) == 1 and ip == (*batch, k, *left):
             first = e.transposed(p)
         else:
             continue
-        if not right and iq == (k,) and not batch:
-            return f"{first} @ {e.arg(q, 7)}", 6
-        if iq == batch + (k,) + right and right:
-            return f"{first} @ {e.arg(q, 7)}", 6
-        if iq == batch + right + (k,) and right:
-            return f"{first} @ {e.transposed(q)}", 6
-    if a == (0,) and b == (1,) and out in ((0, 1), (1, 0)):
-        return f"np.outer({e.arg(y if out[0] else x)}, {e.arg(x if out[0] else y)})", 9
-    shared = [i for i in a if i in b]
-    if (
-        shared
-        and not set(shared) & set(out)
-        and out == tuple(i for i in a if i not in shared) + tuple(i for i in b if i not in shared)
-    ):
-        return (
-            f"np.tensordot({e.arg(x)}, {e.arg(y)}, ({[a.index(i) for i in shared]}, {[b.index(i) for i in shared]}))",
-            9,
-        )
-    return f"np.einsum({subscripts(a, b, out)!r}, {e.arg(x)}, {e.arg(y)}, optimize=True)", 9
+        if iq == (*batch, k, *right):
+            return f"{first} @ {e.arg(q, 7)}"
+        if right and iq == (*batch, *right, k):
+            return f"{first} @ {e.transposed(q)}"
+    return None
 
 
-PRIMITIVES["contract"] = Primitive("contract", _evaluate, _shape, _vjp, _text)
+def contract_text(library: str) -> Any:
+    """As a person writes it: @, else outer, else tensordot where one product does, else einsum."""
+
+    def text(e: Any, n: Node) -> str | tuple[str, int]:
+        a, b, out = n.attrs["left"], n.attrs["right"], n.attrs["out"]
+        x, y = n.args
+        if (matrices := as_matrices(e, n)) is not None:
+            return matrices, 6
+        if a == (0,) and b == (1,):
+            first, second = (y, x) if out[0] else (x, y)
+            return f"{library}.outer({e.arg(first)}, {e.arg(second)})"
+        shared = [i for i in a if i in b]
+        free = tuple(i for i in (*a, *b) if i not in shared)
+        if shared and out == free:
+            places = [a.index(i) for i in shared], [b.index(i) for i in shared]
+            return f"{library}.tensordot({e.arg(x)}, {e.arg(y)}, {places})"
+        best = ", optimize=True" if library == "np" else ""
+        return f"{library}.einsum({subscripts(a, b, out)!r}, {e.arg(x)}, {e.arg(y)}{best})"
+
+    return text
 
 
-def matmul(a, b):
-    a, b = as_node(a), as_node(b)
-    A = list(range(100, 100 + a.ndim))
-    B = list(range(200, 200 + b.ndim))
-    B[-2 if b.ndim > 1 else -1] = A[-1]
-    for k in range(1, min(a.ndim, b.ndim) - 1):
-        B[-2 - k] = A[-2 - k]
-    batch = (A[:-2] if a.ndim >= b.ndim else B[:-2]) if max(a.ndim, b.ndim) > 2 else []
-    return contract(
-        a,
-        b,
-        A,
-        B,
-        tuple(batch) + ((A[-2],) if a.ndim > 1 else ()) + ((B[-1],) if b.ndim > 1 else ()),
-    )
-
-
-def dot(a, b):
-    a, b = as_node(a), as_node(b)
-    if not a.ndim or not b.ndim:
-        return a * b
-    A = list(range(a.ndim))
-    B = list(range(50, 50 + b.ndim))
-    B[-2 if b.ndim > 1 else -1] = A[-1]
-    return contract(a, b, A, B, [i for i in A + B if i != A[-1]])
-
-
-def inner(a, b):
-    a, b = as_node(a), as_node(b)
-    if not a.ndim or not b.ndim:
-        return a * b
-    A, B = list(range(a.ndim)), list(range(50, 49 + b.ndim)) + [a.ndim - 1]
-    return contract(a, b, A, B, A[:-1] + B[:-1])
-
-
-def outer(a, b):
-    a, b = (build("reshape", n, shape=(_count(n),)) for n in map(as_node, (a, b)))
-    return contract(a, b, (0,), (1,), (0, 1))
-
-
-def _count(n):
-    total = ONE
-    for s in n.shape:
-        total = total * s
-    return total
-
-
-def tensordot(a, b, axes=2):
-    a, b = as_node(a), as_node(b)
-    if isinstance(axes, int):
-        left, right = list(range(a.ndim - axes, a.ndim)), list(range(axes))
-    else:
-        left, right = ([int(i) for i in np.atleast_1d(k)] for k in axes)
-    A, B = list(range(a.ndim)), list(range(50, 50 + b.ndim))
-    for i, j in zip(left, right):
-        B[j] = A[i]
-    return contract(
-        a,
-        b,
-        A,
-        B,
-        [i for i in A if A.index(i) not in [k % a.ndim for k in left]] + [j for j in B if j >= 50],
-    )
-
-
-def einsum(text, *operands, optimize=None):
-    operands = [as_node(o) for o in operands]
-    text = text.replace(" ", "")
-    left, arrow, right = text.partition("->")
-    specs = left.split(",")
-    ranks = [n.ndim - len(s.replace("...", "")) for n, s in zip(operands, specs) if "..." in s]
-    dots = list(range(1000, 1000 + max(ranks, default=0)))
-
-    def indices(s, n):
-        if "..." not in s:
-            return list(map(ord, s))
-        before, after = s.split("...")
-        k = n.ndim - len(before + after)
-        return list(map(ord, before)) + dots[len(dots) - k :] + list(map(ord, after))
-
-    indexed = [(n, indices(s, n)) for n, s in zip(operands, specs)]
-    if arrow:
-        out = [
-            j
-            for part in [right.split("...")]
-            for j in (
-                list(map(ord, part[0])) + (dots + list(map(ord, part[1])) if len(part) > 1 else [])
-            )
-        ]
-    else:
-        flat = [i for _, ix in indexed for i in ix]
-        out = dots + sorted(i for i in set(flat) if flat.count(i) == 1 and i < 1000)
-    if len(indexed) == 1:
-        node, ix = _tidy(*indexed[0], set(out))
-        return build("transpose", node, axes=tuple(ix.index(i) for i in out))
-    w = world()
-    lengths = {
-        i: max(w.length(n.shape[k]) for n, ix in indexed for k, j in enumerate(ix) if j == i)
-        for n, ix in indexed
-        for i in ix
+def _sample(left: str, right: str, out: str) -> Sample:
+    names = {letter: k for k, letter in enumerate(dict.fromkeys(left + right))}
+    attrs = {
+        key: tuple(names[c] for c in letters)
+        for key, letters in (("left", left), ("right", right), ("out", out))
     }
-    while len(indexed) > 1:  # the cheapest pair first, as a person would
-
-        def cost(p, q):
-            return np.prod([lengths[i] for i in {*indexed[p][1], *indexed[q][1]}])
-
-        p, q = min(
-            ((p, q) for q in range(len(indexed)) for p in range(q)), key=lambda pair: cost(*pair)
-        )
-        (a, ia), (b, ib) = indexed[p], indexed[q]
-        rest = [t for k, t in enumerate(indexed) if k not in (p, q)]
-        wanted = set(out).union(*(ix for _, ix in rest))
-        to = out if not rest else [i for i in dict.fromkeys([*ia, *ib]) if i in wanted]
-        indexed = [*rest, (contract(a, b, ia, ib, to), list(to))]
-    return indexed[0][0]
+    return Sample((" ".join(left), " ".join(right)), attrs)
 
 
-FUNCTIONS = {
-    np.matmul: matmul,
-    np.dot: dot,
-    np.vdot: lambda a, b: dot(
-        build("reshape", as_node(a), shape=(_count(as_node(a)),)),
-        build("reshape", as_node(b), shape=(_count(as_node(b)),)),
+record(
+    "contract",
+    contract_value,
+    contracted,
+    contract_vjp,
+    text=contract_text("np"),
+    torch=contract_text("torch"),
+    analytic=True,
+    samples=(
+        _sample("MN", "NK", "MK"),
+        _sample("MN", "KN", "KM"),
+        _sample("NM", "NK", "MK"),
+        _sample("MN", "N", "M"),
+        _sample("M", "N", "NM"),
+        _sample("N", "N", ""),
+        _sample("MNK", "MKL", "MNL"),
+        _sample("MNK", "NKL", "ML"),
+        _sample("MNK", "LKM", "NML"),
     ),
-    np.inner: inner,
-    np.outer: outer,
-    np.tensordot: tensordot,
-    np.einsum: einsum,
-}
+)
+
+
+@known(np.matmul)
+def matmul(a: Any, b: Any) -> Node:
+    a, b = as_node(a), as_node(b)
+    if not a.ndim or not b.ndim:
+        raise ValueError("matmul of a scalar")
+    left, right = list(range(100, 100 + a.ndim)), list(range(200, 200 + b.ndim))
+    right[-2 if b.ndim > 1 else -1] = left[-1]
+    for k in range(3, min(a.ndim, b.ndim) + 1):
+        right[-k] = left[-k]
+    batch = (left if a.ndim >= b.ndim else right)[:-2]
+    rows, columns = left[-2:-1], right[-1:] if b.ndim > 1 else []
+    return contract(a, b, left, right, (*batch, *rows, *columns))
+
+
+@known(np.dot)
+def dot(a: Any, b: Any) -> Node:
+    a, b = as_node(a), as_node(b)
+    if not a.ndim or not b.ndim:
+        return a * b
+    left, right = list(range(a.ndim)), list(range(100, 100 + b.ndim))
+    right[-2 if b.ndim > 1 else -1] = left[-1]
+    return contract(a, b, left, right, [i for i in left + right if i != left[-1]])
+
+
+@known(np.inner)
+def inner(a: Any, b: Any) -> Node:
+    a, b = as_node(a), as_node(b)
+    if not a.ndim or not b.ndim:
+        return a * b
+    left, right = list(range(a.ndim)), [*range(100, 99 + b.ndim), a.ndim - 1]
+    return contract(a, b, left, right, left[:-1] + right[:-1])
+
+
+def flattened(x: Any) -> Node:
+    """An operand as one axis."""
+    x = as_node(x)
+    return build("reshape", x, shape=(product(x.shape),))
+
+
+@known(np.vdot)
+def vdot(a: Any, b: Any) -> Node:
+    return dot(conjugated(flattened(a)), flattened(b))
+
+
+def conjugated(x: Node) -> Node:
+    """The conjugate; of real operands themselves."""
+    return build("conj", x) if x.kind == "c" else x
+
+
+@known(np.outer)
+def outer(a: Any, b: Any) -> Node:
+    return contract(flattened(a), flattened(b), (0,), (1,), (0, 1))
+
+
+@known(np.vecdot, getattr(np.linalg, "vecdot", np.vecdot))
+def vecdot(a: Any, b: Any, axis: int = -1) -> Node:
+    """The product of vectors along an axis, spread over the others; the first is conjugated."""
+    a, b = (FUNCTIONS[np.moveaxis](as_node(x), axis, -1) for x in (a, b))
+    rank = max(a.ndim, b.ndim)
+    places = list(range(rank))
+    return contract(conjugated(a), b, places[rank - a.ndim :], places[rank - b.ndim :], places[:-1])
+
+
+@known(np.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Node:
+    a, b = as_node(a), as_node(b)
+    if isinstance(axes, Node):
+        axes = constant(axes)
+    if np.ndim(axes) == 0 and not isinstance(axes, tuple | list):
+        count = int(axes)
+        firsts, seconds = list(range(a.ndim - count, a.ndim)), list(range(count))
+    else:
+        firsts, seconds = ([int(i) for i in np.atleast_1d(each)] for each in axes)
+    firsts = [k % a.ndim for k in firsts]
+    seconds = [k % b.ndim for k in seconds]
+    left, right = list(range(a.ndim)), list(range(100, 100 + b.ndim))
+    for i, j in zip(firsts, seconds, strict=True):
+        right[j] = left[i]
+    out = [i for i in left if i not in firsts] + [j for j in right if j >= 100]
+    return contract(a, b, left, right, out)
+
+
+@known(np.kron)
+def kron(a: Any, b: Any) -> Node:
+    """Every element of the first times the whole second."""
+    a, b = as_node(a), as_node(b)
+    rank = max(a.ndim, b.ndim)
+    first, second = ((ONE,) * (rank - x.ndim) + x.shape for x in (a, b))
+    tall = build("reshape", a, shape=tuple(s for size in first for s in (size, ONE)))
+    wide = build("reshape", b, shape=tuple(s for size in second for s in (ONE, size)))
+    return build(
+        "reshape", tall * wide, shape=tuple(p * q for p, q in zip(first, second, strict=True))
+    )
+
+
+@known(np.trace, getattr(np.linalg, "trace", np.trace))
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Node:
+    d = FUNCTIONS[np.diagonal](x, offset, axis1, axis2)
+    return build("sum", d, axis=axes_of(-1, d.ndim), keepdims=False)

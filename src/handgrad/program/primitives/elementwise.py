@@ -1,210 +1,40 @@
-"""Element-wise functions: a record each."""
+"""Element-wise arithmetic, comparisons, extremes and rounding: a record each."""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import PRIMITIVES, Node, Primitive, as_node, build, number, world
-from handgrad.program.sizes import ONE, Size
+from handgrad.program.node import Node, as_node, build
+from handgrad.program.primitives.axes import boolean, broadcast
+from handgrad.program.primitives.pointwise import (
+    Gradients,
+    between,
+    bits,
+    elementwise,
+    nonzero,
+    normal,
+    positive,
+    whole,
+)
+from handgrad.program.primitives.rules import (
+    add_rule,
+    divide_rule,
+    multiply_rule,
+    negative_rule,
+    power_rule,
+    subtract_rule,
+)
+from handgrad.program.primitives.table import (
+    FUNCTIONS,
+    Spelling,
+    known,
+    plain,
+    refuse,
+    with_tensors,
+)
 
-KNOWN = {}  # NumPy's function → our name
-
-
-def equal(a: Size, b: Size) -> Size:
-    """Two axes that the program lines up: the same size, or a guard says so."""
-    if a == b:
-        return a
-    w = world()
-    if w.length(a) != w.length(b):
-        raise ValueError(f"axes of {a} and {b} do not meet")
-    if (rule := ("==", a, b, True)) not in w.guards:
-        w.guards.append(rule)
-    return a if not (b.constant is not None) else b
-
-
-def broadcast(*nodes, **_):
-    rank = max(n.ndim for n in nodes)
-    sizes = [ONE] * rank
-    for n in nodes:
-        for i, s in enumerate(n.shape, rank - n.ndim):
-            if s != ONE:
-                sizes[i] = s if sizes[i] == ONE else equal(sizes[i], s)
-    return tuple(sizes), max((n.kind for n in nodes), key="bif".index)
-
-
-def floating(*nodes, **_):
-    return broadcast(*nodes)[0], "f"
-
-
-def boolean(*nodes, **_):
-    return broadcast(*nodes)[0], "b"
-
-
-def unbroadcast(g: Node, like: Node) -> Node:
-    """A gradient in the shape of the operand that was broadcast."""
-    extra = g.ndim - like.ndim
-    axes = tuple(
-        i
-        for i in range(g.ndim)
-        if i < extra or (like.shape[i - extra] == ONE and g.shape[i] != ONE)
-    )
-    if axes:
-        g = build("sum", g, axis=axes, keepdims=False)
-    return g if len(g.shape) == like.ndim else build("reshape", g, shape=like.shape)
-
-
-def elementwise(
-    name,
-    function,
-    vjp=None,
-    *,
-    shape=floating,
-    text="",
-    torch="",
-    precedence=9,
-    domain=None,
-    rewrite=None,
-    aliases=(),
-):
-    def sweep(g, y, *args):
-        return tuple(
-            None if d is None else unbroadcast(as_node(d), a)
-            for d, a in zip(vjp(g, y, *args), args)
-        )
-
-    def simpler(*args):
-        """An operand spread to the others' shape need not be; then the record's own rule."""
-        narrow = [a.args[0] if a.op == "broadcast_to" else a for a in args]
-        for k, a in enumerate(args):
-            trial = [narrow[j] if j == k else x for j, x in enumerate(args)]
-            if narrow[k] is not a and broadcast(*trial)[0] == broadcast(*args)[0]:
-                return build(name, *trial)
-        return rewrite(*args) if rewrite else None
-
-    PRIMITIVES[name] = Primitive(
-        name,
-        function,
-        shape,
-        sweep if vjp else None,
-        text or f"np.{name}",
-        torch,
-        precedence,
-        domain,
-        simpler,
-    )
-    for f in (function, *aliases):
-        KNOWN[f] = name
-
-
-def constants(fold):
-    """A rewriting rule that works out constants first: NumPy's own arithmetic of Python numbers is kept for arrays alone."""
-
-    def rule(*args, rest=None):
-        if all(a.op == "const" or a.op == "size" for a in args) and (
-            all(a.op == "const" for a in args) or all(a.kind == "i" for a in args)
-        ):
-            return fold(*(number(a) if a.op == "const" else a.attrs["size"] for a in args))
-        return None
-
-    return rule
-
-
-def add_rule(a, b):
-    if (out := constants(lambda p, q: p + q)(a, b)) is not None:
-        return out
-    if number(b) == 0 and a.kind != "b":
-        return a
-    if number(a) == 0 and b.kind != "b":
-        return b
-    for x, y in ((a, b), (b, a)):  # gradients of selections add up in place
-        if y.op == "zeros" and x.shape == y.shape:
-            return x
-        if y.op == "add_at" and y.args[0].op == "zeros" and x.shape == y.shape:
-            return build("add_at", x, *y.args[1:], **y.attrs)
-    if b.op == "negative":
-        return a - b.args[0]
-
-
-def subtract_rule(a, b):
-    if (out := constants(lambda p, q: p - q)(a, b)) is not None:
-        return out
-    if number(b) == 0:
-        return a
-    if number(a) == 0:
-        return -b
-    if b.op == "negative":
-        return a + b.args[0]
-
-
-def multiply_rule(a, b):
-    if (out := constants(lambda p, q: p * q)(a, b)) is not None:
-        return out
-    for x, y in ((a, b), (b, a)):
-        if number(x) == 1 and y.kind != "b":
-            return y
-        if number(x) == -1 and y.kind != "b":
-            return -y
-        if x.op == "negative":
-            return -(x.args[0] * y)
-        if x.op == "ones" and y.ndim >= x.ndim and y.shape[y.ndim - x.ndim :] == x.shape:
-            return y
-
-
-def divide_rule(a, b):
-    if number(b) == 1 and a.kind == "f":
-        return a
-    if a.op == "negative":
-        return -(a.args[0] / b)
-    if number(a) == 1 and b.op == "add":  # 1 / (1 + exp(u)) is the logistic function of -u
-        for one, e in (b.args, b.args[::-1]):
-            if number(one) == 1 and e.op == "exp":
-                return build("sigmoid", -e.args[0])
-
-
-def power_rule(a, b):
-    if number(b) == 1:
-        return a
-    if number(b) == 0.5:
-        return build("sqrt", a)
-    if number(b) == 0:
-        return 1.0
-    if number(b) == 2 and a.op == "sqrt":
-        return a.args[0]
-
-
-def log_rule(a):
-    if a.op == "add":  # log(1 + exp(u)) is softplus(u)
-        for one, e in (a.args, a.args[::-1]):
-            if number(one) == 1 and e.op == "exp":
-                return build("softplus", e.args[0])
-
-
-def power_vjp(g, y, x, p):
-    return g * (p * x ** (p - 1)), None if p.op == "const" else g * y * build(
-        "log", build("where", x > 0, x, 1.0)
-    )
-
-
-def max_vjp(g, y, a, b):
-    """A tie goes to the first operand that is an array, none to a constant: max(x, 0) has slope 0 at 0."""
-    first = build("greater", a, b) if b.op == "const" else build("greater_equal", a, b)
-    return build("where", first, g, 0.0), build("where", first, 0.0, g)
-
-
-def min_vjp(g, y, a, b):
-    first = build("less", a, b) if b.op == "const" else build("less_equal", a, b)
-    return build("where", first, g, 0.0), build("where", first, 0.0, g)
-
-
-def sigmoid(x):
-    return np.exp(-np.logaddexp(0, -x))
-
-
-def softplus(x):
-    return np.logaddexp(0, x)
-
-
-positive = lambda rng: rng.uniform(0.5, 2, (3, 2))
-inside = lambda rng: rng.uniform(-0.9, 0.9, (3, 2))
-
+# Arithmetic.
 elementwise(
     "add",
     np.add,
@@ -239,16 +69,8 @@ elementwise(
     text="/",
     precedence=6,
     rewrite=divide_rule,
-)
-elementwise(
-    "power",
-    np.power,
-    power_vjp,
-    shape=broadcast,
-    text="**",
-    precedence=8,
-    rewrite=power_rule,
-    domain=positive,
+    draw=(normal, positive),
+    aliases=(np.true_divide,),
 )
 elementwise(
     "negative",
@@ -257,113 +79,270 @@ elementwise(
     shape=broadcast,
     text="-",
     precedence=7,
-    rewrite=lambda a: (
-        a.args[0] if a.op == "negative" else None if number(a) is None else -number(a)
-    ),
+    rewrite=negative_rule,
+)
+
+
+def power_vjp(g: Node, y: Node, x: Node, p: Node) -> Gradients:
+    """As PyTorch: x⁰ has slope 0 at 0 too, and 0ᵖ does not depend on p."""
+    slope = p * x ** (p - 1)
+    if p.op != "const":
+        slope = build("where", build("equal", p, 0), 0.0, slope)
+    return g * slope, g * (y * build("log", nonzero(x)))
+
+
+elementwise(
+    "power",
+    np.power,
+    power_vjp,
+    shape=broadcast,
+    text="**",
+    precedence=8,
+    rewrite=power_rule,
+    draw=(positive, normal),
 )
 elementwise(
     "remainder",
     np.remainder,
-    lambda g, y, a, b: (g, -g * build("floor", a / b)),
+    lambda g, y, a, b: (g, -(g * build("floor", a / b))),
     shape=broadcast,
     text="%",
     precedence=6,
-)
-elementwise("floor_divide", np.floor_divide, shape=broadcast, text="//", precedence=6)
-elementwise("exp", np.exp, lambda g, y, x: (g * y,))
-elementwise("exp2", np.exp2, lambda g, y, x: (g * y * float(np.log(2)),))
-elementwise("expm1", np.expm1, lambda g, y, x: (g * (y + 1),))
-elementwise("log", np.log, lambda g, y, x: (g / x,), rewrite=log_rule, domain=positive)
-elementwise("log2", np.log2, lambda g, y, x: (g / (x * float(np.log(2))),), domain=positive)
-elementwise("log10", np.log10, lambda g, y, x: (g / (x * float(np.log(10))),), domain=positive)
-elementwise(
-    "log1p",
-    np.log1p,
-    lambda g, y, x: (g / (1 + x),),
-    rewrite=lambda a: build("softplus", a.args[0]) if a.op == "exp" else None,
-    domain=positive,
-)
-elementwise("sqrt", np.sqrt, lambda g, y, x: (0.5 * g / y,), domain=positive)
-elementwise("cbrt", np.cbrt, lambda g, y, x: (g / (3 * y * y),), domain=positive)
-elementwise("square", np.square, lambda g, y, x: (g * (2 * x),), shape=broadcast)
-elementwise("reciprocal", np.reciprocal, lambda g, y, x: (-(g * y * y),), domain=positive)
-elementwise("sin", np.sin, lambda g, y, x: (g * build("cos", x),))
-elementwise("cos", np.cos, lambda g, y, x: (-(g * build("sin", x)),))
-elementwise("tan", np.tan, lambda g, y, x: (g * (1 + y * y),), domain=inside)
-elementwise("tanh", np.tanh, lambda g, y, x: (g * (1 - y * y),))
-elementwise("sinh", np.sinh, lambda g, y, x: (g * build("cosh", x),))
-elementwise("cosh", np.cosh, lambda g, y, x: (g * build("sinh", x),))
-elementwise("arcsin", np.arcsin, lambda g, y, x: (g / build("sqrt", 1 - x * x),), domain=inside)
-elementwise("arccos", np.arccos, lambda g, y, x: (-(g / build("sqrt", 1 - x * x)),), domain=inside)
-elementwise("arctan", np.arctan, lambda g, y, x: (g / (1 + x * x),))
-elementwise("arcsinh", np.arcsinh, lambda g, y, x: (g / build("sqrt", x * x + 1),))
-elementwise(
-    "arccosh",
-    np.arccosh,
-    lambda g, y, x: (g / build("sqrt", x * x - 1),),
-    domain=lambda rng: rng.uniform(1.5, 3, (3, 2)),
-)
-elementwise("arctanh", np.arctanh, lambda g, y, x: (g / (1 - x * x),), domain=inside)
-elementwise(
-    "arctan2",
-    np.arctan2,
-    lambda g, y, a, b: (g * b / (a * a + b * b), -(g * a / (a * a + b * b))),
-    torch="torch.atan2",
-)
-elementwise("hypot", np.hypot, lambda g, y, a, b: (g * a / y, g * b / y), domain=positive)
-elementwise(
-    "abs", np.absolute, lambda g, y, x: (g * build("sign", x),), shape=broadcast, aliases=(np.fabs,)
-)
-elementwise("sign", np.sign, lambda g, y, x: (None,), shape=broadcast)
-elementwise("floor", np.floor, lambda g, y, x: (None,))
-elementwise("ceil", np.ceil, lambda g, y, x: (None,))
-elementwise("degrees", np.degrees, lambda g, y, x: (g * float(180 / np.pi),), aliases=(np.rad2deg,))
-elementwise("radians", np.radians, lambda g, y, x: (g * float(np.pi / 180),), aliases=(np.deg2rad,))
-elementwise("maximum", np.maximum, max_vjp, shape=broadcast, aliases=(np.fmax,))
-elementwise("minimum", np.minimum, min_vjp, shape=broadcast, aliases=(np.fmin,))
-elementwise(
-    "logaddexp", np.logaddexp, lambda g, y, a, b: (g * build("exp", a - y), g * build("exp", b - y))
+    draw=(normal, positive),
+    aliases=(np.mod,),
 )
 elementwise(
-    "logaddexp2",
-    np.logaddexp2,
-    lambda g, y, a, b: (g * build("exp2", a - y), g * build("exp2", b - y)),
+    "fmod",
+    np.fmod,
+    lambda g, y, a, b: (g, -(g * build("trunc", a / b))),
+    shape=broadcast,
+    torch=with_tensors("torch.fmod"),
+    draw=(normal, positive),
 )
 elementwise(
-    "sigmoid",
-    sigmoid,
-    lambda g, y, x: (g * y * (1 - y),),
-    text=lambda e, n: e.call("sigmoid", n.args),
-    torch="torch.sigmoid",
+    "floor_divide",
+    np.floor_divide,
+    None,
+    shape=broadcast,
+    text="//",
+    precedence=6,
+    draw=(normal, positive),
+)
+
+# Extremes. A tie is shared, as in PyTorch, but not with a constant: max(x, 0) has slope 0 at 0.
+Test = Callable[[Node, Node], Node]
+greater: Test = lambda a, b: build("greater", a, b)  # noqa: E731
+less: Test = lambda a, b: build("less", a, b)  # noqa: E731
+at_least: Test = lambda a, b: build("greater_equal", a, b)  # noqa: E731
+at_most: Test = lambda a, b: build("less_equal", a, b)  # noqa: E731
+
+
+def extreme_vjp(beats: Test) -> Callable[..., Gradients]:
+    """The gradient of the larger or smaller of two."""
+
+    def vjp(g: Node, y: Node, a: Node, b: Node) -> Gradients:
+        if plain(a) or plain(b):
+            return tuple(
+                build("where", beats(p, q), g, 0.0) if not plain(p) else None
+                for p, q in ((a, b), (b, a))
+            )
+        half = build("where", build("equal", a, b), 0.5 * g, 0.0)
+        return (
+            build("where", beats(a, b), g, half),
+            build("where", beats(b, a), g, half),
+        )
+
+    return vjp
+
+
+def first_extreme_vjp(beats: Test, ties: Test) -> Callable[..., Gradients]:
+    """The gradient where NaN loses; a tie is the first operand's, as in PyTorch."""
+
+    def vjp(g: Node, y: Node, a: Node, b: Node) -> Gradients:
+        wins = build("logical_or", beats(a, b) if plain(b) else ties(a, b), build("isnan", b))
+        return build("where", wins, g, 0.0), build("where", wins, 0.0, g)
+
+    return vjp
+
+
+def bounded(name: str, bound: str) -> Spelling:
+    """A function of torch that takes no number, by clamp where one operand is a number."""
+
+    def text(e: Any, n: Node) -> str | tuple[str, int]:
+        for x, c in (n.args, n.args[::-1]):
+            if plain(c) and not plain(x):
+                return f"{e.arg(x, 9)}.clamp({bound}={e.arg(c)})"
+        written = with_tensors(name)
+        assert callable(written)
+        return written(e, n)
+
+    return text
+
+
+elementwise(
+    "maximum",
+    np.maximum,
+    extreme_vjp(greater),
+    shape=broadcast,
+    torch=bounded("torch.maximum", "min"),
 )
 elementwise(
-    "softplus",
-    softplus,
-    lambda g, y, x: (g * build("sigmoid", x),),
-    text=lambda e, n: f"np.logaddexp(0, {e.arg(n.args[0])})",
-    torch="torch.nn.functional.softplus",
+    "minimum",
+    np.minimum,
+    extreme_vjp(less),
+    shape=broadcast,
+    torch=bounded("torch.minimum", "max"),
 )
+elementwise(
+    "fmax",
+    np.fmax,
+    first_extreme_vjp(greater, at_least),
+    shape=broadcast,
+    torch=with_tensors("torch.fmax"),
+)
+elementwise(
+    "fmin",
+    np.fmin,
+    first_extreme_vjp(less, at_most),
+    shape=broadcast,
+    torch=with_tensors("torch.fmin"),
+)
+
+
+def clip_vjp(g: Node, y: Node, x: Node, low: Node, high: Node) -> Gradients:
+    """Slope 1 on the bounds too, as in PyTorch."""
+    within = build("logical_and", at_least(x, low), at_most(x, high))
+    below = build("logical_and", less(x, low), less(low, high))
+    above = build("logical_or", greater(x, high), greater(low, high))
+    return (
+        build("where", within, g, 0.0),
+        build("where", below, g, 0.0),
+        build("where", above, g, 0.0),
+    )
+
+
+elementwise(
+    "clip",
+    lambda x, low, high: np.clip(x, low, high),
+    clip_vjp,
+    shape=broadcast,
+    text="np.clip",
+    torch="torch.clamp",
+    draw=(normal, between(-0.9, -0.4), between(0.4, 0.9)),
+)
+
+
+@known(np.clip)
+def clip(
+    x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, **_: Any
+) -> Node:
+    """NumPy's clip; a bound may be missing."""
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is not None and high is not None:
+        return build("clip", x, low, high)
+    if low is not None:
+        return build("maximum", x, low)
+    return as_node(x) if high is None else build("minimum", x, high)
+
+
+# Choice.
 elementwise(
     "where",
     np.where,
     lambda g, y, c, a, b: (None, build("where", c, g, 0.0), build("where", c, 0.0, g)),
     shape=lambda c, a, b: (broadcast(c, a, b)[0], broadcast(a, b)[1]),
+    draw=(bits, normal, normal),
 )
-for name in ["greater", "less", "greater_equal", "less_equal", "equal", "not_equal"]:
+
+
+# Signs.
+elementwise(
+    "abs",
+    np.absolute,
+    lambda g, y, x: (g * build("sign", x),),
+    shape=broadcast,
+    aliases=(np.fabs,),
+)
+elementwise(
+    "heaviside",
+    np.heaviside,
+    lambda g, y, x, h: (None, build("where", build("equal", x, 0), g, 0.0)),
+    torch=with_tensors("torch.heaviside"),
+)
+elementwise(
+    "copysign",
+    np.copysign,
+    lambda g, y, a, b: (g * build("sign", a) * build("copysign", 1.0, b), None),
+    torch=with_tensors("torch.copysign"),
+)
+
+# Steps, comparisons and logic have derivative 0.
+for _name in ("sign", "floor", "ceil", "trunc", "rint"):
+    _torch = "torch.round" if _name == "rint" else f"torch.{_name}"
+    elementwise(_name, getattr(np, _name), None, shape=broadcast, torch=_torch)
+FUNCTIONS[np.fix] = FUNCTIONS[np.trunc]
+
+COMPARISONS = {
+    "greater": ">",
+    "less": "<",
+    "greater_equal": ">=",
+    "less_equal": "<=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+for _name, _sign in COMPARISONS.items():
     elementwise(
-        name,
-        getattr(np, name),
-        lambda g, y, a, b: (None, None),
+        _name,
+        getattr(np, _name),
+        None,
         shape=boolean,
+        text=_sign,
         precedence=3,
-        text={
-            "greater": ">",
-            "less": "<",
-            "greater_equal": ">=",
-            "less_equal": "<=",
-            "equal": "==",
-            "not_equal": "!=",
-        }[name],
+        draw=(normal, normal),
     )
-for name in ["logical_and", "logical_or", "logical_not", "isnan", "isfinite"]:
-    elementwise(name, getattr(np, name), lambda g, y, *a: (None,) * len(a), shape=boolean)
+for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+    _draw = (bits,) * (1 if _name == "logical_not" else 2)
+    elementwise(_name, getattr(np, _name), None, shape=boolean, draw=_draw)
+for _name in ("isnan", "isfinite", "isinf", "signbit"):
+    elementwise(_name, getattr(np, _name), None, shape=boolean)
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"):
+    _draw = (whole,) * (1 if _name == "invert" else 2)
+    _torch = f"torch.bitwise_{_name.removeprefix('bitwise_').replace('invert', 'not')}"
+    elementwise(_name, getattr(np, _name), None, shape=broadcast, torch=_torch, draw=_draw)
+
+
+@known(np.round, np.around)
+def rounded(x: Any, decimals: int = 0) -> Node:
+    """NumPy's round: to the nearest, half to even."""
+    if not decimals:
+        return build("rint", x)
+    return build("rint", as_node(x) * 10.0**decimals) / 10.0**decimals
+
+
+@known(np.divmod)
+def divided(a: Any, b: Any) -> tuple[Node, Node]:
+    """Quotient and remainder."""
+    return build("floor_divide", a, b), build("remainder", a, b)
+
+
+@known(np.modf)
+def parted(x: Any) -> tuple[Node, Node]:
+    """The part after the point and the whole part."""
+    whole = build("trunc", x)
+    return x - whole, whole
+
+
+@known(np.isclose)
+def close(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Node:
+    """Nearness as NumPy has it, of finite numbers."""
+    if equal_nan:
+        refuse("np.isclose with equal_nan= is not known")
+    return at_most(build("abs", as_node(a) - b), atol + rtol * build("abs", b))
+
+
+@known(np.positive)
+def itself(x: Any) -> Node:
+    """The number itself."""
+    return as_node(x)

@@ -1,0 +1,296 @@
+"""Selections by index: `getitem`, and the changes `store` and `add_at`.
+
+An index is a template: slices of sizes, sizes, None for a new axis, and `Slot(i)` for the array of
+integers or booleans that is the operand i of those after the array.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from handgrad.program.node import Node, build, world
+from handgrad.program.primitives.axes import broadcast, unbroadcast
+from handgrad.program.primitives.record import (
+    Gradients,
+    Sample,
+    Shaped,
+    mask,
+    normal,
+    record,
+    whole,
+)
+from handgrad.program.sizes import ONE, Size
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands in an index for an operand, an array of integers or booleans."""
+
+    at: int
+
+
+Index = tuple[Any, ...]
+ALL = slice(None)
+ZERO = Size.of(0)
+
+
+def filled(index: Index, arrays: Sequence[Any]) -> Index:
+    """An index with its arrays in their places."""
+    return tuple(arrays[i.at] if isinstance(i, Slot) else i for i in index)
+
+
+def along(axis: int, part: Any) -> Index:
+    """The index that selects along one axis."""
+    return (*(ALL,) * axis, part)
+
+
+def section(x: Node, axis: int, start: Any, stop: Any) -> Node:
+    """The elements from one place to another along an axis."""
+    if Size.of(start) == ZERO and Size.of(stop) == x.shape[axis]:
+        return x
+    first = None if Size.of(start) == ZERO else Size.of(start)
+    last = None if Size.of(stop) == x.shape[axis] else Size.of(stop)
+    return build("getitem", x, index=along(axis, slice(first, last, None)))
+
+
+def slice_size(part: slice, size: Size) -> Size:
+    """How many elements a slice takes from an axis, in letters.
+
+    On which side of the axis' ends a bound lies is that of the example; where letters leave it open, a
+    guard is made.
+    """
+    w = world()
+    step = ONE if part.step is None else Size.of(part.step)
+    back = w.length(step) < 0
+
+    def place(bound: Any, default: Size) -> Size:
+        if bound is None:
+            return default
+        bound = Size.of(bound)
+        inside = bound if w.length(bound) >= 0 else size + bound
+        if w.length(inside) < 0:
+            return Size.of(-1) if back else ZERO
+        end = size - 1 if back else size
+        if w.length(inside) > w.length(end):
+            return end
+        if (end - inside).constant is None and inside.letters:
+            rule = ("<=", inside, end, True)
+            if rule not in w.guards:
+                w.guards.append(rule)
+        return inside
+
+    start = place(part.start, size - 1 if back else ZERO)
+    stop = place(part.stop, Size.of(-1) if back else size)
+    span, step = (start - stop, -step) if back else (stop - start, step)
+    if w.length(span) <= 0:
+        return ZERO
+    return span if step == ONE else (span + step - 1) // step
+
+
+def mask_size(node: Node) -> Size:
+    """The letter of how many elements a mask selects; masks of one value share it."""
+    w = world()
+    key = (np.shape(node.value), np.asarray(node.value).tobytes())
+    if key not in w.masks:
+        letter = f"count_{len(w.masks) + 1}" if w.masks else "count"
+        w.masks[key] = letter, node
+        w.lengths[letter] = int(np.count_nonzero(node.value))
+    return Size.of(w.masks[key][0])
+
+
+def indexed(x: Node, *arrays: Node, index: Index) -> Shaped:
+    """Sizes of x[index]."""
+    sizes: list[Size] = []
+    axis = 0
+    spot: int | None = None
+    joint: list[Node] = []
+    slots = any(isinstance(i, Slot) for i in index)
+    advanced = [
+        k for k, i in enumerate(index) if isinstance(i, Slot) or (slots and isinstance(i, Size))
+    ]
+    for k, i in enumerate(index):
+        if i is None:
+            sizes.append(ONE)
+        elif isinstance(i, slice):
+            sizes.append(slice_size(i, x.shape[axis]))
+            axis += 1
+        else:
+            if k in advanced and spot is None:
+                spot = len(sizes)
+            if isinstance(i, Slot):
+                joint.append(arrays[i.at])
+            axis += arrays[i.at].ndim if isinstance(i, Slot) and arrays[i.at].kind == "b" else 1
+    sizes += x.shape[axis:]
+    if joint:
+        if advanced != list(range(advanced[0], advanced[-1] + 1)):
+            spot = 0
+        sizes[spot:spot] = joint_shape(joint)
+    return tuple(sizes), x.kind
+
+
+def joint_shape(arrays: list[Node]) -> tuple[Size, ...]:
+    """The sizes that index arrays have together; a mask is as long as it has elements."""
+    flat = [
+        Node("input", (), {}, (mask_size(a),), "i", None) if a.kind == "b" else a for a in arrays
+    ]
+    return broadcast(*flat)[0]
+
+
+def index_text(e: Any, n: Node, arrays: Sequence[Node]) -> str:
+    """An index as it is written between brackets."""
+
+    def part(i: Any) -> str:
+        if isinstance(i, Slot):
+            return str(e.arg(arrays[i.at]))
+        if isinstance(i, slice):
+            bounds = (i.start, i.stop) if i.step is None else (i.start, i.stop, i.step)
+            return ":".join("" if p is None else e.size(p) for p in bounds)
+        return "None" if i is None else str(e.size(i))
+
+    index = list(n.attrs["index"])
+    while index and isinstance(index[-1], slice) and index[-1] == ALL:
+        index.pop()
+    return ", ".join(map(part, index)) or "..."
+
+
+def getitem_rule(x: Node, *arrays: Node, index: Index) -> Node | None:
+    """New axes alone are a reshape; a step backwards is a flip, then a step forwards."""
+    if all(i is None or (isinstance(i, slice) and i == ALL) for i in index):
+        sizes = iter(x.shape)
+        shape = tuple(ONE if i is None else next(sizes) for i in index)
+        return build("reshape", x, shape=(*shape, *sizes))
+    return turned(x, *arrays, index=index)
+
+
+def turned(x: Node, *arrays: Node, index: Index) -> Node | None:
+    """A selection with steps backwards as one of the flipped array, with steps forwards."""
+    w = world()
+    axis, axes, new = 0, [], []
+    for i in index:
+        if isinstance(i, slice) and i.step is not None and w.length(i.step) < 0:
+            count = slice_size(i, x.shape[axis])
+            size, step = x.shape[axis], -Size.of(i.step)
+            start = ZERO if i.start is None else size - 1 - _from_start(i.start, size)
+            if w.length(start) < 0:
+                start = ZERO
+            stop = None if i.stop is None else start + (count - 1) * step + 1
+            axes.append(axis)
+            new.append(slice(None if start == ZERO else start, stop, None if step == ONE else step))
+        else:
+            new.append(i)
+        if i is not None:
+            axis += arrays[i.at].ndim if isinstance(i, Slot) and arrays[i.at].kind == "b" else 1
+    if not axes:
+        return None
+    return build("getitem", build("flip", x, axis=tuple(axes)), *arrays, index=tuple(new))
+
+
+def _from_start(bound: Any, size: Size) -> Size:
+    bound = Size.of(bound)
+    return bound if world().length(bound) >= 0 else size + bound
+
+
+def zeros_for(g: Node, like: Node) -> Node:
+    """Zeros in the shape of an operand that can hold its gradient."""
+    return build("zeros", shape=like.shape, **({"kind": "c"} if g.kind == "c" else {}))
+
+
+def getitem_vjp(g: Node, y: Node, x: Node, *arrays: Node, index: Index) -> Gradients:
+    placed = build("add_at", zeros_for(g, x), g, *arrays, index=index)
+    return (placed, *(None,) * len(arrays))
+
+
+def change(add: bool) -> Any:
+    """The evaluation of a change: the array with a value put or added at an index."""
+
+    def evaluate(base: Any, value: Any, *arrays: Any, index: Index) -> Any:
+        arrayed = np.ndim(value) or isinstance(value, np.generic)
+        out = np.array(base, dtype=np.result_type(base, value) if arrayed else None)
+        where = filled(index, arrays)
+        if not add:
+            out[where] = value
+        elif arrays:
+            np.add.at(out, where, value)
+        else:
+            out[where] += value
+        return out
+
+    return evaluate
+
+
+def changed(base: Node, value: Node, *arrays: Node, index: Index) -> Shaped:
+    """Sizes of an array after a change."""
+    kinds = {base.kind, value.kind}
+    return base.shape, next((k for k in "cf" if k in kinds), base.kind)
+
+
+def add_at_vjp(g: Node, y: Node, b: Node, v: Node, *arrays: Node, index: Index) -> Gradients:
+    read = unbroadcast(build("getitem", g, *arrays, index=index), v)
+    return (g, read, *(None,) * len(arrays))
+
+
+def store_vjp(g: Node, y: Node, b: Node, v: Node, *arrays: Node, index: Index) -> Gradients:
+    kept = build("store", g, 0.0, *arrays, index=index)
+    read = unbroadcast(build("getitem", g, *arrays, index=index), v)
+    return (kept, read, *(None,) * len(arrays))
+
+
+def store_rule(base: Node, value: Node, *arrays: Node, index: Index) -> Node | None:
+    """x[i] = x[i] + v adds at i."""
+    if value.op != "add" or arrays:
+        return None
+    for old, v in (value.args, value.args[::-1]):
+        if old.op == "getitem" and old.args[0] is base and old.attrs["index"] == index:
+            return build("add_at", base, v, index=index)
+    return None
+
+
+_M, _N, _L = Size.of("M"), Size.of("N"), Size.of("L")
+_SAMPLES = (
+    Sample(("M N",), {"index": (ZERO,)}),
+    Sample(("M N",), {"index": (ALL, slice(ONE, _N - 1, None))}),
+    Sample(("M N",), {"index": (slice(None, None, Size.of(2)),)}),
+    Sample(("M N",), {"index": (slice(None, None, Size.of(-1)), ALL)}),
+    Sample(("M N",), {"index": (ALL, slice(Size.of(-2), None, Size.of(-2)))}),
+    Sample(("M N",), {"index": (slice(_M - 1, ZERO, Size.of(-2)), ALL)}),
+    Sample(("M N", "L"), {"index": (Slot(0),)}, (normal, whole)),
+    Sample(("M N L", "K", "K"), {"index": (Slot(0), ALL, Slot(1))}, (normal, whole, whole)),
+    Sample(("M N L", "K 1", "M"), {"index": (ALL, Slot(0), Slot(1))}, (normal, whole, whole)),
+    Sample(("M N", "M N"), {"index": (Slot(0),)}, (normal, mask)),
+    Sample(("M N", "M"), {"index": (Slot(0),)}, (normal, mask)),
+)
+_CHANGED = (
+    Sample(("M N", "N"), {"index": (ZERO,)}),
+    Sample(("M N", ""), {"index": (ALL, slice(ONE, _N - 1, None))}),
+    Sample(("M N", "M N"), {"index": (slice(None, None, Size.of(-1)), ALL)}),
+    Sample(("M N", "M N", "M"), {"index": (Slot(0),)}, (normal, normal, whole)),
+)
+
+record(
+    "getitem",
+    lambda x, *arrays, index: x[filled(index, arrays)],
+    indexed,
+    getitem_vjp,
+    text=lambda e, n: f"{e.arg(n.args[0], 9)}[{index_text(e, n, n.args[1:])}]",
+    rewrite=getitem_rule,
+    samples=_SAMPLES,
+)
+record(
+    "add_at",
+    change(True),
+    changed,
+    add_at_vjp,
+    text=lambda e, n: e.call("added", n.args[:2], at=e.index(n)),
+    samples=_CHANGED,
+)
+record(
+    "store",
+    change(False),
+    changed,
+    store_vjp,
+    text=lambda e, n: e.call("stored", n.args[:2], at=e.index(n)),
+    rewrite=store_rule,
+    samples=_CHANGED[:3],
+)

@@ -1,0 +1,157 @@
+"""Kinds of values: casts, values that pass no gradient, and complex numbers and their parts.
+
+The gradient of a complex number z = a + ib is ∂L/∂a + i ∂L/∂b for a real L, as PyTorch has it: that of
+an analytic function is the adjoint times the conjugate of its derivative.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from handgrad.program.node import Node, as_node, build
+from handgrad.program.primitives.axes import same
+from handgrad.program.primitives.record import (
+    DTYPES,
+    Gradients,
+    Sample,
+    Shaped,
+    complex_normal,
+    normal,
+    record,
+)
+from handgrad.program.primitives.table import known
+
+I = as_node(1j)  # noqa: E741 (the imaginary unit)
+_TYPES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
+_TORCH = {"f": "float64", "i": "int64", "b": "bool", "c": "complex128"}
+
+
+def astype_vjp(g: Node, y: Node, x: Node, kind: str) -> Gradients:
+    return (g if x.kind in "fc" and kind in "fc" else None,)
+
+
+record(
+    "stop",
+    lambda x: x,
+    same,
+    lambda g, y, x: (None,),
+    text=lambda e, n: e.expression(n.args[0]),
+    torch=lambda e, n: e.expression(n.args[0]),
+)
+record(
+    "astype",
+    lambda x, kind: np.asarray(x).astype(DTYPES[kind]),
+    lambda x, kind: (x.shape, kind),
+    astype_vjp,
+    text=lambda e, n: f"{e.arg(n.args[0], 9)}.astype({_TYPES[n.attrs['kind']]})",
+    torch=lambda e, n: f"{e.arg(n.args[0], 9)}.to(torch.{_TORCH[n.attrs['kind']]})",
+    rewrite=lambda x, kind: x if x.kind == kind else None,
+    samples=(
+        Sample(("M N",), {"kind": "i"}),
+        Sample(("M N",), {"kind": "c"}),
+    ),
+)
+
+
+def part_shape(x: Node) -> Shaped:
+    return x.shape, "f"
+
+
+def part_rule(x: Node) -> Node | None:
+    return x if x.kind != "c" else None
+
+
+def named(name: str, attribute: bool = True) -> Any:
+    """A property of an array, or a function."""
+    return lambda e, n: (
+        f"{e.arg(n.args[0], 9)}.{name}" if attribute else f"np.{name}({e.arg(n.args[0])})"
+    )
+
+
+record(
+    "real",
+    np.real,
+    part_shape,
+    lambda g, y, x: (g,),
+    text=named("real"),
+    torch=named("real"),
+    rewrite=part_rule,
+    samples=(Sample(("M N",), draws=(complex_normal,)),),
+)
+record(
+    "imag",
+    np.imag,
+    part_shape,
+    lambda g, y, x: (g * I if x.kind == "c" else None,),
+    text=named("imag"),
+    torch=named("imag"),
+    samples=(Sample(("M N",), draws=(complex_normal,)),),
+)
+record(
+    "conj",
+    np.conjugate,
+    same,
+    lambda g, y, x: (build("conj", g),),
+    text=lambda e, n: f"{e.arg(n.args[0], 9)}.conj()",
+    torch=lambda e, n: f"{e.arg(n.args[0], 9)}.conj()",
+    rewrite=lambda x: x if x.kind != "c" else x.args[0] if x.op == "conj" else None,
+    samples=(Sample(("M N",), draws=(complex_normal,)),),
+)
+
+
+def angle_vjp(g: Node, y: Node, x: Node) -> Gradients:
+    """Across the direction of z, by the inverse of its length; none along it."""
+    if x.kind != "c":
+        return (None,)
+    a, b = build("real", x), build("imag", x)
+    return (g * (I * x) / (a * a + b * b),)
+
+
+record(
+    "angle",
+    np.angle,
+    part_shape,
+    angle_vjp,
+    text="np.angle",
+    torch="torch.angle",
+    samples=(Sample(("M N",), draws=(complex_normal,)), Sample(("M N",), draws=(normal,))),
+)
+
+
+@known(np.real)
+def real(val: Any) -> Node:
+    return build("real", val)
+
+
+@known(np.imag)
+def imag(val: Any) -> Node:
+    x = as_node(val)
+    return build("imag", x) if x.kind == "c" else build("zeros", shape=x.shape)
+
+
+@known(np.conjugate, np.conj)
+def conj(x: Any, **_: Any) -> Node:
+    return build("conj", x)
+
+
+@known(np.angle)
+def angle(z: Any, deg: bool = False) -> Node:
+    y = build("angle", z)
+    return build("degrees", y) if deg else y
+
+
+@known(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Node:
+    """A real array as it is; of a complex one nobody knows before its values are there."""
+    x = as_node(a)
+    return x if x.kind != "c" else build("real", x)
+
+
+@known(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    return as_node(x).kind == "c"
+
+
+@known(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    return as_node(x).kind != "c"

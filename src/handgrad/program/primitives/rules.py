@@ -1,0 +1,172 @@
+"""Rewritings of element-wise nodes as they are built: exact, and towards forms stable at extremes.
+
+Each rule takes the operands and gives a simpler node or number, or None.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from handgrad.program.node import Node, as_node, build, number
+
+Simpler = Node | float | None
+
+
+def folded(fold: Callable[..., Any], *args: Node) -> Any:
+    """Constants and sizes worked out at once; NumPy's own arithmetic is kept for arrays alone."""
+    constants = all(a.op == "const" for a in args)
+    sizes = all(a.op in ("const", "size") and a.kind == "i" for a in args)
+    if constants or sizes:
+        return fold(*(number(a) if a.op == "const" else a.attrs["size"] for a in args))
+    return None
+
+
+def swapped(a: Node, b: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
+    """Both orders of two operands."""
+    return (a, b), (b, a)
+
+
+def other_than(node: Node, op: str, value: float) -> Node | None:
+    """The operand u of u ∘ value, in either order."""
+    if node.op != op:
+        return None
+    return next((u for u, v in swapped(*node.args) if number(v) == value), None)
+
+
+def exp_beside_one(node: Node) -> Node | None:
+    """The u of 1 + exp(u)."""
+    e = other_than(node, "add", 1)
+    return e.args[0] if e is not None and e.op == "exp" else None
+
+
+def add_rule(a: Node, b: Node) -> Simpler:
+    """x + 0, x + (−y); gradients of selections add up in place; max(x, 0) + log(1 + exp(−|x|))."""
+    if (out := folded(lambda p, q: p + q, a, b)) is not None:
+        return as_node(out)
+    for x, y in swapped(a, b):
+        if number(y) == 0 and x.kind != "b":
+            return x
+        if y.op == "zeros" and x.shape == y.shape:
+            return x
+        if y.op == "add_at" and y.args[0].op == "zeros" and x.shape == y.shape:
+            return build("add_at", x, *y.args[1:], **y.attrs)
+    if b.op == "negative":
+        return build("subtract", a, b.args[0])
+    for x, y in swapped(a, b):
+        if (u := half_of_softplus(y)) is not None:
+            return with_other_half(x, "maximum", u, build("softplus", u))
+    return None
+
+
+def half_of_softplus(node: Node) -> Node | None:
+    """The x of log(1 + exp(−|x|)), a half of softplus(x) and of softplus(−x)."""
+    if node.op == "softplus" and (u := node.args[0]).op == "negative" and u.args[0].op == "abs":
+        return u.args[0].args[0]
+    return None
+
+
+def with_other_half(sum_: Node, extreme: str, x: Node, whole: Node) -> Node | None:
+    """A sum with `whole` for its term max(x, 0) or min(x, 0), whose kink the other half undoes."""
+    if other_than(sum_, extreme, 0) is x:
+        return whole
+    if sum_.op not in ("add", "subtract"):
+        return None
+    a, b = sum_.args
+    if (left := with_other_half(a, extreme, x, whole)) is not None:
+        return build(sum_.op, left, b)
+    if sum_.op == "add" and (right := with_other_half(b, extreme, x, whole)) is not None:
+        return build("add", a, right)
+    return None
+
+
+def subtract_rule(a: Node, b: Node) -> Simpler:
+    """x − 0, 0 − x, x − (−y)."""
+    if (out := folded(lambda p, q: p - q, a, b)) is not None:
+        return as_node(out)
+    if number(b) == 0 and a.kind != "b":
+        return a
+    if number(a) == 0:
+        return build("negative", b)
+    if b.op == "negative":
+        return build("add", a, b.args[0])
+    if (u := half_of_softplus(b)) is not None:
+        return with_other_half(a, "minimum", u, -build("softplus", -u))
+    return None
+
+
+def multiply_rule(a: Node, b: Node) -> Simpler:
+    """1 · x, −1 · x, (−x) · y; ones that add no axis."""
+    if (out := folded(lambda p, q: p * q, a, b)) is not None:
+        return as_node(out)
+    for x, y in swapped(a, b):
+        if number(x) == 1 and y.kind != "b":
+            return y
+        if number(x) == -1 and y.kind != "b":
+            return build("negative", y)
+        if x.op == "negative":
+            return build("negative", build("multiply", x.args[0], y))
+        if x.op == "ones" and y.ndim >= x.ndim and y.shape[y.ndim - x.ndim :] == x.shape:
+            return y
+    return None
+
+
+def divide_rule(a: Node, b: Node) -> Simpler:
+    """x / 1, (−x) / y; x / (1 + exp(u)) by the logistic function, whose derivative has no ∞ · 0."""
+    if number(b) == 1 and a.kind == "f":
+        return a
+    if a.op == "negative":
+        return build("negative", build("divide", a.args[0], b))
+    if (u := exp_beside_one(b)) is not None:
+        return build("multiply", a, build("sigmoid", build("negative", u)))
+    return None
+
+
+def power_rule(a: Node, b: Node) -> Simpler:
+    """x¹, x⁰, x^½, x⁻¹, (√x)²."""
+    p = number(b)
+    if p is None or isinstance(p, bool):
+        return None
+    if p == 1 and (a.kind == "f" or isinstance(p, int)):
+        return a
+    if p == 0 and a.kind == "f":
+        return build("ones", shape=a.shape) if a.ndim else as_node(1.0)
+    if p == 0.5:
+        return build("sqrt", a)
+    if p == -1 and a.kind == "f":
+        return build("divide", 1.0, a)
+    if p == 2 and a.op == "sqrt":
+        return a.args[0]
+    return None
+
+
+def negative_rule(a: Node) -> Simpler:
+    """−(−x), and the number's own."""
+    if a.op == "negative":
+        return a.args[0]
+    if (out := folded(lambda p: -p, a)) is not None:
+        return as_node(out)
+    return None
+
+
+def log_rule(a: Node) -> Simpler:
+    """log(1 + exp(u)), log σ(u) and log(1 − σ(u)) by softplus, which is finite."""
+    if (u := exp_beside_one(a)) is not None:
+        return build("softplus", u)
+    if a.op == "sigmoid":
+        return -build("softplus", -a.args[0])
+    if a.op == "subtract" and number(a.args[0]) == 1 and a.args[1].op == "sigmoid":
+        return -build("softplus", a.args[1].args[0])
+    return None
+
+
+def log1p_rule(a: Node) -> Simpler:
+    """log(1 + exp(u)) by softplus, log(1 − σ(u)) too."""
+    if a.op == "exp":
+        return build("softplus", a.args[0])
+    if a.op == "negative" and a.args[0].op == "sigmoid":
+        return -build("softplus", a.args[0].args[0])
+    return None
+
+
+def logaddexp_rule(a: Node, b: Node) -> Simpler:
+    """log(exp(0) + exp(u)) is softplus(u)."""
+    return next((build("softplus", u) for u, v in swapped(a, b) if number(v) == 0), None)

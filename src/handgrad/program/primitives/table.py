@@ -1,0 +1,106 @@
+"""The tables that the families fill: NumPy's signatures, helpers of emitted code, and refusals.
+
+A signature takes nodes, sizes and Python's values as NumPy takes arrays, and gives nodes back.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from handgrad.program.node import Node, world
+
+Signature = TypeVar("Signature", bound=Callable[..., Any])
+Spelling = str | Callable[[Any, Node], str | tuple[str, int]]
+
+# NumPy's or SciPy's function, or (ufunc, "reduce"), (ufunc, "accumulate") → its signature.
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+CREATION: set[Any] = set()  # traced without a traced operand, so that sizes keep their letters
+# What emitted code may call: name → library → source, in which `np` is the library's module.
+CHANGING: set[Any] = set()  # in place: the result takes the first operand's place
+HELPERS: dict[str, dict[str, str]] = {}
+
+
+def refuse(reason: str, instead: str = "") -> NoReturn:
+    """Ends the trace in one sentence; `instead` is what the user may write."""
+    world().refuse(reason + (f"; write {instead}" if instead else ""))
+
+
+def known(*functions: Any) -> Callable[[Signature], Signature]:
+    """Registers a signature for some functions of NumPy or SciPy."""
+
+    def keep(signature: Signature) -> Signature:
+        FUNCTIONS.update(dict.fromkeys(functions, signature))
+        return signature
+
+    return keep
+
+
+def creation(*functions: Any) -> Callable[[Signature], Signature]:
+    """Registers a signature for functions that make arrays from sizes."""
+    CREATION.update(functions)
+    return known(*functions)
+
+
+def changing(*functions: Any) -> Callable[[Signature], Signature]:
+    """Registers a signature for functions that change their first operand and return nothing."""
+    CHANGING.update(functions)
+    return known(*functions)
+
+
+def refused(reason: str, instead: str, *functions: Any, always: bool = False) -> None:
+    """Registers a sentence for functions without a derivative; `{name}` is the function's."""
+    for function in functions:
+        name = getattr(function, "__name__", str(function))
+
+        def signature(*_: Any, name: str = name, **__: Any) -> NoReturn:
+            refuse(reason.format(name=name), instead)
+
+        FUNCTIONS.setdefault(function, signature)
+    if always:
+        CREATION.update(functions)
+
+
+def helper(library: str = "numpy") -> Callable[[Signature], Signature]:
+    """Registers a function as a helper of emitted code: its own source, without types."""
+
+    def keep(function: Signature) -> Signature:
+        HELPERS.setdefault(function.__name__, {})[library] = plain_source(function)
+        return function
+
+    return keep
+
+
+def plain_source(function: Callable[..., Any]) -> str:
+    """The source of a function as code without annotations, docstring and decorators."""
+    tree = ast.parse(inspect.getsource(function))
+    definition = tree.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    definition.decorator_list, definition.returns = [], None
+    for argument in [*definition.args.args, *definition.args.kwonlyargs]:
+        argument.annotation = None
+    if ast.get_docstring(definition):
+        del definition.body[0]
+    return ast.unparse(tree) + "\n"
+
+
+def plain(node: Node) -> bool:
+    """A number of Python in emitted code: a constant, a size, or arithmetic of them."""
+    if node.op in ("const", "size"):
+        return True
+    return node.ndim == 0 and bool(node.args) and all(map(plain, node.args))
+
+
+def with_tensors(name: str) -> Spelling:
+    """A function of torch that takes no numbers: they become tensors like another operand."""
+
+    def text(e: Any, n: Node) -> str:
+        like = next((a for a in n.args if not plain(a)), None)
+        if like is None:
+            return f"{name}({', '.join(f'torch.tensor({e.arg(a)})' for a in n.args)})"
+        args = (
+            f"torch.full_like({e.arg(like)}, {e.arg(a)})" if plain(a) else e.arg(a) for a in n.args
+        )
+        return f"{name}({', '.join(args)})"
+
+    return text
