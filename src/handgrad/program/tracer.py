@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.indexing import template
-from handgrad.program.integers import Integer, is_whole
+from handgrad.program.integers import Integer
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.table import CHANGING, FUNCTIONS
@@ -121,26 +121,6 @@ class Tracer(Operators):
             total = total * s
         return wrap(total)
 
-    @property
-    def T(self) -> Any:  # noqa: N802 (NumPy's name)
-        return self.apply(np.transpose, self)
-
-    @property
-    def mT(self) -> Any:  # noqa: N802
-        return self.apply(np.swapaxes, self, -1, -2)
-
-    @property
-    def real(self) -> Any:
-        return self.apply(np.real, self)
-
-    @property
-    def imag(self) -> Any:
-        return self.apply(np.imag, self)
-
-    @property
-    def flat(self) -> Any:
-        return self.apply(np.ravel, self)
-
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of unsized object")
@@ -229,12 +209,6 @@ class Tracer(Operators):
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self.copy()
 
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __contains__(self, x: Any) -> bool:
-        return bool((self == x).any())
-
     def astype(self, kind: Any, copy: bool = True, **_: Any) -> Tracer:
         letter = np.dtype(kind).kind.replace("u", "i")
         if letter not in "bifc":
@@ -248,24 +222,6 @@ class Tracer(Operators):
         if kind and np.dtype(kind[0]) != self.dtype:
             world().refuse("view() as another type")
         return viewed(Tracer(self.node), self)
-
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
-        whole = len(shape) == 1 and isinstance(shape[0], tuple | list)
-        return self.apply(np.reshape, self, shape[0] if whole else shape, order=order)
-
-    def transpose(self, *axes: Any) -> Any:
-        if len(axes) == 1 and not is_whole(axes[0]):
-            axes = axes[0]
-        return self.apply(np.transpose, self, axes or None)
-
-    def flatten(self, order: str = "C") -> Any:
-        return self.apply(np.ravel, self, order=order).copy()
-
-    def fill(self, value: Any) -> None:
-        self.assign(value)
-
-    def sort(self, axis: int = -1, **_: Any) -> None:
-        self.assign(self.apply(np.sort, self, axis))
 
     def item(self, *place: Any) -> Tracer:
         if not place:
