@@ -132,8 +132,8 @@ def assemble(
         + b.lines
     )
     # sizes and guards at the head of the forward
-    masks = {letter for letter, _ in w.masks.values()}
     checks, value_checks = [], []
+    masks = {letter for letter, _ in w.masks.values()}
     for relation, a, other, outcome in dict.fromkeys(g for g in w.guards):
         if relation == "true":
             value_checks.append(

@@ -1,6 +1,6 @@
 """Element-wise arithmetic, comparisons, extremes and rounding: a record each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from handgrad.program.primitives.pointwise import (
     nonzero,
     normal,
     positive,
+    whole,
 )
 from handgrad.program.primitives.rules import (
     add_rule,
@@ -254,23 +255,6 @@ elementwise(
 )
 
 
-@known(np.where)
-def where(condition: Any, *choices: Any) -> Node:
-    """NumPy's where, with both choices."""
-    if len(choices) != 2:
-        refuse("np.where(mask) finds as many places as the values say", "np.where(mask, a, b)")
-    return build("where", condition, *choices)
-
-
-@known(np.select)
-def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) -> Node:
-    """The first choice whose condition is true."""
-    y = as_node(default)
-    for c, x in reversed(list(zip(conditions, choices, strict=True))):
-        y = build("where", c, x, y)
-    return y
-
-
 # Signs.
 elementwise(
     "abs",
@@ -293,29 +277,38 @@ elementwise(
 )
 
 # Steps, comparisons and logic have derivative 0.
-for _name, _function, _torch in (
-    ("sign", np.sign, ""),
-    ("floor", np.floor, ""),
-    ("ceil", np.ceil, ""),
-    ("trunc", np.trunc, ""),
-    ("rint", np.rint, "torch.round"),
-):
-    elementwise(_name, _function, None, shape=broadcast, torch=_torch)
+for _name in ("sign", "floor", "ceil", "trunc", "rint"):
+    _torch = "torch.round" if _name == "rint" else f"torch.{_name}"
+    elementwise(_name, getattr(np, _name), None, shape=broadcast, torch=_torch)
 FUNCTIONS[np.fix] = FUNCTIONS[np.trunc]
 
-for _function, _sign in (
-    (np.greater, ">"),
-    (np.less, "<"),
-    (np.greater_equal, ">="),
-    (np.less_equal, "<="),
-    (np.equal, "=="),
-    (np.not_equal, "!="),
-):
-    elementwise(_function.__name__, _function, None, shape=boolean, text=_sign, precedence=3)
-for _function in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not):
-    elementwise(_function.__name__, _function, None, shape=boolean, draw=(bits,) * _function.nin)
-for _function in (np.isnan, np.isfinite, np.isinf, np.signbit):
-    elementwise(_function.__name__, _function, None, shape=boolean)
+COMPARISONS = {
+    "greater": ">",
+    "less": "<",
+    "greater_equal": ">=",
+    "less_equal": "<=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+for _name, _sign in COMPARISONS.items():
+    elementwise(
+        _name,
+        getattr(np, _name),
+        None,
+        shape=boolean,
+        text=_sign,
+        precedence=3,
+        draw=(normal, normal),
+    )
+for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+    _draw = (bits,) * (1 if _name == "logical_not" else 2)
+    elementwise(_name, getattr(np, _name), None, shape=boolean, draw=_draw)
+for _name in ("isnan", "isfinite", "isinf", "signbit"):
+    elementwise(_name, getattr(np, _name), None, shape=boolean)
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"):
+    _draw = (whole,) * (1 if _name == "invert" else 2)
+    _torch = f"torch.bitwise_{_name.removeprefix('bitwise_').replace('invert', 'not')}"
+    elementwise(_name, getattr(np, _name), None, shape=broadcast, torch=_torch, draw=_draw)
 
 
 @known(np.round, np.around)

@@ -21,7 +21,7 @@ from handgrad.program.primitives.record import (
 )
 from handgrad.program.primitives.table import known
 
-I = as_node(1j)  # noqa: E741 (the imaginary unit)
+I = as_node(np.complex128(1j))  # noqa: E741 (the imaginary unit)
 _TYPES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
 _TORCH = {"f": "float64", "i": "int64", "b": "bool", "c": "complex128"}
 
@@ -145,3 +145,13 @@ def real_if_close(a: Any, tol: float = 100) -> Node:
     """A real array as it is; of a complex one nobody knows before its values are there."""
     x = as_node(a)
     return x if x.kind != "c" else build("real", x)
+
+
+@known(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    return as_node(x).kind == "c"
+
+
+@known(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    return as_node(x).kind != "c"

@@ -193,16 +193,14 @@ def percentile(x: Any, q: Any, *args: Any, **keywords: Any) -> Node:
 
 
 # Refusals.
-COUNTED = "np.{name} gives as many elements as the values say"
-refused(COUNTED, "a mask and np.where", np.unique, np.nonzero, np.flatnonzero, np.argwhere)
-refused(COUNTED, "a mask and np.where", np.extract, np.compress, np.trim_zeros)
 refused("np.{name} counts, which has no derivative", "the counts as an input", np.histogram)
-refused("np.{name} has no derivative known", "np.sort of the real part", np.sort_complex)
-refused("np.{name} has no derivative known", "np.argsort key by key", np.lexsort)
-refused("np.{name} has no derivative known", "np.median of what is no NaN", np.nanmedian)
-refused("np.{name} has no derivative known", "np.quantile of what is no NaN", np.nanquantile)
+refused("np.{name} leaves out as many elements as the values say", "a slice", np.trim_zeros)
+refused("np.{name} orders complex numbers", "np.sort of the real part", np.sort_complex)
+refused("np.{name} of several keys is not known", "np.argsort, last key first", np.lexsort)
 refused(
-    "np.piecewise calls functions on as many elements as the values say", "np.where", np.piecewise
+    "np.{name} goes over as many elements as the values say",
+    "the same of the elements that are numbers, chosen before",
+    *(np.nanmedian, np.nanquantile, np.nanpercentile),
 )
 refused(
     "np.random.{name} draws other numbers in each call",

@@ -35,6 +35,11 @@ def bits(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return np.asarray(rng.random(shape) < 0.5)
 
 
+def whole(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Examples that are small integers."""
+    return np.asarray(rng.integers(0, 6, shape))
+
+
 positive = between(0.5, 2)
 inside = between(-0.9, 0.9)
 

@@ -1,5 +1,6 @@
 """Element-wise functions of scipy.special: a record each, read where SciPy is installed."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ FUNCTIONS |= {
     sp.log1p: FUNCTIONS[np.log1p],
     sp.exp2: FUNCTIONS[np.exp2],
     sp.cbrt: FUNCTIONS[np.cbrt],
+    math.erf: lambda x: build("erf", x),
+    math.erfc: lambda x: build("erfc", x),
+    math.gamma: lambda x: build("gamma", x),
+    math.lgamma: lambda x: build("gammaln", x),
     sp.exp10: lambda x: build("exp", as_node(x) * float(np.log(10))),
     sp.log_expit: lambda x: -build("softplus", -as_node(x)),
 }

@@ -220,31 +220,6 @@ FUNCTIONS[np.nanvar] = over_numbers(np.var)
 FUNCTIONS[np.nanstd] = over_numbers(np.std)
 
 
-# Differences.
-@known(np.diff)
-def diff(x: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Node:
-    """Each element less the one before, n times."""
-    x = as_node(x)
-    axis = axis_of(axis, x.ndim)
-    x = joined(x, axis, prepend, append)
-    for _ in range(int(n)):
-        x = part(x, axis, ONE, None) - part(x, axis, None, Size.of(-1))
-    return x
-
-
-def joined(x: Node, axis: int, first: Any, last: Any) -> Node:
-    """An array with others before and after; a number is an edge of one."""
-
-    def wide(v: Any) -> Node:
-        v = as_node(v)
-        shape = tuple(ONE if i == axis else s for i, s in enumerate(x.shape))
-        return v if v.ndim else build("broadcast_to", v, shape=shape)
-
-    parts = [wide(first)] if first is not None else []
-    parts += [x, *([wide(last)] if last is not None else [])]
-    return build("concatenate", *parts, axis=axis)
-
-
 @known(*filter(None, (getattr(np, name, None) for name in ("trapezoid", "trapz"))))
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Node:
     """The area by trapezoids: half the sum of neighbours times their distance."""
@@ -253,7 +228,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Node:
     step = as_node(dx)
     if x is not None:
         x = as_node(x)
-        step = diff(x, axis=axis if x.ndim > 1 else 0)
+        step = FUNCTIONS[np.diff](x, axis=axis if x.ndim > 1 else 0)
         if x.ndim == 1:
             shape = tuple(step.shape[0] if i == axis else ONE for i in range(y.ndim))
             step = build("reshape", step, shape=shape)
