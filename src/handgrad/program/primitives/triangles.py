@@ -151,7 +151,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Node:
     (size,) = sizes(x.shape[0] if N is None else N)
     powers = build("arange", size=size)
     if not increasing:
-        powers = size - 1 - powers
+        powers = as_node(size - 1) - powers
     return build("power", reshape(x, (-1, ONE)), powers)
 
 
