@@ -9,7 +9,7 @@ import scipy.special as sp
 
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the table)
-from handgrad.program.node import Program, World, as_node, build, within
+from handgrad.program.node import Program, as_node, build, within
 from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.run import run
 from tests.program.test_primitives import leaf, world
@@ -236,8 +236,7 @@ def test_gradients_of_extremes_keep_float32() -> None:
 
 
 def test_constants_fold_and_sizes_stay() -> None:
-    with within(World()) as w:
-        w.lengths |= {"N": 3, "M": 3}
+    with within(world()):
         assert (as_node(2) + as_node(3)).attrs["value"] == 5
         x = leaf(np.ones(3))
         n = as_node(x.shape[0])

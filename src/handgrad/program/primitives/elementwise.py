@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.node import Node, as_node, build
-from handgrad.program.primitives.axes import boolean, broadcast
+from handgrad.program.primitives.axes import Shape, boolean, broadcast
 from handgrad.program.primitives.pointwise import (
     Gradients,
     between,
@@ -256,11 +256,16 @@ elementwise(
 
 
 # Signs.
+def size_kind(x: Node) -> tuple[Shape, str]:
+    """A size is real."""
+    return x.shape, x.kind.replace("c", "f")
+
+
 elementwise(
     "abs",
     np.absolute,
-    lambda g, y, x: (g * build("sign", x),),
-    shape=lambda x: (x.shape, "f" if x.kind == "c" else x.kind),
+    lambda g, y, x: (g * (x / nonzero(y) if x.kind == "c" else build("sign", x)),),
+    shape=size_kind,
     aliases=(np.fabs,),
 )
 elementwise(
