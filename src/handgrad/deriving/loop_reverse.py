@@ -190,7 +190,7 @@ class LoopReverse:
         body = Program(loop.body.inputs, [*loop.body.outputs, *extra])
         wide = Loop(body, loop.counter, loop.count, loop.constants, nk, loop.reverse)
         parts = looped(wide, list(self.node.args))
-        world().wide[id(self.node)] = parts
+        self._widen(parts)
         place = {id(n): i for i, n in enumerate(body.outputs) if i >= nk}
         saved = [parts[place[id(n)]] for n in kept]
         carried = set(map(id, self.carries))
@@ -198,6 +198,18 @@ class LoopReverse:
             if n.name:
                 stack.name = stack.name or n.name + ("_before" if id(n) in carried else "_all")
         return saved
+
+    def _widen(self, parts: list[Node]) -> None:
+        """Notes the loop's wide form, and lets those of later loops read from it too."""
+        w = world()
+        for later, old in w.wide.items():
+            swap = {
+                id(n): parts[n.attrs["index"]]
+                for n in Program([], old).body
+                if n.op == "part" and n.args[0] is self.node
+            }
+            w.wide[later] = [substituted(part, swap) for part in old] if swap else old
+        w.wide[id(self.node)] = parts
 
 
 def _read(outputs: list[Node]) -> set[int]:
