@@ -117,7 +117,8 @@ class LoopReverse:
         """One round backwards: the carried values' adjoints before it, and the sums after it."""
         roots = [self.constants[i] for i in self.active]
         live = self.depends(self.order, [*roots, *(c for c in self.carries if c.kind == "f")])
-        adjoint: dict[int, Node] = {}
+        # What selections of a constant add is added in place to the sum so far.
+        adjoint = {id(self.constants[i]): total for i, total in self.sums.items()}
         for i, out in enumerate(self.outputs):
             if id(out) not in live:
                 continue
@@ -133,10 +134,7 @@ class LoopReverse:
         for k in range(len(self.carries)):
             if self._is_filled(k):
                 following[k] = self.adjoints[k]
-        totals = [
-            total + adjoint[id(self.constants[i])] if id(self.constants[i]) in adjoint else total
-            for i, total in self.sums.items()
-        ]
+        totals = [adjoint[id(self.constants[i])] for i in self.sums]
         return [*following, *totals]
 
     def _is_filled(self, k: int) -> bool:
