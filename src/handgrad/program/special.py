@@ -164,7 +164,7 @@ def size_quotient(x: Any, up: bool = False) -> TracedInt | None:
     if node.op == "divide":
         top, bottom = map(_as_size, node.args)
         if top is not None and bottom is not None:
-            quotient = -(-top // bottom) if up else top // bottom
+            quotient = (top + bottom - 1) // bottom if up else top // bottom
             return TracedInt(world().length(quotient), quotient)
     size = _as_size(node)
     return None if size is None else TracedInt(world().length(size), size)
