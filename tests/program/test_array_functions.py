@@ -194,7 +194,138 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("forward", "shapes"), CASES)
+def chosen(x, y, i):
+    return np.choose(i, [x, 2 * x, x * y, -x, x])
+
+
+def by_pieces(x):
+    return np.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: v * v])
+
+
+def spread_both(a, b):
+    p, q = np.broadcast_arrays(a, b)
+    return p * q
+
+
+def least_squares(a, b):
+    return np.linalg.lstsq(a, b)[:2]
+
+
+def by_cholesky(a, b):
+    factor = scipy.linalg.cho_factor(a @ a.T + 9 * np.eye(len(a)), lower=True)
+    return scipy.linalg.cho_solve(factor, b)
+
+
+def unique_rounded(x):
+    values, inverse = np.unique(x, return_inverse=True)
+    return values[inverse] * x
+
+
+def put_along(x, i, v):
+    y = x * 1.0
+    np.put_along_axis(y, i[:, None], v, 1)
+    return y * x
+
+
+def general_eigenvalues(x):
+    values, vectors = np.linalg.eig(0.1 * x + np.diag(np.arange(len(x)) * 3.0))
+    return values, vectors * vectors
+
+
+def over_rows(x):
+    a, b, c = np.unstack(x)
+    return a * b + c
+
+
+def counted(x, i):
+    y = np.zeros((5, x.shape[1]))
+    np.add.at(y, i, x)
+    return y * y
+
+
+def inverted(x):
+    return np.linalg.tensorinv(x + 9 * np.eye(6).reshape(6, 2, 3), 1)
+
+
+MORE = [
+    case("choose", chosen, x=("N",), y=("N",), i=("N", int)),
+    case("piecewise", by_pieces, x=("N",)),
+    case(
+        "multi_dot",
+        lambda a, b, c: np.linalg.multi_dot([a, b, c]),
+        a=("N",),
+        b=("N", "D"),
+        c=("D", "K"),
+    ),
+    case(
+        "tensordot",
+        lambda a, b: np.tensordot(a, b, ([2, 0], [0, 1])),
+        a=("N", "D", "K"),
+        b=("K", "N", "M"),
+    ),
+    case("tensordot-0", lambda a, b: np.tensordot(a, b, 0), a=("N",), b=("D", "K")),
+    case("vecdot", lambda a, b: np.vecdot(a, b), a=("N", "D"), b=("D",)),
+    case("vdot", lambda a, b: np.vdot(a, b), a=("N", "D"), b=("N", "D")),
+    case("inner", lambda a, b: np.inner(a, b), a=("N", "D"), b=("K", "D")),
+    case("dot", lambda a, b: np.dot(a, b), a=("N", "D", "K"), b=("M", "K", "B")),
+    case("trace", lambda x: np.trace(x, 1) ** 2, x=("N", "N")),
+    case(
+        "tensorinv",
+        lambda x: np.linalg.tensorinv(x + 9 * np.eye(6).reshape(6, 2, 3), 1),
+        x=(6, 2, 3),
+    ),
+    case("lstsq", least_squares, a=(9, 3), b=(9,)),
+    case("cond", lambda x: np.linalg.cond(x), x=("M", "N")),
+    case("power", lambda x: np.linalg.matrix_power(x + 9 * np.eye(len(x)), -2), x=("N", "N")),
+    case("cho_solve", by_cholesky, a=("N", "N"), b=("N", "D")),
+    case("eig", general_eigenvalues, x=(5, 5)),
+    case("roll", lambda x: np.roll(x, (1, -2), (0, 1)) * x, x=("N", "D")),
+    case("tile", lambda x: np.tile(x, (2, 1, 3)) ** 2, x=("N", "D")),
+    case("repeat-each", lambda x: np.repeat(x, [1, 2, 3], axis=1) ** 2, x=("N", 3)),
+    case("rollaxis", lambda x: np.rollaxis(x, 2) ** 2, x=("N", "D", "K")),
+    case("moveaxis", lambda x: np.moveaxis(x, (0, 1), (-1, 0)) ** 2, x=("N", "D", "K")),
+    case("broadcast_arrays", spread_both, a=("N", 1), b=("D",)),
+    case("append", lambda x, y: np.append(x, y, axis=0) ** 2, x=("N", "D"), y=("M", "D")),
+    case("dstack", lambda x, y: np.dstack((x, y)) ** 2, x=("N", "D"), y=("N", "D")),
+    case("hsplit", lambda x: np.hsplit(x, [2, 3])[2] ** 2, x=("N", "D")),
+    case("array_split", lambda x: np.array_split(x, 3)[1] ** 2, x=(8, "D")),
+    case("unstack", over_rows, x=(3, "D")),
+    case("ediff1d", lambda x, y: np.ediff1d(x, to_end=y) ** 2, x=("N", "D"), y=("K",)),
+    case("take-wrap", lambda x: np.take(x, [5, -7], mode="wrap", axis=1) ** 2, x=("N", "D")),
+    case(
+        "take_along_axis",
+        lambda x, i: np.take_along_axis(x, i[:, None], 1) ** 2,
+        x=("N", "D"),
+        i=("N", int),
+    ),
+    case("put_along_axis", put_along, x=("N", "D"), i=("N", int), v=("N", 1)),
+    case("compress", lambda x: np.compress([True, False, True], x, axis=0) ** 2, x=("N", "D")),
+    case("extract", lambda x: np.extract(x > 0, x) ** 2, x=("N", "D")),
+    case("where-1", lambda x: x[np.where(x > 0)] ** 2, x=("N", "D")),
+    case("unique", unique_rounded, x=("N",)),
+    case("add.at", counted, x=("N", "D"), i=("N", int)),
+    case("triu", lambda x: np.triu(x, 1) ** 2, x=("N", "D")),
+    case("diag", lambda x: np.diag(x, -1) ** 2, x=("N",)),
+    case("tri", lambda x: np.tri(len(x)) @ x, x=("N", "D")),
+    case("eye", lambda x: np.eye(len(x), k=1) @ x, x=("N", "D")),
+    case("indices", lambda x: np.indices(x.shape)[0] * x, x=("N", "D")),
+    case("meshgrid", lambda x, y: np.multiply(*np.meshgrid(x, y)), x=("N",), y=("M",)),
+    case(
+        "meshgrid-ij",
+        lambda x, y: np.multiply(*np.meshgrid(x, y, indexing="ij")),
+        x=("N",),
+        y=("M",),
+    ),
+    case("array", lambda x: np.array([[x[0], 1.0], [x[1], x[0]]]) ** 2, x=("N",)),
+    case("arange", lambda x: x * np.arange(2, 2 + 3 * len(x), 3), x=("N",)),
+    case("ortho", lambda x: np.abs(np.fft.fft(x, norm="ortho")), x=("N",)),
+    case("fftn", lambda x: np.fft.ifftn(np.fft.fftn(x) * 2.0).real, x=("N", "D")),
+    case("irfftn", lambda x: np.fft.irfftn(np.fft.rfftn(x) ** 2), x=("N", 6)),
+    case("imag", lambda x: np.fft.fft(x).imag * np.fft.fft(x).real, x=("N",)),
+]
+
+
+@pytest.mark.parametrize(("forward", "shapes"), [*CASES, *MORE])
 def test_function(forward: Callable[..., Any], shapes: Any) -> None:
     holds(forward, **shapes)
 

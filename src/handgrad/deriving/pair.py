@@ -209,9 +209,11 @@ def assemble(
         + "\n".join([*back_lines, f"    return {', '.join(grads)}"])
         + "\n"
     )
-    import scipy.linalg
+    space = {"np": np, **e.tables, **b.tables}
+    if "scipy.linalg." in forward_source + backward_source:
+        import scipy.linalg
 
-    space = {"np": np, "scipy": scipy, **e.tables, **b.tables}
+        space["scipy"] = scipy
     try:
         import scipy.special
 
