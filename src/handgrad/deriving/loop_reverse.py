@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.deriving.substitution import substituted
+from handgrad.program.guards import add_guard, at_both_ends
 from handgrad.program.loop_records import looped
 from handgrad.program.node import FIXED, Loop, Node, Program, build, world
 from handgrad.program.sizes import Size
@@ -66,8 +67,17 @@ class LoopReverse:
             constants = [_twin(c) for c in self.constants]
             swap |= {id(c): t for c, t in zip(self.constants, constants, strict=True)}
             outputs = [substituted(o, swap) for o in outputs]
-        fixed = [*constants, *stood.values(), *self.stacks.values()]
-        inputs = [*fixed, *self.adjoints, *self.sums.values()]
+        read = _read(outputs)
+        fixed = [
+            (inside, outside)
+            for inside, outside in zip(
+                [*constants, *stood.values(), *self.stacks.values()],
+                [*self.node.args[:nc], *saved, *(self.given[i] for i in self.stacks)],
+                strict=True,
+            )
+            if id(inside) in read
+        ]
+        inputs = [*(n for n, _ in fixed), *self.adjoints, *self.sums.values()]
         back = Loop(
             Program(inputs, outputs),
             loop.counter,
@@ -77,9 +87,7 @@ class LoopReverse:
             not loop.reverse,
         )
         operands = [
-            *self.node.args[:nc],
-            *saved,
-            *(self.given[i] for i in self.stacks),
+            *(n for _, n in fixed),
             *(self.given.get(i) or _zeros(c) for i, c in enumerate(self.carries)),
             *(_zeros(self.constants[i]) for i in self.active),
         ]
@@ -94,18 +102,23 @@ class LoopReverse:
         """Nodes that are built belong to a round; the example is that of the last."""
         w = world()
         saved, w.known = w.known, {}
+        guards, w.guards = w.guards, []
         w.lengths[self.loop.counter] = w.length(self.loop.count) - 1
         try:
             yield
         finally:
-            w.known = saved
             w.lengths.pop(self.loop.counter)
+            inside, w.guards, w.known = w.guards, guards, saved
+            for g in inside:
+                for bound in at_both_ends(g, self.loop.counter, self.loop.count):
+                    add_guard(bound)
 
     def _round(self) -> list[Node]:
         """One round backwards: the carried values' adjoints before it, and the sums after it."""
         roots = [self.constants[i] for i in self.active]
         live = self.depends(self.order, [*roots, *(c for c in self.carries if c.kind == "f")])
-        adjoint: dict[int, Node] = {}
+        # What selections of a constant add is added in place to the sum so far.
+        adjoint = {id(self.constants[i]): total for i, total in self.sums.items()}
         for i, out in enumerate(self.outputs):
             if id(out) not in live:
                 continue
@@ -121,14 +134,11 @@ class LoopReverse:
         for k in range(len(self.carries)):
             if self._is_filled(k):
                 following[k] = self.adjoints[k]
-        totals = [
-            total + adjoint[id(self.constants[i])] if id(self.constants[i]) in adjoint else total
-            for i, total in self.sums.items()
-        ]
+        totals = [adjoint[id(self.constants[i])] for i in self.sums]
         return [*following, *totals]
 
     def _is_filled(self, k: int) -> bool:
-        """True for an array without gradient that rounds fill, each its own place: none to clear."""
+        """True for an array without gradient that rounds fill, each its own: none to clear."""
         carry, result = self.carries[k], self.outputs[k]
         if id(self.node.args[self.loop.constants + k]) in self.live or result.op != "store":
             return False
@@ -150,6 +160,9 @@ class LoopReverse:
             if id(n) in seen or n.op in FIXED:
                 continue
             seen.add(id(n))
+            if n.op == "part" and id(n) in own and id(n) not in cheap:
+                kept.append(n)
+                continue
             ragged = any(self.loop.counter in s.letters for s in n.shape)
             inner = n.op == "part" and id(n.args[0]) in own
             if (id(n) not in own and not inner) or (id(n) in cheap) or (ragged and n.op != "input"):
@@ -176,7 +189,7 @@ class LoopReverse:
         body = Program(loop.body.inputs, [*loop.body.outputs, *extra])
         wide = Loop(body, loop.counter, loop.count, loop.constants, nk, loop.reverse)
         parts = looped(wide, list(self.node.args))
-        world().wide[id(self.node)] = parts
+        self._widen(parts)
         place = {id(n): i for i, n in enumerate(body.outputs) if i >= nk}
         saved = [parts[place[id(n)]] for n in kept]
         carried = set(map(id, self.carries))
@@ -184,6 +197,23 @@ class LoopReverse:
             if n.name:
                 stack.name = stack.name or n.name + ("_before" if id(n) in carried else "_all")
         return saved
+
+    def _widen(self, parts: list[Node]) -> None:
+        """Notes the loop's wide form, and lets those of later loops read from it too."""
+        w = world()
+        for later, old in w.wide.items():
+            swap = {
+                id(n): parts[n.attrs["index"]]
+                for n in Program([], old).body
+                if n.op == "part" and n.args[0] is self.node
+            }
+            w.wide[later] = [substituted(part, swap) for part in old] if swap else old
+        w.wide[id(self.node)] = parts
+
+
+def _read(outputs: list[Node]) -> set[int]:
+    """The nodes that outputs are or are made of."""
+    return set(map(id, Program([], outputs).body))
 
 
 def _adjoint_of(node: Node, example: Callable[[Any], Any]) -> Node:

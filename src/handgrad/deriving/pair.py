@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,6 +124,12 @@ def assemble(
     top = [f"    {b.letters[l]} = {t}" for l, t in sources.items()]
     for l in carried:
         e.letter(l)
+    for letter, mask in w.masks.values():  # counted where the mask is there
+        if letter in e.letters and mask.op != "table":
+            own = e.letters[letter]
+            used = (i for i, line in enumerate(e.lines) if re.search(rf"\b{own}\b", line))
+            at = next(used, len(e.lines))
+            e.lines.insert(at, f"    {own} = np.count_nonzero({e.text(mask)})")
     names = [name for name, _ in cache] + [e.letters[l] for l in carried]
     unpack = [name for name, _ in cache] + [b.letters[l] for l in carried]
     back_lines = (
@@ -132,8 +139,8 @@ def assemble(
         + b.lines
     )
     # sizes and guards at the head of the forward
-    masks = {letter for letter, _ in w.masks.values()}
     checks, value_checks = [], []
+    masks = {letter for letter, _ in w.masks.values()}
     for relation, a, other, outcome in dict.fromkeys(g for g in w.guards):
         if relation == "true":
             value_checks.append(
@@ -202,9 +209,11 @@ def assemble(
         + "\n".join([*back_lines, f"    return {', '.join(grads)}"])
         + "\n"
     )
-    import scipy.linalg
+    space = {"np": np, **e.tables, **b.tables}
+    if "scipy.linalg." in forward_source + backward_source:
+        import scipy.linalg
 
-    space = {"np": np, "scipy": scipy, **e.tables, **b.tables}
+        space["scipy"] = scipy
     try:
         import scipy.special
 

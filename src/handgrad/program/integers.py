@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.node import world
-from handgrad.program.rounds import fixed, guard
+from handgrad.program.rounds import fixed, guard, settled
 from handgrad.program.sizes import Size
 
 
@@ -36,24 +36,7 @@ class Integer(ABC):
         A counter that outlives its round is that many rounds behind in a later one, and after
         the loop the last of all, or the number of its round, which then holds the count.
         """
-        if not self._born:
-            return self._size
-        w = world()
-        letters: dict[str, Size | int] = {}
-        for depth, (number, i) in enumerate(self._born):
-            letter = f"t{depth}"
-            now = w.open[depth] if depth < len(w.open) else (-1, -1)
-            if letter not in self._size.letters or now == (number, i):
-                continue
-            count, total = w.counts[number]
-            if now[0] == number:
-                letters[letter] = Size.of(letter) - (now[1] - i)
-            elif i == total - 1:
-                letters[letter] = count - 1
-            else:
-                letters[letter] = i
-                fixed(count)
-        return self._size.at(letters)
+        return settled(self._size, self._born)
 
     @property
     def __class__(self) -> type:

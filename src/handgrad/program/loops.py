@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from handgrad.program.guards import add_guard, at_both_ends
 from handgrad.program.likeness import Item, Likeness, Place, Trip, alike, flat
 from handgrad.program.loop_records import looped
 from handgrad.program.node import (
     FIXED,
     LEAVES,
-    Guard,
     Loop,
     Node,
     Program,
@@ -25,72 +25,13 @@ from handgrad.program.node import (
     replaced,
     world,
 )
-from handgrad.program.rounds import Mark
 from handgrad.program.sizes import ONE, Size
+from handgrad.program.trips import escaping, tree
 
 __all__ = ["Rebuild", "Trip", "escaping", "flat", "looped", "tree"]
 
 Letters: TypeAlias = Mapping[str, Size | int]
 _PEELED_FIRST, _PEELED_LAST = 3, 2  # one more than may differ at the start and at the end
-
-
-def tree(events: Sequence[Node | Mark]) -> list[Item]:
-    """Events as nested trips."""
-    root: list[Item] = []
-    trips: list[Trip] = []
-    for e in events:
-        here = trips[-1].rounds[-1] if trips and trips[-1].rounds else root
-        if isinstance(e, Node):
-            here.append(e)
-        elif e.what == "enter":
-            assert e.count is not None
-            trips.append(Trip(e.letter, e.count, len(trips)))
-        elif e.what == "round":
-            trips[-1].rounds.append([])
-        else:
-            done = trips.pop()
-            if not e.whole:
-                done.count = Size.of(len(done.rounds))
-            (trips[-1].rounds[-1] if trips else root).append(done)
-    return root
-
-
-def escaping(items: list[Item], outputs: list[Node]) -> dict[int, set[int]]:
-    """Of each node in a loop: the depths of the loops that it is read outside of."""
-    home: dict[int, tuple[tuple[int, int], ...]] = {}
-    found: dict[int, set[int]] = {}
-
-    def place(items: list[Item], path: tuple[tuple[int, int], ...]) -> None:
-        for item in items:
-            if isinstance(item, Trip):
-                for k, r in enumerate(item.rounds):
-                    place(r, (*path, (id(item), k)))
-            else:
-                home[id(item)] = path
-
-    def read(node: Node, path: tuple[tuple[int, int], ...]) -> None:
-        where = home.get(id(node), ())
-        shared = min(len(where), len(path))
-        depth = next((d for d in range(shared) if where[d] != path[d]), shared)
-        if depth < shared and where[depth][0] == path[depth][0]:
-            depth += 1  # a later round of the same loop
-        if depth < len(where):
-            found.setdefault(id(node), set()).update(range(depth, len(where)))
-
-    def look(items: list[Item], path: tuple[tuple[int, int], ...]) -> None:
-        for item in items:
-            if isinstance(item, Trip):
-                for k, r in enumerate(item.rounds):
-                    look(r, (*path, (id(item), k)))
-            else:
-                for a in item.args:
-                    read(a, path)
-
-    place(items, ())
-    look(items, ())
-    for o in outputs:
-        read(o, ())
-    return found
 
 
 class Rebuild:
@@ -245,8 +186,13 @@ class Rebuild:
             self.items(r, {**letters, trip.letter: Size.of(i)})
 
     def _ragged(self, trip: Trip, rounds: list[list[Item]], likeness: Likeness) -> bool:
-        """True where what a round hands on has another shape in each."""
+        """True where what a round hands on has another shape in each, or is a list of rounds."""
         nodes = [list(flat(r)) for r in rounds]
+        counts = world().counts
+        for j, _ in likeness.starts:
+            inside = nodes[-1][j].rounds[trip.depth + 1 :]
+            if any(i < counts[number][1] - 1 for number, i in inside):
+                return True  # as many values as a loop inside has rounds
         handed = {j for j, _ in likeness.starts} | {
             j
             for r in nodes
@@ -412,26 +358,6 @@ class Rolling:
 
 def replaced_guard(attrs: dict[str, Any], letters: Letters) -> dict[str, Any]:
     return {k: replaced(v, letters) for k, v in attrs.items()}
-
-
-def add_guard(guard: Guard) -> None:
-    w = world()
-    if guard not in w.guards:
-        w.guards.append(guard)
-
-
-def at_both_ends(guard: Guard, letter: str, count: Size) -> list[Guard]:
-    """A condition on a counter, which is a straight line, as conditions on its first and last."""
-    relation, left, right, outcome = guard
-    if not isinstance(left, Size) or letter not in (left - right).letters:
-        return [guard]
-    w = world()
-    ends = [(left - right).at({letter: end}) for end in (Size.of(0), count - 1)]
-    if relation in ("__eq__", "__ne__", "=="):
-        # It is never zero: its sign is that of both ends.
-        relation, outcome = ("__gt__" if w.length(ends[0]) > 0 else "__lt__"), True
-    zero = Size.of(0)
-    return [(relation, end, zero, outcome) for end in ends if end.constant is None]
 
 
 def _merged(stack: Node, axis: int) -> Node:

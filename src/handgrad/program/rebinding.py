@@ -18,6 +18,7 @@ from handgrad.program.standins import (
     ROUNDS,
     each,
     is_function,
+    made,
     shown_function,
     shown_module,
 )
@@ -26,6 +27,7 @@ _LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_a
 #: Packages whose decorators only check what a function is given.
 _CHECKERS = ("jaxtyping", "beartype", "typeguard")
 _IN_ROUNDS = {id(f): g for f, g in ROUNDS.items()}
+_MADE = "__made__"  # and what a comprehension has made
 _EACH = "__each__"  # in a copy's globals: what a `for` goes over
 
 
@@ -59,7 +61,9 @@ class Rebinder:
             return self.shown(x.__wrapped__)
         if type(x) in (list, tuple, dict):
             return self._nest(x)
-        return self._object(x) if _has_methods(x) else x
+        if isinstance(x, type):
+            return self._class(x) if _is_plain(x) else x
+        return self._object(x) if _is_plain(type(x)) and hasattr(x, "__dict__") else x
 
     def _keep(self, original: Any, copy: Any) -> Any:
         self._done[id(original)] = copy
@@ -67,13 +71,16 @@ class Rebinder:
         return copy
 
     def _nest(self, x: Any) -> Any:
-        """A nest of functions and objects; one of other things stays the same."""
+        """A copy, so that nothing traced gets into the user's own lists and dicts."""
         if isinstance(x, dict):
-            found = {k: self.shown(v) for k, v in x.items()}
-            return x if all(found[k] is x[k] for k in x) else self._keep(x, found)
-        parts = [self.shown(v) for v in x]
-        same = all(a is b for a, b in zip(parts, x, strict=True))
-        return x if same else self._keep(x, type(x)(parts))
+            copy = self._keep(x, {})
+            copy.update({k: self.shown(v) for k, v in x.items()})
+            return copy
+        if isinstance(x, list):
+            copy = self._keep(x, [])
+            copy += map(self.shown, x)
+            return copy
+        return self._keep(x, tuple(map(self.shown, x)))
 
     def _module(self, module: types.ModuleType) -> Any:
         if module.__name__.split(".")[0] in _LIBRARIES:
@@ -82,21 +89,22 @@ class Rebinder:
 
     def _object(self, x: Any) -> Any:
         """An object whose methods see the stand-ins; what they change in it is undone."""
-        kind = type(x)
-        if id(kind) not in self._done:
-            copy = type(kind.__name__, (kind,), {})
-            self._keep(kind, copy)
-            for base in reversed(kind.__mro__[:-1]):
-                for name, f in vars(base).items():
-                    if isinstance(f, types.FunctionType):
-                        setattr(copy, name, self.shown(f))
-                    elif isinstance(f, property) and f.fget:
-                        setattr(copy, name, property(self.shown(f.fget)))
-                    elif isinstance(f, staticmethod | classmethod):
-                        setattr(copy, name, type(f)(self.shown(f.__func__)))
-        made = self._keep(x, object.__new__(self._done[id(kind)]))
+        made = self._keep(x, object.__new__(self.shown(type(x))))
         made.__dict__.update({k: self.shown(v) for k, v in vars(x).items()})
         return made
+
+    def _class(self, kind: type) -> type:
+        """A class whose methods see the stand-ins."""
+        copy: type = self._keep(kind, type(kind.__name__, (kind,), {}))
+        for base in reversed(kind.__mro__[:-1]):
+            for name, f in vars(base).items():
+                if isinstance(f, types.FunctionType):
+                    setattr(copy, name, self.shown(f))
+                elif isinstance(f, property) and f.fget:
+                    setattr(copy, name, property(self.shown(f.fget)))
+                elif isinstance(f, staticmethod | classmethod):
+                    setattr(copy, name, type(f)(self.shown(f.__func__)))
+        return copy
 
     def _function(self, function: types.FunctionType) -> Any:
         home = (function.__module__ or "").split(".")[0]
@@ -128,7 +136,12 @@ class Rebinder:
         key = id(function.__globals__)
         if key not in self._scopes:
             tools = {**vars(builtins), **BUILTINS}
-            self._scopes[key] = {**function.__globals__, "__builtins__": tools, _EACH: each}
+            self._scopes[key] = {
+                **function.__globals__,
+                "__builtins__": tools,
+                _EACH: each,
+                _MADE: made,
+            }
         return self._scopes[key]
 
 
@@ -142,12 +155,11 @@ class _UserModule:
         return self._rebinder.shown(getattr(self._module, name))
 
 
-def _has_methods(x: Any) -> bool:
-    """True for an object of a class that somebody wrote in Python."""
-    kind = type(x)
+def _is_plain(kind: type) -> bool:
+    """True for a class that somebody wrote in Python, without tricks in making its objects."""
     home = (kind.__module__ or "").split(".")[0]
-    plain = hasattr(x, "__dict__") and all("__new__" not in vars(k) for k in kind.__mro__[:-1])
-    return plain and home not in _LIBRARIES and not isinstance(x, type) and home != "handgrad"
+    made = any("__new__" in vars(k) or "__slots__" in vars(k) for k in kind.__mro__[:-1])
+    return type(kind) is type and not made and home not in {*_LIBRARIES, "handgrad"}
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -169,6 +181,10 @@ class _Marking(ast.NodeTransformer):
     def _call(self, iterable: ast.expr) -> ast.expr:
         name = ast.Name(_EACH, ast.Load())
         return ast.copy_location(ast.Call(name, [iterable], []), iterable)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(ast.Call(ast.Name(_MADE, ast.Load()), [node], []), node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)

@@ -47,6 +47,26 @@ def fixed(size: Size | int) -> int:
     return value
 
 
+def settled(size: Size, born: tuple[tuple[int, int], ...]) -> Size:
+    """A size that was made in some rounds, in those that the trace is in now."""
+    w = world()
+    letters: dict[str, Size | int] = {}
+    for depth, (number, i) in enumerate(born):
+        letter = f"t{depth}"
+        now = w.open[depth] if depth < len(w.open) else (-1, -1)
+        if letter not in size.letters or now == (number, i):
+            continue
+        count, total = w.counts[number]
+        if now[0] == number:
+            letters[letter] = Size.of(letter) - (now[1] - i)
+        elif i == total - 1:
+            letters[letter] = count - 1
+        else:
+            letters[letter] = i
+            fixed(count)
+    return size.at(letters)
+
+
 def rounds(count: Size | int, element: Callable[[Size], Any]) -> Iterator[Any]:
     """The rounds of a loop, marked; `element` makes the loop's variable from the counter."""
     w = world()
@@ -113,6 +133,21 @@ class Iterable:
         return any(x == y for y in self)
 
 
+class Pile(list[Any]):
+    """A list of what a loop has made, with its array: a list of such is the array of a nest."""
+
+    def __init__(self, items: list[Any], array: Any) -> None:
+        super().__init__(items)
+        self._array, self._made = array, list(items)
+
+    @property
+    def array(self) -> Any:
+        """The array, None where the list has been changed since."""
+        same = len(self) == len(self._made)
+        same = same and all(a is b for a, b in zip(self, self._made, strict=True))
+        return self._array if same else None
+
+
 def entered(count: Size, element: Callable[[Size], Any], frame: Any) -> Iterator[Any]:
     """Marked rounds for a `for` in a frame; for unpacking and C functions all elements at once."""
     if opname[frame.f_code.co_code[frame.f_lasti]] in ("GET_ITER", "GET_YIELD_FROM_ITER"):
@@ -120,32 +155,37 @@ def entered(count: Size, element: Callable[[Size], Any], frame: Any) -> Iterator
     return iter([element(Size.of(i)) for i in range(fixed(count))])
 
 
-def runs(nodes: list[Node], depth: int) -> list[tuple[int, int, Size | None]]:
+def runs(nodes: list[Node]) -> list[tuple[int, int, Size | None]]:
     """Stretches of nodes that successive rounds of one loop made, in order or in reverse.
 
     Each is its start, its end and its length in letters; a node that is in none is a stretch of
     its own, of length None.
     """
-    w = world()
-    marks = [n.rounds[depth] if len(n.rounds) > depth else None for n in nodes]
     found: list[tuple[int, int, Size | None]] = []
     start = 0
     while start < len(nodes):
-        end, first = start + 1, marks[start]
-        if first is not None and end < len(nodes):
-            for step in (1, -1):
-                end = start + 1
-                while end < len(nodes) and marks[end] == (
-                    first[0],
-                    first[1] + step * (end - start),
-                ):
-                    end += 1
-                if end > start + 1:
-                    break
+        end, loop = start + 1, None
+        if end < len(nodes) and (loop := _loop(nodes[start], nodes[end])) is not None:
+            depth, step = loop
+            while end < len(nodes) and _loop(nodes[end - 1], nodes[end]) == (depth, step):
+                end += 1
         length: Size | None = None
-        if first is not None and end > start + 1:
-            count, total = w.counts[first[0]]
+        if loop is not None:
+            count, total = world().counts[nodes[start].rounds[loop[0]][0]]
             length = count - (total - (end - start))
         found.append((start, end, length))
         start = end
     return found
+
+
+def _loop(a: Node, b: Node) -> tuple[int, int] | None:
+    """The depth of a finished loop whose successive rounds made two nodes, and their order."""
+    depth = next(
+        (d for d, (p, q) in enumerate(zip(a.rounds, b.rounds, strict=False)) if p != q), -1
+    )
+    if depth < 0 or a.rounds[depth][0] != b.rounds[depth][0]:
+        return None
+    number, step = a.rounds[depth][0], b.rounds[depth][1] - a.rounds[depth][1]
+    if abs(step) != 1 or any(number == n for n, _ in world().open):
+        return None
+    return depth, step

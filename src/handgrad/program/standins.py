@@ -15,10 +15,10 @@ import numpy as np
 from handgrad.program.integers import is_whole, size_of
 from handgrad.program.node import Node, world
 from handgrad.program.primitives.table import CREATION
-from handgrad.program.rounds import Iterable, guard, runs
+from handgrad.program.rounds import Iterable, Pile, guard, runs
 from handgrad.program.sizes import ONE, Size
-from handgrad.program.special import size_quotient
-from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced, wrap
+from handgrad.program.special import size_quotient, traced_array
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, call_method, traced, wrap
 
 ARRAY_MODULES = ("numpy", "scipy", "math")
 
@@ -38,10 +38,10 @@ def iterable(x: Any) -> Iterable | None:
         return x
     if type(x) is Tracer and x.ndim:
         return Iterable(x.node.shape[0], x.element)
-    if type(x) is list and len(x) > 1:
+    if type(x) in (list, Pile) and len(x) > 1:
         nodes = [n for v in x if (n := held_in(v)) is not None]
         if len(nodes) == len(x):
-            (_, end, length), *_ = runs(nodes, len(world().open))
+            (_, end, length), *_ = runs(nodes)
             if end == len(x) and length is not None:
                 return Iterable(length, lambda k: x[world().length(k)])
     return None
@@ -49,7 +49,19 @@ def iterable(x: Any) -> Iterable | None:
 
 def each(x: Any) -> Any:
     """What a `for` in the source of the function goes over."""
-    return (iterable(x) or x) if type(x) is list else x
+    known = iterable(x) if type(x) in (list, Pile) else None
+    return x if known is None else known
+
+
+def made(x: list[Any]) -> list[Any]:
+    """A list that a comprehension has made; one of a whole loop knows its pile."""
+    if len(x) < 2 or any(type(v) is not Tracer and type(v) is not Pile for v in x):
+        return x
+    arrays = [v if type(v) is Tracer else v.array for v in x]
+    alike = len({tuple(map(str, a.node.shape)) for a in arrays}) == 1
+    if not alike or iterable(arrays) is None:
+        return x
+    return Pile(x, call(np.stack, arrays))
 
 
 def _range(*args: Any) -> Any:
@@ -83,7 +95,7 @@ def _zip(*parts: Any, strict: bool = False) -> Any:
     known = [iterable(p) for p in parts]
     sure = [k for k in known if k is not None]
     if len(sure) < len(parts) or not sure:
-        elements = (list(k) if k else p for k, p in zip(known, parts, strict=True))
+        elements = (p if k is None else list(k) for k, p in zip(known, parts, strict=True))
         return builtins.zip(*elements, strict=strict)
     shortest = min(sure, key=lambda k: world().length(k.count))
     for k in sure:
@@ -124,7 +136,7 @@ def _len(x: Any) -> Any:
         return x.shape[0]
     if type(x) is Iterable:
         return wrap(x.count)
-    known = iterable(x) if type(x) is list else None
+    known = iterable(x) if type(x) in (list, Pile) else None
     return builtins.len(x) if known is None else wrap(known.count)
 
 
@@ -158,19 +170,22 @@ def _import(name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 class _Type(type):
-    """The class of stand-ins for int and float, which are equal to them."""
+    """The class of stand-ins for int, float and NumPy's types, which are equal to them."""
+
+    own: type
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.__base__ or object)
+        return isinstance(x, cls.own)
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls.__base__ or type.__eq__(cls, other) is True
+        return other is cls.own or type.__eq__(cls, other) is True
 
     def __hash__(cls) -> int:
-        return hash(cls.__base__)
+        return hash(cls.own)
 
 
-class _Float(float, metaclass=_Type):
+class _Float(metaclass=_Type):
+    own = float
     dtype = np.dtype(float)
 
     def __new__(cls, x: Any = 0.0) -> Any:
@@ -181,7 +196,8 @@ class _Float(float, metaclass=_Type):
         return x.item() if x.node.kind == "f" else x.item().astype(float)
 
 
-class _Int(int, metaclass=_Type):
+class _Int(metaclass=_Type):
+    own = int
     dtype = np.dtype(int)
 
     def __new__(cls, x: Any = 0, *base: Any) -> Any:
@@ -193,6 +209,20 @@ class _Int(int, metaclass=_Type):
         if whole is not None:
             return whole
         return x if x.node.kind == "i" else int(x.item().astype(int))
+
+
+def _scalar_type(own: Any) -> Any:
+    """np.float64 and the like: a type, an element type, and a function."""
+
+    class Scalar(metaclass=_Type):
+        dtype = np.dtype(own)
+
+        def __new__(cls, x: Any = 0) -> Any:
+            return traced_array(x).astype(own) if traced(x) else own(x)
+
+    Scalar.own = own
+    Scalar.__name__ = own.__name__
+    return Scalar
 
 
 _Float.__name__, _Int.__name__ = "float", "int"
@@ -241,6 +271,11 @@ ROUNDS: dict[Any, Any] = {
     itertools.pairwise: _pairwise,
 }
 
+_SCALARS: dict[Any, Any] = {
+    t: _scalar_type(t)
+    for t in (np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64, np.bool_)
+}
+
 BUILTINS: dict[str, Any] = {
     "range": _range,
     "zip": _zip,
@@ -260,8 +295,8 @@ BUILTINS: dict[str, Any] = {
 }
 
 
-class Linking:
-    """np.r_ and np.c_."""
+class Indexer:
+    """np.r_ or np.c_ as the traced function sees it."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -284,10 +319,10 @@ class Function:
 
     def __getattr__(self, name: str) -> Any:
         own = getattr(self._own, name)
-        if not isinstance(self._own, np.ufunc) or name not in SPECIAL:
+        if not isinstance(self._own, np.ufunc) or not callable(own):
             return own
         return lambda *args, **kwargs: (
-            SPECIAL[name](self._own, *args, **kwargs) if traced(args) else own(*args, **kwargs)
+            call_method(self._own, name, *args, **kwargs) if traced(args) else own(*args, **kwargs)
         )
 
     def __eq__(self, other: object) -> bool:
@@ -319,7 +354,9 @@ class Module:
         if isinstance(value, types.ModuleType):
             return shown_module(value)
         if name in ("r_", "c_"):
-            return Linking(value)
+            return Indexer(value)
+        if isinstance(value, type) and issubclass(value, np.generic) and value in _SCALARS:
+            return _SCALARS[value]
         return shown_function(value) if is_function(value) else value
 
 

@@ -92,7 +92,8 @@ def rel_entr(p: Any, q: Any) -> Node:
 @known(sp.kl_div)
 def kl_div(p: Any, q: Any) -> Node:
     """p log(p / q) − p + q."""
-    return rel_entr(p, q) - as_node(p) + q
+    y: Node = rel_entr(p, q) - p + q
+    return y
 
 
 def sides(x: Node, d: Node, inner: Node, outer: Node) -> Node:
