@@ -55,9 +55,9 @@ PRIMITIVES["cumsum"] = Primitive(
 def recurrence(a: Any, b: Any, axis: int) -> Any:
     """h with h[k] = a[k] h[k − 1] + b[k] along an axis."""
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
-    h: Any = []
-    for k in range(len(b)):
-        h.append(a[k] * h[-1] + b[k] if h else b[k])
+    h = [*b[:1]]
+    for k in range(1, len(b)):
+        h.append(a[k] * h[-1] + b[k])
     return np.moveaxis(np.stack(h), 0, axis) if h else np.moveaxis(b, 0, axis)
 
 

@@ -106,7 +106,7 @@ def average(
 def squares(x: Node) -> Node:
     """|x|² of each element."""
     if x.kind != "c":
-        return x * x
+        return x**2
     a, b = build("real", x), build("imag", x)
     return a * a + b * b
 
