@@ -209,6 +209,57 @@ def test_random_numbers_are_an_input() -> None:
     assert "default_rng" in refusal(np.random.default_rng, 0)
 
 
+REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
+    "where of a ufunc": (
+        lambda f, x: f(np.exp, x, where=x),
+        "np.exp with where= leaves the other elements undefined; write np.where",
+    ),
+    "out of a reduction": (
+        lambda f, x: f(np.sum, x, out=x),
+        "a reduction with out= is not known; write the result to a name",
+    ),
+    "out of a running sum": (
+        lambda f, x: f(np.cumsum, x, out=x),
+        "a running reduction with out= is not known; write the result to a name",
+    ),
+    "sorter": (
+        lambda f, x: f(np.searchsorted, x, x, sorter=x),
+        "np.searchsorted with sorter= is not known; write np.searchsorted(x[sorter], values)",
+    ),
+    "method": (
+        lambda f, x: f(np.quantile, x, 0.5, method="inverted_cdf"),
+        "np.quantile by inverted_cdf is not known; write method='linear'",
+    ),
+    "equal_nan": (
+        lambda f, x: f(np.isclose, x, x, equal_nan=True),
+        "np.isclose with equal_nan= is not known",
+    ),
+    "keys": (
+        lambda f, x: f(np.lexsort, x),
+        "np.lexsort of several keys is not known; write np.argsort, last key first",
+    ),
+    "median of numbers": (
+        lambda f, x: f(np.nanmedian, x),
+        "np.nanmedian goes over as many elements as the values say; "
+        "write the same of the elements that are numbers, chosen before",
+    ),
+    "histogram": (
+        lambda f, x: f(np.histogram, x),
+        "np.histogram counts, which has no derivative; write the counts as an input",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_name_the_line_and_what_to_write(name: str) -> None:
+    f, sentence = REFUSED[name]
+    with within(world()) as w:
+        w.line = 7
+        with pytest.raises(Refused) as caught:
+            f(lambda function, *args, **k: FUNCTIONS[function](*args, **k), leaf(V))
+    assert str(caught.value) == f"line 7: {sentence}"
+
+
 Z = X + 1j * RNG.standard_normal(X.shape)
 COMPLEX: dict[str, Callable[..., Any]] = {
     "product": lambda f, z: f(np.multiply, z, np.conj(Z[::-1])),

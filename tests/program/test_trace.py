@@ -31,7 +31,7 @@ def test_program_is_the_function_and_its_gradient_meets_differences(name):
 
 def swallow(x):
     try:
-        return np.linalg.qr(x)[0]
+        return np.unwrap(x)
     except Exception:
         return x
 
@@ -79,7 +79,7 @@ TABLE = np.ones(6)
 @pytest.mark.parametrize(
     ("forward", "reason"),
     [
-        (swallow, "no derivative of qr is known"),
+        (swallow, "no derivative of unwrap is known"),
         (as_lists, "no attribute 'tolist'"),
         (by_element, "asks for the numbers"),
         (changes_a_table, "asks for the number"),

@@ -117,7 +117,8 @@ class LoopReverse:
         """One round backwards: the carried values' adjoints before it, and the sums after it."""
         roots = [self.constants[i] for i in self.active]
         live = self.depends(self.order, [*roots, *(c for c in self.carries if c.kind == "f")])
-        adjoint: dict[int, Node] = {}
+        # What selections of a constant add is added in place to the sum so far.
+        adjoint = {id(self.constants[i]): total for i, total in self.sums.items()}
         for i, out in enumerate(self.outputs):
             if id(out) not in live:
                 continue
@@ -133,10 +134,7 @@ class LoopReverse:
         for k in range(len(self.carries)):
             if self._is_filled(k):
                 following[k] = self.adjoints[k]
-        totals = [
-            total + adjoint[id(self.constants[i])] if id(self.constants[i]) in adjoint else total
-            for i, total in self.sums.items()
-        ]
+        totals = [adjoint[id(self.constants[i])] for i in self.sums]
         return [*following, *totals]
 
     def _is_filled(self, k: int) -> bool:
@@ -162,6 +160,9 @@ class LoopReverse:
             if id(n) in seen or n.op in FIXED:
                 continue
             seen.add(id(n))
+            if n.op == "part" and id(n) in own and id(n) not in cheap:
+                kept.append(n)
+                continue
             ragged = any(self.loop.counter in s.letters for s in n.shape)
             inner = n.op == "part" and id(n.args[0]) in own
             if (id(n) not in own and not inner) or (id(n) in cheap) or (ragged and n.op != "input"):
@@ -188,7 +189,7 @@ class LoopReverse:
         body = Program(loop.body.inputs, [*loop.body.outputs, *extra])
         wide = Loop(body, loop.counter, loop.count, loop.constants, nk, loop.reverse)
         parts = looped(wide, list(self.node.args))
-        world().wide[id(self.node)] = parts
+        self._widen(parts)
         place = {id(n): i for i, n in enumerate(body.outputs) if i >= nk}
         saved = [parts[place[id(n)]] for n in kept]
         carried = set(map(id, self.carries))
@@ -196,6 +197,18 @@ class LoopReverse:
             if n.name:
                 stack.name = stack.name or n.name + ("_before" if id(n) in carried else "_all")
         return saved
+
+    def _widen(self, parts: list[Node]) -> None:
+        """Notes the loop's wide form, and lets those of later loops read from it too."""
+        w = world()
+        for later, old in w.wide.items():
+            swap = {
+                id(n): parts[n.attrs["index"]]
+                for n in Program([], old).body
+                if n.op == "part" and n.args[0] is self.node
+            }
+            w.wide[later] = [substituted(part, swap) for part in old] if swap else old
+        w.wide[id(self.node)] = parts
 
 
 def _read(outputs: list[Node]) -> set[int]:

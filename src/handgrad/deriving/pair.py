@@ -137,6 +137,7 @@ class _Writing:
         unpacking = self._unpacking(backs, own)
         packed = self._packed(names, numbers)
         lines = [*unpacking, *(f"    {b.names.letters[x]} = {text}" for x, text in read.items())]
+        self._count_masks()
         forward = self._signature() + self._head()
         forward += [*e.lines, *guards.conditions(e, self.world)]
         forward.append(f"    return {_listed(results)}, {packed}")
@@ -149,6 +150,17 @@ class _Writing:
             tuple(carried),
             (e, b),
         )
+
+    def _count_masks(self) -> None:
+        """Count what a mask selects before the first statement that asks for the number."""
+        e = self.e
+        for letter, mask in self.world.masks.values():
+            own = e.names.letters.get(letter)
+            if own is None or mask.op == "table":
+                continue
+            asks = re.compile(rf"\b{own}\b")
+            at = next((i for i, line in enumerate(e.lines) if asks.search(line)), len(e.lines))
+            e.lines.insert(at, f"    {own} = int({e.alias}.count_nonzero({e.text(mask)}))")
 
     def _unpacking(self, backs: Sequence[str], own: Sequence[str]) -> list[str]:
         b, found = self.b, []
@@ -206,7 +218,8 @@ class _Writing:
         names = {spec.name: e.variables[id(inputs[spec.path])] for spec in self.arguments.specs}
         checks = list(guards.checks(e, self.arguments, self.world, names))
         given = {s.letter for s in self.arguments.settings if s.letter and len(s.path) == 1}
-        wanted = [x for x in e.names.letters if x not in given and x not in self.world.counters]
+        counted = {letter for letter, _ in self.world.masks.values()} | set(self.world.counters)
+        wanted = [x for x in e.names.letters if x not in given and x not in counted]
         arrays = [(names[spec.name], spec.shape) for spec in self.arguments.specs]
         known = {x: e.names.letters[x] for x in given if x in e.names.letters}
         sources = letters_from(arrays, wanted, known)

@@ -31,68 +31,68 @@ def depends(body: Iterable[Node], roots: Iterable[Node | int]) -> set[int]:
     """Nodes of floats that the roots flow into, the roots included."""
     live = {r if isinstance(r, int) else id(r) for r in roots}
     for n in body:
-        if n.op in FIXED or not (n.kind in "fc" or has_parts(n)):
+        if n.op in FIXED or not (n.kind in "fc" or n.op == "part" or has_parts(n)):
             continue
         if any(id(a) in live for a in n.args):
             live.add(id(n))
     return live
 
 
+def has_parts(n: Node) -> bool:
+    """True for a loop, and for a function of several results."""
+    return n.op == "loop" or (n.op in PRIMITIVES and PRIMITIVES[n.op].parts is not None)
+
+
 def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
     """Adds to `adjoint` those of all nodes that matter, last to first."""
 
     def give(node: Node, g: Any) -> None:
-        if g is not None and id(node) in live:
-            if node.kind != "c" and as_node(g).kind == "c":
-                g = build("real", g)
-            adjoint[id(node)] = adjoint[id(node)] + g if id(node) in adjoint else as_node(g)
+        if g is None or id(node) not in live:
+            return
+        g = as_node(g)
+        if g.kind == "c" and node.kind == "f":
+            g = build("real", g)
+        adjoint[id(node)] = adjoint[id(node)] + g if id(node) in adjoint else g
 
-    loops: dict[int, dict[int, Node]] = {}
+    parts: dict[int, dict[int, Node]] = {}
     for n in reversed(body):
         if n.op == "part":
             if id(n) in adjoint:
-                loops.setdefault(id(n.args[0]), {})[n.attrs["index"]] = adjoint[id(n)]
+                parts.setdefault(id(n.args[0]), {})[n.attrs["index"]] = adjoint[id(n)]
             continue
-        if n.op == "loop":
-            if id(n) not in loops:
+        if has_parts(n):
+            if id(n) not in parts or id(n) not in live:
                 continue
-            reverse = LoopReverse(n, loops[id(n)], live, depends, sweep)
-            gradients: Iterable[Any] = reverse.gradients()
-        elif has_parts(n):
-            if id(n) not in loops or id(n) not in live:
-                continue
-            given = loops[id(n)]
-            gradients = vjp(n, tuple(given.get(i) for i in range(len(n.value))))
+            given = parts[id(n)]
+            gradients: Iterable[Any]
+            if n.op == "loop":
+                gradients = LoopReverse(n, given, live, depends, sweep).gradients()
+            else:
+                gradients = vjp(n, tuple(map(given.get, range(len(n.value)))))
         elif id(n) in adjoint and id(n) in live:
             if n.name and not adjoint[id(n)].name:
                 adjoint[id(n)].name = f"d{n.name}"
-            gradients = vjp(n, adjoint[id(n)])
+            # An analytic function of complex numbers has the real one's derivative, conjugated.
+            turned = n.kind == "c" and PRIMITIVES[n.op].analytic
+            g = build("conj", adjoint[id(n)]) if turned else adjoint[id(n)]
+            gradients = vjp(n, g)
+            if turned:
+                gradients = [None if d is None else build("conj", d) for d in gradients]
         else:
             continue
         for a, g in zip(n.args, gradients, strict=True):
             give(a, g)
 
 
-def has_parts(n: Node) -> bool:
-    """True for a node of several results."""
-    return n.op == "loop" or (n.op in PRIMITIVES and PRIMITIVES[n.op].parts is not None)
-
-
 def vjp(n: Node, g: Any) -> tuple[Any, ...]:
-    """Gradients of a node's operands from that of the node, or from those of its parts.
-
-    An analytic function's, of complex numbers, is that of reals between two conjugations.
-    """
+    """Gradients of a node's operands from that of the node, or those of its parts."""
     record = PRIMITIVES[n.op]
     if record.vjp is None:
         raise Refused(f"line {n.line}: no derivative of {n.op} is known")
-    turned = record.analytic and n.kind == "c"
     try:
-        found = record.vjp(build("conj", g) if turned else g, n, *n.args, **n.attrs)
+        found = record.vjp(g, n, *n.args, **n.attrs)
     except NotImplementedError as e:
         raise Refused(f"line {n.line}: {e}") from e
-    if turned:
-        found = tuple(None if d is None else build("conj", d) for d in found)
     return (*found, *(None,) * (len(n.args) - len(found)))
 
 

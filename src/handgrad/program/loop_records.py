@@ -28,8 +28,8 @@ def _shape(*nodes: Node, loop: Loop) -> tuple[tuple[Size, ...], str]:
 
 def _part_shape(node: Node, index: int) -> tuple[tuple[Size, ...], str]:
     if (parts := PRIMITIVES[node.op].parts) is not None:
-        found: tuple[tuple[Size, ...], str] = parts(*node.args, **node.attrs)[index]
-        return found
+        shape: tuple[tuple[Size, ...], str] = parts(*node.args, **node.attrs)[index]
+        return shape
     loop: Loop = node.attrs["loop"]
     out = loop.body.outputs[index]
     return (out.shape if index < loop.carried else (loop.count, *out.shape)), out.kind
@@ -40,7 +40,7 @@ def _pile_shape(*nodes: Node) -> tuple[tuple[Size, ...], str]:
     total = Size.of(0)
     for start, end, length in runs(list(nodes)):
         total = total + (end - start if length is None else length)
-    kind = max((n.kind for n in nodes), key="bifc".index)
+    kind = max((n.kind for n in nodes), key="bif".index)
     return (total, *nodes[0].shape), kind
 
 

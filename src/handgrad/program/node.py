@@ -40,7 +40,7 @@ class Node:
     args: tuple[Node, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
     shape: tuple[Size, ...] = ()
-    kind: str = "f"  # f float, i integer, b boolean
+    kind: str = "f"  # f float, i integer, b boolean, c complex
     value: Any = None  # on the example
     name: str = ""  # as the user calls it
     line: int = 0  # of the user's source
@@ -149,11 +149,12 @@ class Primitive:
     domain: Callable[..., Any] | None = None
     rewrite: Callable[..., Any] | None = None  # operands, attributes → a simpler node or None
     jax: str | Callable[..., Any] = ""  # where it differs
+    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
+    #: of several results: nodes → sizes and kind of each
+    parts: Callable[..., Any] | None = None
+    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
     cases: tuple[dict[str, Any], ...] = ({},)  # attributes to try on the domain
     smooth: bool = True  # a second derivative exists on the domain
-    analytic: bool = False  # of complex operands: its vjp is that of reals, between conjugations
-    parts: Callable[..., Any] | None = None  # of several results: nodes → sizes and kind of each
-    samples: tuple[Any, ...] = ()  # of families with attributes: operands on which it is checked
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -234,7 +235,7 @@ def as_node(x: Operand) -> Node:
         if x.constant is None:
             return Node("size", (), {"size": x}, (), "i", world().length(x))
         x = x.constant
-    if isinstance(x, bool | int | float | complex | np.generic) and np.ndim(x) == 0:
+    if isinstance(x, bool | int | float | np.generic) and np.ndim(x) == 0:
         return Node("const", (), {"value": x}, (), _kind(np.asarray(x)), x)
     x = np.asarray(x)
     return Node("table", (), {"value": x}, tuple(map(Size.of, x.shape)), _kind(x), x)

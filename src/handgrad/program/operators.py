@@ -1,4 +1,4 @@
-"""Python's operators on tracers, in terms of NumPy's functions."""
+"""Operators and methods of arrays on tracers, in terms of NumPy's functions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.program.integers import is_whole
+
 
 class Operators(ABC):
-    """Operators of arrays; `apply` does a function of NumPy."""
+    """Operators and methods of arrays; `apply` does a function of NumPy."""
 
     @abstractmethod
     def apply(self, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -24,6 +26,50 @@ class Operators(ABC):
         """True for a number, which no operator changes in place."""
 
     __hash__ = object.__hash__
+
+    @property
+    def T(self) -> Any:  # noqa: N802 (NumPy's name)
+        return self.apply(np.transpose, self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        return self.apply(np.swapaxes, self, -1, -2)
+
+    @property
+    def real(self) -> Any:
+        return self.apply(np.real, self)
+
+    @property
+    def imag(self) -> Any:
+        return self.apply(np.imag, self)
+
+    @property
+    def flat(self) -> Any:
+        return self.apply(np.ravel, self)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        whole = len(shape) == 1 and isinstance(shape[0], tuple | list)
+        return self.apply(np.reshape, self, shape[0] if whole else shape, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        if len(axes) == 1 and not is_whole(axes[0]):
+            axes = axes[0]
+        return self.apply(np.transpose, self, axes or None)
+
+    def flatten(self, order: str = "C") -> Any:
+        return self.apply(np.ravel, self, order=order).copy()
+
+    def fill(self, value: Any) -> None:
+        self.assign(value)
+
+    def sort(self, axis: int = -1, **_: Any) -> None:
+        self.assign(self.apply(np.sort, self, axis))
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __contains__(self, x: Any) -> bool:
+        return bool((self == x).any())
 
     def __neg__(self) -> Any:
         return self.apply(np.negative, self)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.integers import is_whole
-from handgrad.program.node import Node, as_node, build, world
-from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.node import Node, as_node, world
 from handgrad.program.rounds import Pile
 from handgrad.program.sizes import Size
 from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced
@@ -24,21 +23,6 @@ def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return f
 
     return keep
-
-
-@special("reduce")
-def _reduce(ufunc: Any, x: Any, *args: Any, **keywords: Any) -> Any:
-    if (ufunc, "reduce") not in FUNCTIONS:
-        world().refuse(f"np.{ufunc.__name__}.reduce is not known")
-    array = call(np.stack, x) if isinstance(x, list | tuple) else x
-    return call((ufunc, "reduce"), array, *args, **keywords)
-
-
-@special("accumulate")
-def _accumulate(ufunc: Any, x: Any, *args: Any, **keywords: Any) -> Any:
-    if (ufunc, "accumulate") not in FUNCTIONS:
-        world().refuse(f"np.{ufunc.__name__}.accumulate is not known")
-    return call((ufunc, "accumulate"), x, *args, **keywords)
 
 
 @special("outer")
@@ -58,62 +42,10 @@ def _at(ufunc: Any, array: Any, index: Any, value: Any = None) -> None:
         world().refuse(f"np.{ufunc.__name__}.at is not known; np.add.at is")
 
 
-@special("reduceat")
-def _reduceat(ufunc: Any, *_: Any, **__: Any) -> None:
-    world().refuse(f"np.{ufunc.__name__}.reduceat is not known; write np.add.at into zeros")
-
-
 def traced_array(x: Any) -> Tracer:
     if type(x) is Tracer:
         return x
     return x.scalar() if type(x) is TracedInt else Tracer(as_node(np.asarray(x)))
-
-
-def _target(x: Any) -> Tracer:
-    if type(x) is not Tracer:
-        world().refuse("an array from outside the function is changed")
-    return x
-
-
-@special(np.copyto)
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    dst = _target(dst)
-    dst.assign(src if where is True else call(np.where, where, src, dst))
-
-
-@special(np.putmask, np.place)
-def _putmask(array: Any, mask: Any, values: Any) -> None:
-    if np.ndim(values):
-        world().refuse("np.putmask with an array of values; write x[mask] = values")
-    _target(array)[mask] = values
-
-
-@special(np.put)
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    call(np.ravel, _target(a))[ind] = v
-
-
-@special(np.fill_diagonal)
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    a = _target(a)
-    if wrap or a.ndim != 2:
-        world().refuse("np.fill_diagonal of an array without two axes, or with wrap")
-    rows, columns = a.node.shape
-    short = rows if world().length(rows) <= world().length(columns) else columns
-    i = Tracer(build("arange", size=short))
-    a[i, i] = val
-
-
-@special(np.put_along_axis)
-def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int = -1) -> None:
-    arr, indices = _target(arr), traced_array(indices)
-    axis %= arr.ndim
-    key: list[Any] = []
-    for k, s in enumerate(indices.node.shape):
-        shape = tuple(s if k == m else Size.of(1) for m in range(arr.ndim))
-        place = build("reshape", build("arange", size=s), shape=shape)
-        key.append(indices if k == axis else Tracer(place))
-    arr[tuple(key)] = values
 
 
 @special(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
@@ -232,7 +164,7 @@ def size_quotient(x: Any, up: bool = False) -> TracedInt | None:
     if node.op == "divide":
         top, bottom = map(_as_size, node.args)
         if top is not None and bottom is not None:
-            quotient = -(-top // bottom) if up else top // bottom
+            quotient = (top + bottom - 1) // bottom if up else top // bottom
             return TracedInt(world().length(quotient), quotient)
     size = _as_size(node)
     return None if size is None else TracedInt(world().length(size), size)

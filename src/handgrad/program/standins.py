@@ -18,7 +18,7 @@ from handgrad.program.primitives.table import CREATION
 from handgrad.program.rounds import Iterable, Pile, guard, runs
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.special import size_quotient, traced_array
-from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced, wrap
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, call_method, traced, wrap
 
 ARRAY_MODULES = ("numpy", "scipy", "math")
 
@@ -295,8 +295,8 @@ BUILTINS: dict[str, Any] = {
 }
 
 
-class Linking:
-    """np.r_ and np.c_."""
+class Indexer:
+    """np.r_ or np.c_ as the traced function sees it."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -319,10 +319,10 @@ class Function:
 
     def __getattr__(self, name: str) -> Any:
         own = getattr(self._own, name)
-        if not isinstance(self._own, np.ufunc) or name not in SPECIAL:
+        if not isinstance(self._own, np.ufunc) or not callable(own):
             return own
         return lambda *args, **kwargs: (
-            SPECIAL[name](self._own, *args, **kwargs) if traced(args) else own(*args, **kwargs)
+            call_method(self._own, name, *args, **kwargs) if traced(args) else own(*args, **kwargs)
         )
 
     def __eq__(self, other: object) -> bool:
@@ -354,7 +354,7 @@ class Module:
         if isinstance(value, types.ModuleType):
             return shown_module(value)
         if name in ("r_", "c_"):
-            return Linking(value)
+            return Indexer(value)
         if isinstance(value, type) and issubclass(value, np.generic) and value in _SCALARS:
             return _SCALARS[value]
         return shown_function(value) if is_function(value) else value

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.indexing import template
-from handgrad.program.integers import Integer, is_whole
+from handgrad.program.integers import Integer
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
-from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.primitives.table import CHANGING, FUNCTIONS
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
@@ -26,7 +26,6 @@ VIEWS = {
 }
 #: Arguments that say which axes, and not how many elements.
 _STRUCTURE = {"axis", "axis1", "axis2", "axes", "ord", "ndmin", "source", "destination"}
-_OTHER_NAMES = {"conj": "conjugate", "flatten": "ravel"}
 
 
 class TracedInt(Integer):
@@ -122,26 +121,6 @@ class Tracer(Operators):
             total = total * s
         return wrap(total)
 
-    @property
-    def T(self) -> Any:  # noqa: N802 (NumPy's name)
-        return self.apply(np.transpose, self)
-
-    @property
-    def mT(self) -> Any:  # noqa: N802
-        return self.apply(np.swapaxes, self, -1, -2)
-
-    @property
-    def real(self) -> Any:
-        return self.apply(np.real, self)
-
-    @property
-    def imag(self) -> Any:
-        return self.apply(np.imag, self)
-
-    @property
-    def flat(self) -> Any:
-        return self.apply(np.ravel, self)
-
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of unsized object")
@@ -156,7 +135,7 @@ class Tracer(Operators):
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == "__call__":
             return call(ufunc, *args, **kwargs)
-        return SPECIAL[method](ufunc, *args, **kwargs)
+        return call_method(ufunc, method, *args, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call(function, *args, **kwargs)
@@ -230,12 +209,6 @@ class Tracer(Operators):
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self.copy()
 
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __contains__(self, x: Any) -> bool:
-        return bool((self == x).any())
-
     def astype(self, kind: Any, copy: bool = True, **_: Any) -> Tracer:
         letter = np.dtype(kind).kind.replace("u", "i")
         if letter not in "bifc":
@@ -250,24 +223,6 @@ class Tracer(Operators):
             world().refuse("view() as another type")
         return viewed(Tracer(self.node), self)
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
-        whole = len(shape) == 1 and isinstance(shape[0], tuple | list)
-        return self.apply(np.reshape, self, shape[0] if whole else shape, order=order)
-
-    def transpose(self, *axes: Any) -> Any:
-        if len(axes) == 1 and not is_whole(axes[0]):
-            axes = axes[0]
-        return self.apply(np.transpose, self, axes or None)
-
-    def flatten(self, order: str = "C") -> Any:
-        return self.apply(np.ravel, self, order=order).copy()
-
-    def fill(self, value: Any) -> None:
-        self.assign(value)
-
-    def sort(self, axis: int = -1, **_: Any) -> None:
-        self.assign(self.apply(np.sort, self, axis))
-
     def item(self, *place: Any) -> Tracer:
         if not place:
             return self.reshape(()) if self.ndim else self
@@ -276,8 +231,9 @@ class Tracer(Operators):
         return self[place[0] if len(place) == 1 else place]
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(np, _OTHER_NAMES.get(name, name), None)
-        if name.startswith("_") or not callable(function) or isinstance(function, type):
+        function = name if name in FUNCTIONS else getattr(np, name, None)
+        known = function is name or (callable(function) and not isinstance(function, type))
+        if name.startswith("_") or not known:
             raise AttributeError(f"a traced array has no attribute {name!r}")
         return lambda *args, **kwargs: call(function, self, *args, **kwargs)
 
@@ -366,7 +322,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     known = FUNCTIONS.get(function)
-    name = getattr(function, "__name__", str(function))
+    own, *_ = function if isinstance(function, tuple) else (function,)
+    name = getattr(own, "__name__", str(own))
     if known is None:
         if arrays_in(args) or arrays_in(kwargs):
             w.refuse(f"no derivative of {name} is known")
@@ -387,6 +344,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
     except (NotImplementedError, TypeError) as e:
         w.refuse(f"{name} is not known with these arguments: {e}")
+    if function in CHANGING:
+        target = args[0]
     if function in VIEWS:
         result = viewed(result, args[0])
     if mask is not True:
@@ -398,7 +357,16 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     if type(target) is not Tracer:
         w.refuse(f"{name} writes into an array from outside the function")
     target.assign(result)
-    return target
+    return None if function in CHANGING else target
+
+
+def call_method(ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+    """A method of a ufunc."""
+    if (ufunc, method) in FUNCTIONS:
+        return call((ufunc, method), *args, **kwargs)
+    if method not in SPECIAL:
+        world().refuse(f"np.{ufunc.__name__}.{method} is not known")
+    return SPECIAL[method](ufunc, *args, **kwargs)
 
 
 def _frozen(x: Any) -> Any:

@@ -20,7 +20,7 @@ from handgrad.program.primitives.reduce import (
     part,
     shifted,
 )
-from handgrad.program.primitives.table import FUNCTIONS, helper, known, refuse
+from handgrad.program.primitives.table import FUNCTIONS, applied, helper, known, refuse
 from handgrad.program.sizes import ONE
 
 Array = NDArray[Any]
@@ -55,9 +55,9 @@ PRIMITIVES["cumsum"] = Primitive(
 def recurrence(a: Any, b: Any, axis: int) -> Any:
     """h with h[k] = a[k] h[k − 1] + b[k] along an axis."""
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
-    h: Any = []
-    for k in range(len(b)):
-        h.append(a[k] * h[-1] + b[k] if h else b[k])
+    h = [*b[:1]]
+    for k in range(1, len(b)):
+        h.append(a[k] * h[-1] + b[k])
     return np.moveaxis(np.stack(h), 0, axis) if h else np.moveaxis(b, 0, axis)
 
 
@@ -195,7 +195,7 @@ def running_extreme(largest: bool) -> Any:
     def signature(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Node:
         x, axis = line_of(x, axis, dtype, out)
         index = build("last_extreme", x, axis=axis, largest=largest)
-        return FUNCTIONS[np.take_along_axis](x, index, axis)
+        return applied(np.take_along_axis, x, index, axis)
 
     return signature
 

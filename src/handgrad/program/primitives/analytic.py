@@ -122,7 +122,7 @@ def reciprocal(x: Any, dtype: Any = None) -> Node:
 @known(np.float_power)
 def float_power(x: Any, p: Any) -> Node:
     """A power of floats."""
-    return cast(as_node(x), float) ** p
+    return cast(as_node(x), float) ** as_node(p)
 
 
 @known(np.ldexp)

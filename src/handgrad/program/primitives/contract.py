@@ -33,7 +33,7 @@ def contract(a: Any, b: Any, left: Indices, right: Indices, out: Indices) -> Nod
     if not sums and (a.ndim, b.ndim) != (1, 1):
         return lined_up(a, left, out) * lined_up(b, right, out)
     if not sums and tuple(left) == tuple(right):
-        return a * b
+        return build("multiply", a, b)
     names = {i: k for k, i in enumerate(dict.fromkeys((*left, *right)))}
     return build(
         "contract",
@@ -208,7 +208,7 @@ def matmul(a: Any, b: Any) -> Node:
 def dot(a: Any, b: Any) -> Node:
     a, b = as_node(a), as_node(b)
     if not a.ndim or not b.ndim:
-        return a * b
+        return build("multiply", a, b)
     left, right = list(range(a.ndim)), list(range(100, 100 + b.ndim))
     right[-2 if b.ndim > 1 else -1] = left[-1]
     return contract(a, b, left, right, [i for i in left + right if i != left[-1]])
@@ -218,7 +218,7 @@ def dot(a: Any, b: Any) -> Node:
 def inner(a: Any, b: Any) -> Node:
     a, b = as_node(a), as_node(b)
     if not a.ndim or not b.ndim:
-        return a * b
+        return build("multiply", a, b)
     left, right = list(range(a.ndim)), [*range(100, 99 + b.ndim), a.ndim - 1]
     return contract(a, b, left, right, left[:-1] + right[:-1])
 

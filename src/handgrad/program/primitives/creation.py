@@ -13,6 +13,7 @@ from handgrad.program.primitives.record import DTYPES, Sample, record
 from handgrad.program.primitives.table import creation, known, refuse
 from handgrad.program.sizes import ONE, Size
 
+ZERO = Size.of(0)
 _M, _N = Size.of("M"), Size.of("N")
 
 
@@ -153,12 +154,13 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, **
             size = Size.of(0)
         out = build("arange", size=size)
     else:
-        start, step = (float(constant(x)) for x in (start, step))
-        out = build("arange", size=Size.of(len(np.arange(start, constant(stop), step))))
-        first, by = start, step
-    if by != 1:
+        begin, each = (float(constant(x)) for x in (start, step))
+        out = build("arange", size=Size.of(len(np.arange(begin, constant(stop), each))))
+        out = out if each == 1 else out * each
+        return out + begin
+    if by not in (1, ONE):
         out = out * by
-    if first != 0:
+    if first not in (0, ZERO):
         out = out + first
     if dtype is not None and not kind_of(dtype) and out.kind == "i":
         out = build("astype", out, kind="f")

@@ -13,7 +13,6 @@ from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.primitives.axes import equal
 from handgrad.program.primitives.contract import conjugated, matmul
 from handgrad.program.primitives.fixed import smaller
-from handgrad.program.primitives.kinds import astype_vjp  # noqa: F401 (casts come first)
 from handgrad.program.primitives.linalg import mH, mm, mT, of_squares, square
 from handgrad.program.primitives.record import (
     Gradients,

@@ -159,7 +159,7 @@ def scaled(y: Node, points: Size, norm: Any, inverse: bool) -> Node:
         return y
     n = as_node(points)
     if norm == "ortho":
-        root = build("sqrt", build("astype", n, kind="f"))
+        root = build("sqrt", n)
         return y * root if inverse else y / root
     if norm == "forward":
         return y * n if inverse else y / n

@@ -68,8 +68,7 @@ def slice_size(part: slice, size: Size) -> Size:
     def place(bound: Any, default: Size) -> Size:
         if bound is None:
             return default
-        bound = Size.of(bound)
-        inside = bound if w.length(bound) >= 0 else size + bound
+        inside = from_start(bound, size)
         if w.length(inside) < 0:
             return Size.of(-1) if back else ZERO
         end = size - 1 if back else size
@@ -93,11 +92,10 @@ def mask_size(node: Node) -> Size:
     """The letter of how many elements a mask selects; masks of one value share it."""
     w = world()
     key = (np.shape(node.value), np.asarray(node.value).tobytes())
-    if key not in w.masks:
-        letter = f"count_{len(w.masks) + 1}" if w.masks else "count"
-        w.masks[key] = letter, node
-        w.lengths[letter] = int(np.count_nonzero(node.value))
-    return Size.of(w.masks[key][0])
+    letter = w.masks[key][0] if key in w.masks else f"count_{len(w.masks) + 1}"
+    w.masks[key] = letter, node
+    w.lengths[letter] = int(np.count_nonzero(node.value))
+    return Size.of(letter)
 
 
 def indexed(x: Node, *arrays: Node, index: Index) -> Shaped:
@@ -172,7 +170,7 @@ def turned(x: Node, *arrays: Node, index: Index) -> Node | None:
         if isinstance(i, slice) and i.step is not None and w.length(i.step) < 0:
             count = slice_size(i, x.shape[axis])
             size, step = x.shape[axis], -Size.of(i.step)
-            start = ZERO if i.start is None else size - 1 - _from_start(i.start, size)
+            start = ZERO if i.start is None else size - 1 - from_start(i.start, size)
             if w.length(start) < 0:
                 start = ZERO
             stop = None if i.stop is None else start + (count - 1) * step + 1
@@ -187,9 +185,10 @@ def turned(x: Node, *arrays: Node, index: Index) -> Node | None:
     return build("getitem", build("flip", x, axis=tuple(axes)), *arrays, index=tuple(new))
 
 
-def _from_start(bound: Any, size: Size) -> Size:
-    bound = Size.of(bound)
-    return bound if world().length(bound) >= 0 else size + bound
+def from_start(bound: Any, size: Size) -> Size:
+    """A place counted from the start; on the example it tells which end it was counted from."""
+    place = Size.of(bound)
+    return place if world().length(place) >= 0 else size + place
 
 
 def zeros_for(g: Node, like: Node) -> Node:

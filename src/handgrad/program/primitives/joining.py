@@ -209,8 +209,8 @@ def _ranged(part: slice) -> Node:
     """A slice in an index of np.r_: numbers from start to stop, evenly spaced where imaginary."""
     step = part.step
     if isinstance(step, complex):
-        return FUNCTIONS[np.linspace](part.start or 0, part.stop, int(abs(step)))
-    return FUNCTIONS[np.arange](part.start or 0, part.stop, 1 if step is None else step)
+        return as_node(FUNCTIONS[np.linspace](part.start or 0, part.stop, int(abs(step))))
+    return as_node(FUNCTIONS[np.arange](part.start or 0, part.stop, 1 if step is None else step))
 
 
 @known(np.r_)

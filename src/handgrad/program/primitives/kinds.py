@@ -19,11 +19,23 @@ from handgrad.program.primitives.record import (
     normal,
     record,
 )
-from handgrad.program.primitives.table import known
+from handgrad.program.primitives.table import known, plain
 
-I = as_node(1j)  # noqa: E741 (the imaginary unit)
+I = as_node(np.complex128(1j))  # noqa: E741 (the imaginary unit)
 _TYPES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
-_TORCH = {"f": "float64", "i": "int64", "b": "bool", "c": "complex128"}
+_TORCH = {"f": "torch.float64", "i": "torch.int64", "b": "torch.bool", "c": "torch.complex128"}
+
+
+def cast_text(method: str, types: dict[str, str]) -> Any:
+    """A cast by an array's method; of a number of Python by its type."""
+
+    def text(e: Any, n: Node) -> str:
+        (x,), kind = n.args, n.attrs["kind"]
+        if plain(x):
+            return f"{_TYPES[kind]}({e.arg(x)})"
+        return f"{e.arg(x, 9)}.{method}({types[kind]})"
+
+    return text
 
 
 def astype_vjp(g: Node, y: Node, x: Node, kind: str) -> Gradients:
@@ -43,8 +55,8 @@ record(
     lambda x, kind: np.asarray(x).astype(DTYPES[kind]),
     lambda x, kind: (x.shape, kind),
     astype_vjp,
-    text=lambda e, n: f"{e.arg(n.args[0], 9)}.astype({_TYPES[n.attrs['kind']]})",
-    torch=lambda e, n: f"{e.arg(n.args[0], 9)}.to(torch.{_TORCH[n.attrs['kind']]})",
+    text=cast_text("astype", _TYPES),
+    torch=cast_text("to", _TORCH),
     rewrite=lambda x, kind: x if x.kind == kind else None,
     samples=(
         Sample(("M N",), {"kind": "i"}),
@@ -145,3 +157,13 @@ def real_if_close(a: Any, tol: float = 100) -> Node:
     """A real array as it is; of a complex one nobody knows before its values are there."""
     x = as_node(a)
     return x if x.kind != "c" else build("real", x)
+
+
+@known(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    return as_node(x).kind == "c"
+
+
+@known(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    return as_node(x).kind != "c"

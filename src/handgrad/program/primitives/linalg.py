@@ -295,7 +295,7 @@ def cross(
     if lengths == [2, 2]:
         return minor(0, 1)
     parts = [minor(1, 2), minor(2, 0), minor(0, 1)]
-    return FUNCTIONS[np.stack](parts, axis_of(constant(axisc), parts[0].ndim + 1))
+    return as_node(FUNCTIONS[np.stack](parts, axis_of(constant(axisc), parts[0].ndim + 1)))
 
 
 @known(np.linalg.cond)
@@ -304,8 +304,8 @@ def cond(x: Any, p: Any = None) -> Node:
     norm = FUNCTIONS[np.linalg.matrix_norm]
     x = as_node(x)
     if p in (None, 2):
-        return norm(x, ord=2) / norm(x, ord=-2)
-    return norm(x, ord=p) * norm(build("inv", x), ord=p)
+        return build("divide", norm(x, ord=2), norm(x, ord=-2))
+    return build("multiply", norm(x, ord=p), norm(build("inv", x), ord=p))
 
 
 @known(np.linalg.matrix_rank)

@@ -8,7 +8,7 @@ import numpy as np
 from handgrad.program.node import PRIMITIVES, Node, Primitive, as_node, build
 from handgrad.program.primitives.axes import Shape, axes_of, axis_of, product, reduced
 from handgrad.program.primitives.reduce import boxes, flattened, nothing
-from handgrad.program.primitives.table import FUNCTIONS, known, refuse, refused
+from handgrad.program.primitives.table import FUNCTIONS, applied, known, refuse, refused
 from handgrad.program.sizes import Size
 
 
@@ -88,7 +88,7 @@ def argsort(x: Any, axis: Any = -1, kind: Any = None, order: Any = None, **_: An
 def sort(x: Any, axis: Any = -1, *_: Any, **__: Any) -> Node:
     """The elements in their order."""
     x, axis = line_of(x, axis)
-    return FUNCTIONS[np.take_along_axis](x, build("argsort", x, axis=axis), axis)
+    return applied(np.take_along_axis, x, build("argsort", x, axis=axis), axis)
 
 
 @known(np.argpartition)
@@ -103,7 +103,7 @@ def argpartition(x: Any, kth: Any, axis: Any = -1, *_: Any, **__: Any) -> Node:
 def partition(x: Any, kth: Any, axis: Any = -1, *_: Any, **__: Any) -> Node:
     """The elements with the k smallest first."""
     x, axis = line_of(x, axis)
-    return FUNCTIONS[np.take_along_axis](x, argpartition(x, kth, axis), axis)
+    return applied(np.take_along_axis, x, argpartition(x, kth, axis), axis)
 
 
 @known(np.searchsorted)
@@ -184,7 +184,7 @@ def quantile(
     a, b = take(ordered, low, -1), take(ordered, build("minimum", low + 1, n - 1), -1)
     y = a + (b - a) * share
     if q.ndim:
-        y = FUNCTIONS[np.moveaxis](y, tuple(range(-q.ndim, 0)), tuple(range(q.ndim)))
+        y = applied(np.moveaxis, y, tuple(range(-q.ndim, 0)), tuple(range(q.ndim)))
     return build("reshape", y, shape=(*q.shape, *kept)) if keepdims else y
 
 

@@ -315,7 +315,7 @@ def rot90(x: Any, k: Any = 1, axes: Any = (0, 1)) -> Node:
     a, b = (axis_of(i, x.ndim) for i in constant(axes))
     turns = int(constant(k)) % 4
     if turns == 0:
-        return x
+        return as_node(x)
     if turns == 2:
         return flip(x, (a, b))
     return swapaxes(flip(x, b), a, b) if turns == 1 else flip(swapaxes(x, a, b), b)

@@ -138,7 +138,7 @@ def pad(
             x = edged(x, axis, a, b, mode)
         else:
             x = mirrored(x, axis, count(a), count(b), mode)
-    return x
+    return as_node(x)
 
 
 @known(np.lib.stride_tricks.sliding_window_view)
@@ -154,7 +154,7 @@ def sliding_window_view(
         places = build("reshape", starts, shape=(*starts.shape, ONE)) + build("arange", size=k)
         x = build("getitem", x, places, index=along(a, Slot(0)))
         x = FUNCTIONS[np.moveaxis](x, a + 1, -1)
-    return x
+    return as_node(x)
 
 
 @known(np.lib.stride_tricks.as_strided)
@@ -185,7 +185,7 @@ def diff(x: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = 
         x = concatenate([*ends[0], x, *ends[1]], a)
     for _ in range(count(n)):
         x = stepped(x, a)
-    return x
+    return as_node(x)
 
 
 @known(np.ediff1d)
@@ -201,8 +201,11 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Node:
 def slope(x: Node, axis: int, spacing: Any, edge_order: int) -> Node:
     """Central differences inside, one-sided ones at the ends."""
     size = x.shape[axis]
-    at = lambda a, b: section(x, axis, a, b)  # noqa: E731 (read as x[a:b])
     ends: Sequence[Node]
+
+    def at(start: Any, stop: Any) -> Node:
+        return section(x, axis, start, stop)
+
     if np.ndim(spacing.value if isinstance(spacing, Node) else spacing):
         h = as_node(spacing)
         shape = tuple(Size.of(-1) if i == axis else ONE for i in range(x.ndim))

@@ -92,7 +92,8 @@ def rel_entr(p: Any, q: Any) -> Node:
 @known(sp.kl_div)
 def kl_div(p: Any, q: Any) -> Node:
     """p log(p / q) − p + q."""
-    return rel_entr(p, q) - p + q
+    y: Node = rel_entr(p, q) - p + q
+    return y
 
 
 def sides(x: Node, d: Node, inner: Node, outer: Node) -> Node:
@@ -116,6 +117,15 @@ def pseudo_huber(delta: Any, r: Any) -> Node:
 
 
 # The gamma function.
+@known(sp.polygamma)
+def polygamma(order: Any, x: Any) -> Node:
+    """The derivative of digamma of a whole order."""
+    if isinstance(order, Node) and order.op != "const":
+        refuse("polygamma of an order that is traced is not known", "the order as a number")
+    order = int(order.value if isinstance(order, Node) else order)
+    return build("polygamma", x, order=order) if order else build("digamma", x)
+
+
 special("digamma", lambda g, y, x: (g * polygamma(1, x),), draw=positive, aliases=(sp.psi,))
 special("gammaln", lambda g, y, x: (g * build("digamma", x),), draw=positive)
 special(
@@ -134,15 +144,6 @@ elementwise(
     draw=positive,
     cases=({"order": 1}, {"order": 2}),
 )
-
-
-@known(sp.polygamma)
-def polygamma(order: Any, x: Any) -> Node:
-    """The derivative of digamma of a whole order."""
-    if isinstance(order, Node) and order.op != "const":
-        refuse("polygamma of an order that is traced is not known", "the order as a number")
-    order = int(order.value if isinstance(order, Node) else order)
-    return build("polygamma", x, order=order) if order else build("digamma", x)
 
 
 @known(sp.betaln)

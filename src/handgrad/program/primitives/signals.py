@@ -68,10 +68,9 @@ def interp(
     size = as_node(places.shape[0])
     k = build("searchsorted", places, at, side="right")
     k = build("minimum", build("maximum", k, 1), size - 1)
-    before, after = (
-        (build("getitem", v, i, index=(Slot(0),)) for i in (k - 1, k)) for v in (places, values)
+    x0, x1, f0, f1 = (
+        build("getitem", v, i, index=(Slot(0),)) for v in (places, values) for i in (k - 1, k)
     )
-    (x0, x1), (f0, f1) = tuple(before), tuple(after)
     inside = f0 + (at - x0) * ((f1 - f0) / (x1 - x0))
     low, high = (build("getitem", places, index=(i,)) for i in (ZERO, places.shape[0] - 1))
     first, last = (build("getitem", values, index=(i,)) for i in (ZERO, values.shape[0] - 1))

@@ -156,7 +156,8 @@ def logaddexp_reduce(
     x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **_: Any
 ) -> Node:
     """NumPy's logaddexp.reduce."""
-    return logsumexp_call(x, axis, keepdims=keepdims)
+    x = as_node(x)
+    return build("logsumexp", x, axis=axes_of(axis, x.ndim), keepdims=bool(keepdims))
 
 
 FUNCTIONS[np.logaddexp, "reduce"] = logaddexp_reduce

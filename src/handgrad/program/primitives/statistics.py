@@ -9,7 +9,7 @@ from handgrad.program.node import Node, as_node, build, number
 from handgrad.program.primitives.axes import axis_of, product, reduced
 from handgrad.program.primitives.pointwise import nonzero
 from handgrad.program.primitives.reduce import called, in_kind, part, whole
-from handgrad.program.primitives.table import FUNCTIONS, known, refuse
+from handgrad.program.primitives.table import FUNCTIONS, applied, known, refuse
 from handgrad.program.sizes import ONE, Size
 
 total, largest, smallest = called("sum"), called("max"), called("min")
@@ -56,14 +56,14 @@ def var(
     correction: Any = None,
 ) -> Node:
     """The mean square of what is left after the mean, or its sum over N − ddof."""
-    x = in_kind(x, dtype, out)
-    axes = whole(x, axis)
+    node = in_kind(x, dtype, out)
+    axes = whole(node, axis)
     ddof = ddof if correction is None else correction
-    d = x - (FUNCTIONS[np.mean](x, axes, keepdims=True, where=where) if mean is None else mean)
+    d = node - (applied(np.mean, node, axes, keepdims=True, where=where) if mean is None else mean)
     if where is True and number(as_node(ddof)) == 0:
         return mean_of(squares(d), axes, keepdims=keepdims)
     y = total(squares(d), axes, keepdims=keepdims, where=where)
-    return y / (count_of(x, axes, bool(keepdims), where) - ddof)
+    return y / (count_of(node, axes, bool(keepdims), where) - as_node(ddof))
 
 
 @known(np.std)
@@ -106,7 +106,7 @@ def average(
 def squares(x: Node) -> Node:
     """|x|² of each element."""
     if x.kind != "c":
-        return x * x
+        return x**2
     a, b = build("real", x), build("imag", x)
     return a * a + b * b
 
@@ -194,7 +194,7 @@ def matrix_norm_call(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> 
 # Without NaN.
 def without_nan(name: str, neutral: float) -> Callable[..., Node]:
     """A reduction that leaves NaN out."""
-    inner = FUNCTIONS[getattr(np, name)]
+    inner: Callable[..., Node] = FUNCTIONS[getattr(np, name)]
 
     def signature(x: Any, axis: Any = None, *args: Any, **keywords: Any) -> Node:
         x = as_node(x)
@@ -213,7 +213,7 @@ FUNCTIONS[np.nancumprod] = without_nan("cumprod", 1.0)
 
 def over_numbers(function: Any) -> Callable[..., Node]:
     """A mean or spread over the elements that are not NaN."""
-    inner = FUNCTIONS[function]
+    inner: Callable[..., Node] = FUNCTIONS[function]
 
     def signature(x: Any, axis: Any = None, **keywords: Any) -> Node:
         x = as_node(x)
@@ -236,7 +236,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Node:
     step = as_node(dx)
     if x is not None:
         x = as_node(x)
-        step = FUNCTIONS[np.diff](x, axis=axis if x.ndim > 1 else 0)
+        step = applied(np.diff, x, axis=axis if x.ndim > 1 else 0)
         if x.ndim == 1:
             shape = tuple(step.shape[0] if i == axis else ONE for i in range(y.ndim))
             step = build("reshape", step, shape=shape)
@@ -247,7 +247,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Node:
 # ufunc.reduce goes over the first axis.
 def reduce_call(function: Any) -> Callable[..., Node]:
     """The signature of a ufunc's reduce in terms of the reduction."""
-    inner = FUNCTIONS[function]
+    inner: Callable[..., Node] = FUNCTIONS[function]
 
     def signature(
         x: Any,

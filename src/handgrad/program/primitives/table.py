@@ -17,6 +17,7 @@ Spelling = str | Callable[[Any, Node], str | tuple[str, int]]
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 CREATION: set[Any] = set()  # traced without a traced operand, so that sizes keep their letters
 # What emitted code may call: name → library → source, in which `np` is the library's module.
+CHANGING: set[Any] = set()  # in place: the result takes the first operand's place
 HELPERS: dict[str, dict[str, str]] = {}
 
 
@@ -38,6 +39,18 @@ def known(*functions: Any) -> Callable[[Signature], Signature]:
 def creation(*functions: Any) -> Callable[[Signature], Signature]:
     """Registers a signature for functions that make arrays from sizes."""
     CREATION.update(functions)
+    return known(*functions)
+
+
+def applied(function: Any, *args: Any, **keywords: Any) -> Node:
+    """A function with one result that another family has the signature of, on nodes."""
+    result: Node = FUNCTIONS[function](*args, **keywords)
+    return result
+
+
+def changing(*functions: Any) -> Callable[[Signature], Signature]:
+    """Registers a signature for functions that change their first operand and return nothing."""
+    CHANGING.update(functions)
     return known(*functions)
 
 
