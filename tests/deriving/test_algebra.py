@@ -199,3 +199,19 @@ def test_many_rounds_written_out_take_work_in_proportion(monkeypatch) -> None:
         return len(found)
 
     assert tries(60) < 2.5 * tries(30)
+
+
+def test_a_round_whose_example_cancels_is_simplified_all_the_same(monkeypatch) -> None:
+    """A loop's adjoints are ones on the example, for which a normalisation has no gradient."""
+
+    def sinkhorn(c):
+        k = np.exp(-c)
+        for _ in range(3):
+            k = k / k.sum(0, keepdims=True)
+            k = k / k.sum(1, keepdims=True)
+        return k
+
+    found = seen(monkeypatch, sinkhorn, c=("N", "D"))
+    before, after = counts(found)
+    assert after < before
+    assert "(-(" not in found.derived.backward_source

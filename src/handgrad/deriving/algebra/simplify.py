@@ -22,7 +22,7 @@ from handgrad.deriving.algebra.read import MOST_TERMS, Reader
 from handgrad.deriving.algebra.special import recognised
 from handgrad.deriving.algebra.steps import Step, reason
 from handgrad.deriving.algebra.terms import Component, Fact, Sum, Table
-from handgrad.deriving.algebra.values import SAME, Twin, difference
+from handgrad.deriving.algebra.values import SAME, Twin, difference, largest, made_of
 from handgrad.deriving.algebra.write import Writer
 from handgrad.deriving.algebra.written import Written
 from handgrad.program.node import Node, build
@@ -201,7 +201,8 @@ class Algebra:
 
     def is_same(self, old: Node, new: Node) -> bool:
         """Return whether two nodes have one value, on the example and at other sizes."""
-        if difference(old.value, new.value) > SAME:
+        floor = max((largest(each.value) for each in made_of(old)), default=0.0)
+        if difference(old.value, new.value, floor) > SAME:
             return False
         return self.twin is None or self.twin.difference(old, new) <= SAME
 
