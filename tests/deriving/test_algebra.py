@@ -7,6 +7,7 @@ import pytest
 
 from handgrad.deriving.algebra import simplified
 from handgrad.deriving.algebra.choose import Costs
+from handgrad.deriving.algebra.simplify import Algebra
 from handgrad.deriving.algebra.values import SAME
 from handgrad.program.node import Program, within
 from tests.deriving import forwards
@@ -170,3 +171,47 @@ def test_what_has_been_simplified_is_a_program_to_simplify_again(monkeypatch) ->
         again, _ = simplified(found.program, found.cotangents, found.simple, None, found.world)
     for one, two in zip(found.simple, again, strict=True):
         np.testing.assert_allclose(one.value, two.value, rtol=1e-9, atol=1e-12)
+
+
+def test_many_rounds_written_out_take_work_in_proportion(monkeypatch) -> None:
+    def rounds(count):
+        scales = [0.1 * (k % 7 + 1) for k in range(count)]
+
+        def unrolled(x, w):
+            y = x
+            for scale in scales:
+                y = np.tanh(y @ w) * scale + y
+            return y
+
+        return unrolled
+
+    def tries(count):
+        found = []
+        original = Algebra.array
+
+        def counted(self, node):
+            found.append(node)
+            return original(self, node)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Algebra, "array", counted)
+            seen(monkeypatch, rounds(count), x=("N", "D"), w=("D", "D"))
+        return len(found)
+
+    assert tries(60) < 2.5 * tries(30)
+
+
+def test_a_round_whose_example_cancels_is_simplified_all_the_same(monkeypatch) -> None:
+    """A loop's adjoints are ones on the example, for which a normalisation has no gradient."""
+
+    def sinkhorn(c):
+        k = np.exp(-c)
+        for _ in range(3):
+            k = k / k.sum(0, keepdims=True)
+            k = k / k.sum(1, keepdims=True)
+        return k
+
+    found = seen(monkeypatch, sinkhorn, c=("N", "D"))
+    before, after = counts(found)
+    assert after < before
+    assert "(-(" not in found.derived.backward_source

@@ -122,3 +122,8 @@ def test_sizes_are_products_of_letters(table: Table) -> None:
     assert table.size(N * D * 2) == scaled(table.multiply(table.size(N), table.size(D)), 2)
     assert len(table.size(N - 1)) == 1
     assert table.size(Size.of(0)) == {}
+
+
+def test_a_sum_over_nothing_is_nothing(table: Table) -> None:
+    a = table.number(node("a", N, D))
+    assert table.product([Factor(a, (0, 7))], {7: Size.of(0)}) == {}

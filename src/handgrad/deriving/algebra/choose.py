@@ -4,7 +4,7 @@ order of growth tells.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -139,10 +139,10 @@ class Costs:
     def total(
         self,
         nodes: Iterable[Node],
-        known: Collection[int],
+        known: Container[int],
         *,
-        there: Collection[int] = (),
-        free: Collection[int] = (),
+        there: Container[int] = (),
+        free: Container[int] = (),
     ) -> Count:
         """The cost of all that nodes are made of; what is known by its id is kept, what is free
         costs nothing.

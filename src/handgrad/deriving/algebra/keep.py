@@ -1,4 +1,4 @@
-"""What a backward keeps of its forward: an array that is cheap is found again instead."""
+"""Arrays that a backward keeps of its forward: a cheap one is found again instead."""
 
 from __future__ import annotations
 

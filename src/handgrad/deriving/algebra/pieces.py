@@ -100,6 +100,6 @@ def without_factor(term: Term, factor: Factor) -> Term:
 
 
 def common_number(sum_: Sum) -> Fraction:
-    """What all coefficients have in common, so that the first is one."""
+    """The number that all coefficients have in common, so that the first is one."""
     numbers = {abs(c) for c in sum_.values()}
     return min(numbers) if len(numbers) == 1 else Fraction(1)

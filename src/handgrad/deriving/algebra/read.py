@@ -175,7 +175,7 @@ def _raised(reader: Reader, node: Node, power: Power) -> Sum | None:
 
 
 @_rule("sum", "mean")
-def _sum(reader: Reader, node: Node) -> Sum:
+def _sum(reader: Reader, node: Node) -> Sum | None:
     operand, over, keeps = node.args[0], node.attrs["axis"], node.attrs["keepdims"]
     names, bound, sizes, at = {}, {}, ONE, 0
     for axis, size in enumerate(operand.shape):
@@ -192,7 +192,8 @@ def _sum(reader: Reader, node: Node) -> Sum:
     found = reader.table.multiply(inner, {(): Fraction(1)}, bound)
     if node.op == "mean":
         below = reader.table.powered(reader.table.size(sizes), -1)
-        assert below is not None
+        if below is None:
+            return None
         found = reader.table.multiply(found, below)
     return found
 

@@ -8,7 +8,7 @@ counted on the nodes that would be emitted, so nothing dearer is ever chosen.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,8 +22,9 @@ from handgrad.deriving.algebra.read import MOST_TERMS, Reader
 from handgrad.deriving.algebra.special import recognised
 from handgrad.deriving.algebra.steps import Step, reason
 from handgrad.deriving.algebra.terms import Component, Fact, Sum, Table
-from handgrad.deriving.algebra.values import SAME, Twin, difference
+from handgrad.deriving.algebra.values import SAME, Twin, difference, largest, made_of
 from handgrad.deriving.algebra.write import Writer
+from handgrad.deriving.algebra.written import Written
 from handgrad.program.node import Node, build
 
 #: An array that so many others read is not put into them.
@@ -51,7 +52,10 @@ class Algebra:
     #: Nodes of the forward that are found again rather than kept.
     again: set[int] = field(default_factory=set)
     _definitions: dict[int, Sum] = field(default_factory=dict)
-    _written: dict[int, Node] = field(default_factory=dict)
+    _written: Written = field(default_factory=Written)
+    _order: list[Node] = field(default_factory=list)
+    #: Arrays that are there for others to read, while some are written in two ways.
+    _shared: set[int] = field(default_factory=set)
     _ranks: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -73,7 +77,7 @@ class Algebra:
         self.put_in(body, roots)
         self.recognise(body, roots)
         keep_less(self, body, roots)
-        made = [self.array(each) for each in roots]
+        made = self.rewritten(roots)
         self._look_at_steps(roots)
         if self.cost(made) > self.cost(roots) or not all(map(self.is_same, roots, made)):
             return list(roots), []
@@ -160,23 +164,23 @@ class Algebra:
 
     def array(self, node: Node) -> Node:
         """The node that stands for an array of the old program in the new one."""
-        if id(node) in self.again and id(node) not in self._written:
-            self._written[id(node)] = self._copy(node)
-        if id(node) in self._written:
-            return self._written[id(node)]
-        if id(node) in self.own or not node.args:
+        made = self._written.of.get(id(node))
+        if made is not None:
+            return made
+        if id(node) in self.again:
+            made = self._copy(node)
+        elif id(node) in self.own or not node.args:
             return node
-        if id(node) not in self.flows:
-            self._written[id(node)] = node if node.op == "loop" else self.opaque(node)
-            return self._written[id(node)]
-        if id(node) not in self._written:
+        elif id(node) not in self.flows:
+            made = node if node.op == "loop" else self.opaque(node)
+        else:
             form = self.definition(node)
             made = None if form == self.table.atom(node) else self._from_sum(node, form)
             if made is None:
                 made = self.opaque(node)
             made.name = made.name or node.name
-            self._written[id(node)] = made
-        return self._written[id(node)]
+        self._written.put(id(node), made, alone=id(node) not in self._shared)
+        return made
 
     def _copy(self, node: Node) -> Node:
         """A node of the forward found again, which is another node than the one that would be
@@ -197,7 +201,8 @@ class Algebra:
 
     def is_same(self, old: Node, new: Node) -> bool:
         """Return whether two nodes have one value, on the example and at other sizes."""
-        if difference(old.value, new.value) > SAME:
+        floor = max((largest(each.value) for each in made_of(old)), default=0.0)
+        if difference(old.value, new.value, floor) > SAME:
             return False
         return self.twin is None or self.twin.difference(old, new) <= SAME
 
@@ -244,6 +249,8 @@ class Algebra:
         for node in order:
             for each in self.reads(node):
                 readers.setdefault(id(each), []).append(node)
+        self._order, self._shared = order, set(needed)
+        self.rewritten(roots)
         kept = {id(n) for n in roots}
         for node in reversed(order):
             if len(self.definition(node)) < 2 or id(node) in kept:
@@ -314,7 +321,7 @@ class Algebra:
             why = reason(self.table, old, new, names, list(facts), is_softmax=self.is_softmax)
             self._step(node, "definition" if new else "vanishes", old, new, why)
             self._definitions[id(node)] = new
-            self._written.pop(id(node), None)
+            self._written.pop(id(node))
             for each in self.reads(node):
                 if node not in readers.setdefault(id(each), []):
                     readers[id(each)].append(node)
@@ -336,23 +343,35 @@ class Algebra:
             self.writer.sharing.meet(folded)
 
     def rewritten(self, roots: Sequence[Node]) -> list[Node]:
-        self._written = {}
+        """The roots with everything below them written anew, each array after those it reads."""
+        self._written = Written()
+        needed = self.needed(roots)
+        for node in self._order:
+            if id(node) in needed:
+                self.array(node)
         return [self.array(node) for node in roots]
 
-    def cost(self, nodes: Iterable[Node], free: Collection[int] = ()) -> float:
+    def cost(self, nodes: Iterable[Node], beside_others: bool = False) -> float:
+        """The cost of nodes; of what other arrays are written as, nothing, where that is asked."""
+        free = self._written if beside_others else ()
         return self.costs.total(nodes, self.own, there=self.there, free=free).total
 
     def _price(self, nodes: Sequence[Node], definitions: dict[int, Sum]) -> float:
         """The cost of some arrays with these definitions; of those that they read, what nobody
         else does.
         """
-        saved, written = self._definitions, self._written
-        self._definitions = saved | definitions
-        inner = {id(n) for n in nodes}
-        self._written = {key: made for key, made in written.items() if key not in inner}
-        free = {id(made) for made in self._written.values()}
-        roots = nodes[:-1] if definitions else nodes
-        made = [self.array(n) for n in roots]
-        price = self.cost(made, free)
-        self._definitions, self._written = saved, written
+        saved = {key: self._definitions[key] for key in definitions if key in self._definitions}
+        written = {id(n): self._written.pop(id(n)) for n in nodes}
+        self._definitions |= definitions
+        self._shared -= written.keys()
+        price = self.cost([self.array(n) for n in (nodes[:-1] if definitions else nodes)], True)
+        for key in definitions:
+            self._definitions.pop(key)
+        self._definitions |= saved
+        for key in written:
+            self._written.pop(key)
+        self._shared |= written.keys()
+        for key, made in written.items():
+            if made is not None:
+                self._written.put(key, made, alone=False)
         return price

@@ -8,7 +8,7 @@ from handgrad.deriving.algebra.multiply import Multiplier
 from handgrad.deriving.algebra.pieces import Piece, aligned, bare, order
 from handgrad.program.node import Node, build
 from handgrad.program.primitives.contract import contract
-from handgrad.program.sizes import Size
+from handgrad.program.sizes import ONE, Size
 
 
 @dataclass
@@ -78,7 +78,8 @@ class Summation:
         missing = [i for i in layout if i not in free]
         if len(every) == len(layout) and len(missing) == len(bound):
             places = dict(zip(missing, (i for i in every if i in bound), strict=True))
-            if all(self.times.sizes.get(i) == self.times.sizes.get(j) for i, j in places.items()):
+            sizes = self.times.sizes
+            if all(sizes.get(i) in (ONE, sizes.get(j)) for i, j in places.items()):
                 return tuple(places.get(i, i) for i in layout)
         return every
 

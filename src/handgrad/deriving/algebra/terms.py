@@ -173,7 +173,7 @@ class Table:
             else:
                 flat.append(each)
         merged = self._merged(flat)
-        if merged is None or not coefficient:
+        if merged is None or not coefficient or any(not size.terms for size in left.values()):
             return {}
         if left:
             merged, coefficient = self._without_facts(merged, left, coefficient)

@@ -55,7 +55,8 @@ class Twin:
             return PRIMITIVES[node.op].evaluate(*values, **attrs)
 
     def difference(self, old: Node, new: Node) -> float:
-        return difference(self.value(old), self.value(new))
+        floor = max((largest(self.value(each)) for each in made_of(old)), default=0.0)
+        return difference(self.value(old), self.value(new), floor)
 
 
 def twin(
@@ -104,9 +105,21 @@ def _drawn(node: Node, lengths: dict[str, int], stated: Sequence[Assumption]) ->
     return drawn
 
 
-def difference(old: Any, new: Any) -> float:
-    """The largest difference of two values as a share of the largest; infinite where the shapes
-    differ.
+def made_of(node: Node) -> list[Node]:
+    """The arrays that a node is made of: where they cancel, its rounding is that of theirs."""
+    found = [*node.args, *(inner for each in node.args for inner in each.args)]
+    return [each for each in found if each.op != "loop"]
+
+
+def largest(value: Any) -> float:
+    """The largest finite element of a value, by size."""
+    array = np.abs(np.asarray(value, float))
+    return float(np.max(array[np.isfinite(array)], initial=0.0))
+
+
+def difference(old: Any, new: Any, floor: float = 0.0) -> float:
+    """The largest difference of two values as a share of the largest, or of `floor` where that is
+    more; infinite where the shapes differ.
     """
     if isinstance(old, tuple) or isinstance(new, tuple):
         return 0.0
@@ -115,7 +128,7 @@ def difference(old: Any, new: Any) -> float:
         return float("inf")
     with np.errstate(all="ignore"):
         finite = np.isfinite(one)
-        scale = float(np.max(np.abs(one[finite]), initial=0.0)) or 1.0
+        scale = max(largest(one), floor) or 1.0
         off = np.where(finite, np.abs(one - two), 0.0)
     worst = float(np.max(off, initial=0.0)) / scale
     return worst if np.isfinite(worst) else float("inf")

@@ -40,7 +40,7 @@ class Writer:
 
     def write(self, sum_: Sum, shape: tuple[Size, ...]) -> Node:
         """A sum over the axes of this shape as a node of this shape."""
-        axes = tuple(at for at, size in enumerate(shape) if size != ONE)
+        axes = tuple(range(len(shape)))
         if not sum_:
             return build("zeros", shape=shape)
         # An array that is read may have to be written first, over axes of its own.
