@@ -9,7 +9,7 @@ import scipy.special as sp
 
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the table)
-from handgrad.program.node import Program, World, as_node, build, within
+from handgrad.program.node import Program, as_node, build, within
 from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.run import run
 from tests.program.test_primitives import leaf, world
@@ -17,9 +17,10 @@ from tests.program.test_primitives import leaf, world
 INF = np.inf
 
 
-def gradients(f: Callable[..., Any], *values: Any) -> list[Any]:
+def gradients(f: Callable[..., Any], *values: Any, ties: str = "first") -> list[Any]:
     """The result of f and the gradients of its operands by an output gradient of 1, 2, 3 …"""
     with within(world()) as w, np.errstate(all="ignore"):
+        w.ties = ties
         xs = [leaf(np.asarray(v, float)) for v in values]
         y = f(*xs)
         dys, grads = gradient(Program(xs, [y]), xs)
@@ -236,8 +237,7 @@ def test_gradients_of_extremes_keep_float32() -> None:
 
 
 def test_constants_fold_and_sizes_stay() -> None:
-    with within(World()) as w:
-        w.lengths |= {"N": 3, "M": 3}
+    with within(world()):
         assert (as_node(2) + as_node(3)).attrs["value"] == 5
         x = leaf(np.ones(3))
         n = as_node(x.shape[0])
@@ -249,3 +249,16 @@ def test_constants_fold_and_sizes_stay() -> None:
         assert x**1 is x
         assert (x**-1).op == "divide"
         assert (x**0.5).op == "sqrt"
+
+
+RELU = lambda x: build("maximum", x, 0)  # noqa: E731
+PIECES = lambda x: build("where", build("greater", x, 0), x, 0)  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("ties", "slopes"), [("first", (0, 0, 0)), ("half", (0.5, 0.5, 0)), ("right", (1, 0, 1))]
+)
+def test_slopes_where_pieces_meet(ties: str, slopes: tuple[float, ...]) -> None:
+    for f, slope in zip((RELU, PIECES, lambda x: build("abs", x)), slopes, strict=True):
+        _, dx = gradients(f, [0.0, 2.0], ties=ties)
+        np.testing.assert_array_equal(dx, [slope, 2])

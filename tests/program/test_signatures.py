@@ -9,7 +9,7 @@ import scipy.special as sp
 
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the table)
-from handgrad.program.node import Node, Program, Refused, World, within
+from handgrad.program.node import Node, Program, Refused, World, build, within
 from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.run import run
 from tests.program.test_primitives import leaf, slope, world
@@ -207,3 +207,45 @@ def test_random_numbers_are_an_input() -> None:
         "write an input for the numbers, drawn by the caller"
     )
     assert "default_rng" in refusal(np.random.default_rng, 0)
+
+
+Z = X + 1j * RNG.standard_normal(X.shape)
+COMPLEX: dict[str, Callable[..., Any]] = {
+    "product": lambda f, z: f(np.multiply, z, np.conj(Z[::-1])),
+    "product with a real": lambda f, z: f(np.multiply, f(np.real, z), z),
+    "quotient": lambda f, z: f(np.divide, f(np.real, z), z),
+    "power": lambda f, z: f(np.power, z, 3),
+    "exp": lambda f, z: f(np.exp, z),
+    "tanh": lambda f, z: f(np.tanh, z),
+    "logistic": lambda f, z: f(np.divide, 1, f(np.add, 1, f(np.exp, f(np.negative, z)))),
+    "size": lambda f, z: f(np.abs, z),
+    "sum": lambda f, z: f(np.sum, z, axis=0),
+    "mean": lambda f, z: f(np.mean, z, axis=(0, 1)),
+    "product of all": lambda f, z: f(np.prod, z, axis=1),
+    "running sum": lambda f, z: f(np.cumsum, z, axis=1),
+    "norm": lambda f, z: f(np.linalg.norm, z, axis=2),
+    "variance": lambda f, z: f(np.var, z, axis=2),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_operands(name: str) -> None:
+    """The gradient of a + ib is ∂L/∂a + i ∂L/∂b, so a step d changes L by Re Σ conj(g) d."""
+    f, rng = COMPLEX[name], np.random.default_rng(3)
+    with within(world()) as w:
+        z = leaf(Z)
+        y = f(lambda function, *args, **k: FUNCTIONS[function](*args, **k), z)
+        want = f(lambda function, *args, **k: function(*args, **k), Z)
+        np.testing.assert_allclose(y.value, want, rtol=1e-12)
+        assert y.kind == want.dtype.kind
+        parts = [build("real", y), build("imag", y)] if y.kind == "c" else [y]
+        dys, (dz,) = gradient(Program([z], parts), [z])
+        c = [rng.standard_normal(want.shape) for _ in parts]
+        (g,) = run(Program([z, *dys], [dz]), [Z, *c], w.lengths)
+    d = rng.standard_normal(Z.shape) + 1j * rng.standard_normal(Z.shape)
+
+    def contracted(h: float) -> float:
+        out = f(lambda function, *args, **k: function(*args, **k), Z + h * d)
+        return float(sum((a * b).sum() for a, b in zip(c, (out.real, out.imag), strict=False)))
+
+    np.testing.assert_allclose((np.conj(g) * d).sum().real, slope(contracted), rtol=1e-7)

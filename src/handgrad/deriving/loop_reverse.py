@@ -164,7 +164,8 @@ class LoopReverse:
                 kept.append(n)
                 continue
             ragged = any(self.loop.counter in s.letters for s in n.shape)
-            if id(n) not in own or (id(n) in cheap) or (ragged and n.op != "input"):
+            inner = n.op == "part" and id(n.args[0]) in own
+            if (id(n) not in own and not inner) or (id(n) in cheap) or (ragged and n.op != "input"):
                 stack += reversed(n.args)
             else:
                 kept.append(n)

@@ -72,12 +72,7 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
         elif id(n) in adjoint and id(n) in live:
             if n.name and not adjoint[id(n)].name:
                 adjoint[id(n)].name = f"d{n.name}"
-            # An analytic function of complex numbers has the real one's derivative, conjugated.
-            turned = n.kind == "c" and PRIMITIVES[n.op].analytic
-            g = build("conj", adjoint[id(n)]) if turned else adjoint[id(n)]
-            gradients = vjp(n, g)
-            if turned:
-                gradients = [None if d is None else build("conj", d) for d in gradients]
+            gradients = vjp(n, adjoint[id(n)])
         else:
             continue
         for a, g in zip(n.args, gradients, strict=True):
@@ -85,14 +80,20 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
 
 
 def vjp(n: Node, g: Any) -> tuple[Any, ...]:
-    """Gradients of a node's operands from that of the node, or those of its parts."""
+    """Gradients of a node's operands from that of the node, or from those of its parts.
+
+    An analytic function's, of complex numbers, is that of reals between two conjugations.
+    """
     record = PRIMITIVES[n.op]
     if record.vjp is None:
         raise Refused(f"line {n.line}: no derivative of {n.op} is known")
+    turned = record.analytic and n.kind == "c"
     try:
-        found = record.vjp(g, n, *n.args, **n.attrs)
+        found = record.vjp(build("conj", g) if turned else g, n, *n.args, **n.attrs)
     except NotImplementedError as e:
         raise Refused(f"line {n.line}: {e}") from e
+    if turned:
+        found = tuple(None if d is None else build("conj", d) for d in found)
     return (*found, *(None,) * (len(n.args) - len(found)))
 
 

@@ -92,7 +92,7 @@ class Emitter:
             if len(n.args) == 1:
                 return f"{sign}{self.arg(n.args[0], p - 1)}", p
             return (
-                f"{self.arg(n.args[0], p if sign == '**' else p - 1)} {sign} {self.arg(n.args[1], p - 1 if sign in '+*' else p)}",
+                f"{self.arg(n.args[0], p if sign == '**' else p - 1)} {sign} {self.arg(n.args[1], p - 1 if sign in '+*' and n.args[1].op == n.op else p)}",
                 p,
             )
         if record.text in HELPERS:

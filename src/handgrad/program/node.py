@@ -168,6 +168,7 @@ class World:
         self.guards: list[Guard] = []
         self.events: list[Any] | None = None  # nodes and marks of rounds, while a trace runs
         self.line = 0
+        self.ties = "first"  # the slope where pieces meet: primitives/extremes.py
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.
         self.wide: dict[int, list[Node]] = {}
@@ -234,7 +235,7 @@ def as_node(x: Operand) -> Node:
         if x.constant is None:
             return Node("size", (), {"size": x}, (), "i", world().length(x))
         x = x.constant
-    if isinstance(x, bool | int | float | np.generic) and np.ndim(x) == 0:
+    if isinstance(x, bool | int | float | complex | np.generic) and np.ndim(x) == 0:
         return Node("const", (), {"value": x}, (), _kind(np.asarray(x)), x)
     x = np.asarray(x)
     if x.dtype.kind in "OSU":

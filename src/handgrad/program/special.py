@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.integers import is_whole
-from handgrad.program.node import Node, as_node, world
+from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.rounds import Pile
 from handgrad.program.sizes import Size
 from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced
@@ -46,6 +46,53 @@ def traced_array(x: Any) -> Tracer:
     if type(x) is Tracer:
         return x
     return x.scalar() if type(x) is TracedInt else Tracer(as_node(np.asarray(x)))
+
+
+def _target(x: Any) -> Tracer:
+    if type(x) is not Tracer:
+        world().refuse("an array from outside the function is changed")
+    return x
+
+
+@special(np.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    dst = _target(dst)
+    dst.assign(src if where is True else call(np.where, where, src, dst))
+
+
+@special(np.putmask, np.place)
+def _putmask(array: Any, mask: Any, values: Any) -> None:
+    if np.ndim(values):
+        world().refuse("np.putmask with an array of values; write x[mask] = values")
+    _target(array)[mask] = values
+
+
+@special(np.put)
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    call(np.ravel, _target(a))[ind] = v
+
+
+@special(np.fill_diagonal)
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    a = _target(a)
+    if wrap or a.ndim != 2:
+        world().refuse("np.fill_diagonal of an array without two axes, or with wrap")
+    rows, columns = a.node.shape
+    short = rows if world().length(rows) <= world().length(columns) else columns
+    i = Tracer(build("arange", size=short))
+    a[i, i] = val
+
+
+@special(np.put_along_axis)
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int = -1) -> None:
+    arr, indices = _target(arr), traced_array(indices)
+    axis %= arr.ndim
+    key: list[Any] = []
+    for k, s in enumerate(indices.node.shape):
+        shape = tuple(s if k == m else Size.of(1) for m in range(arr.ndim))
+        place = build("reshape", build("arange", size=s), shape=shape)
+        key.append(indices if k == axis else Tracer(place))
+    arr[tuple(key)] = values
 
 
 @special(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
@@ -104,12 +151,12 @@ def _isscalar(x: Any) -> bool:
 
 @special(np.iscomplexobj)
 def _iscomplexobj(x: Any) -> bool:
-    return False
+    return type(x) is Tracer and x.held.kind == "c"
 
 
 @special(np.isrealobj)
 def _isrealobj(x: Any) -> bool:
-    return True
+    return not _iscomplexobj(x)
 
 
 @special(np.result_type, np.promote_types)

@@ -46,6 +46,7 @@ PRIMITIVES["cumsum"] = Primitive(
     torch=along("torch.cumsum"),
     jax=along("jnp.cumsum"),
     domain=boxes,
+    analytic=True,
     cases=RUNS,
 )
 
@@ -54,7 +55,7 @@ PRIMITIVES["cumsum"] = Primitive(
 def recurrence(a: Any, b: Any, axis: int) -> Any:
     """h with h[k] = a[k] h[k − 1] + b[k] along an axis."""
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
-    h = []
+    h: Any = []
     for k in range(len(b)):
         h.append(a[k] * h[-1] + b[k] if h else b[k])
     return np.moveaxis(np.stack(h), 0, axis) if h else np.moveaxis(b, 0, axis)

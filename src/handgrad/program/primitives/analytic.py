@@ -115,8 +115,8 @@ elementwise("reciprocal", np.reciprocal, lambda g, y, x: (-(g * y * y),), draw=p
 @known(np.reciprocal)
 def reciprocal(x: Any, dtype: Any = None) -> Node:
     """1 / x: the quotient, so that its rules hold; of integers NumPy's whole quotient."""
-    x = cast(as_node(x), dtype)
-    return 1 / x if x.kind == "f" else build("reciprocal", x)
+    node = cast(as_node(x), dtype)
+    return 1 / node if node.kind == "f" else build("reciprocal", node)
 
 
 @known(np.float_power)

@@ -1,4 +1,4 @@
-"""Decompositions of matrices: Cholesky, eigenvectors, singular values, QR, and what follows from them.
+"""Decompositions of matrices: Cholesky, eigenvectors, singular values, QR, pseudo-inverses.
 
 Values and vectors have a derivative where the values are distinct. NumPy reads one triangle of a
 symmetric matrix, so the gradient stands in that triangle; on a matrix that is made symmetric by the
@@ -19,6 +19,7 @@ from handgrad.program.primitives.record import (
     Gradients,
     Sample,
     Shaped,
+    distinct,
     invertible,
     normal,
     positive_definite,
@@ -122,8 +123,8 @@ record(
     text=eigh_text("np"),
     torch=eigh_text("torch"),
     samples=(
-        Sample(("M M",), {"uplo": "L"}, (positive_definite,)),
-        Sample(("L M M",), {"uplo": "U"}, (positive_definite,)),
+        Sample(("M M",), {"uplo": "L"}, (distinct,)),
+        Sample(("L M M",), {"uplo": "U"}, (distinct,)),
     ),
 )
 
@@ -163,7 +164,7 @@ record(
     parts=eig_parts,
     text="np.linalg.eig",
     torch="torch.linalg.eig",
-    samples=(Sample(("M M",), draws=(lambda rng, shape: np.triu(invertible(rng, shape)),)),),
+    samples=(Sample(("M M",), draws=(distinct,)),),
 )
 
 
@@ -215,7 +216,7 @@ record(
     text=lambda e, n: f"np.linalg.svd({e.arg(n.args[0])}, full_matrices=False)",
     torch=lambda e, n: f"torch.linalg.svd({e.arg(n.args[0])}, full_matrices=False)",
     samples=(
-        Sample(("M M",), draws=(invertible,)),
+        Sample(("M M",), draws=(distinct,)),
         Sample(("N 2",), draws=(normal,)),
         Sample(("L 2 N",), draws=(normal,)),
     ),

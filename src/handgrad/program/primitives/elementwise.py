@@ -1,6 +1,5 @@
-"""Element-wise arithmetic, comparisons, extremes and rounding: a record each."""
+"""Element-wise arithmetic, comparisons, logic and rounding: a record each."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from handgrad.program.node import Node, as_node, build
 from handgrad.program.primitives.axes import boolean, broadcast
 from handgrad.program.primitives.pointwise import (
     Gradients,
-    between,
     bits,
     elementwise,
     nonzero,
@@ -27,9 +25,7 @@ from handgrad.program.primitives.rules import (
 )
 from handgrad.program.primitives.table import (
     FUNCTIONS,
-    Spelling,
     known,
-    plain,
     refuse,
     with_tensors,
 )
@@ -129,140 +125,7 @@ elementwise(
     draw=(normal, positive),
 )
 
-# Extremes. A tie is shared, as in PyTorch, but not with a constant: max(x, 0) has slope 0 at 0.
-Test = Callable[[Node, Node], Node]
-greater: Test = lambda a, b: build("greater", a, b)  # noqa: E731
-less: Test = lambda a, b: build("less", a, b)  # noqa: E731
-at_least: Test = lambda a, b: build("greater_equal", a, b)  # noqa: E731
-at_most: Test = lambda a, b: build("less_equal", a, b)  # noqa: E731
-
-
-def extreme_vjp(beats: Test) -> Callable[..., Gradients]:
-    """The gradient of the larger or smaller of two."""
-
-    def vjp(g: Node, y: Node, a: Node, b: Node) -> Gradients:
-        if plain(a) or plain(b):
-            return tuple(
-                build("where", beats(p, q), g, 0.0) if not plain(p) else None
-                for p, q in ((a, b), (b, a))
-            )
-        half = build("where", build("equal", a, b), 0.5 * g, 0.0)
-        return (
-            build("where", beats(a, b), g, half),
-            build("where", beats(b, a), g, half),
-        )
-
-    return vjp
-
-
-def first_extreme_vjp(beats: Test, ties: Test) -> Callable[..., Gradients]:
-    """The gradient where NaN loses; a tie is the first operand's, as in PyTorch."""
-
-    def vjp(g: Node, y: Node, a: Node, b: Node) -> Gradients:
-        wins = build("logical_or", beats(a, b) if plain(b) else ties(a, b), build("isnan", b))
-        return build("where", wins, g, 0.0), build("where", wins, 0.0, g)
-
-    return vjp
-
-
-def bounded(name: str, bound: str) -> Spelling:
-    """A function of torch that takes no number, by clamp where one operand is a number."""
-
-    def text(e: Any, n: Node) -> str | tuple[str, int]:
-        for x, c in (n.args, n.args[::-1]):
-            if plain(c) and not plain(x):
-                return f"{e.arg(x, 9)}.clamp({bound}={e.arg(c)})"
-        written = with_tensors(name)
-        assert callable(written)
-        return written(e, n)
-
-    return text
-
-
-elementwise(
-    "maximum",
-    np.maximum,
-    extreme_vjp(greater),
-    shape=broadcast,
-    torch=bounded("torch.maximum", "min"),
-)
-elementwise(
-    "minimum",
-    np.minimum,
-    extreme_vjp(less),
-    shape=broadcast,
-    torch=bounded("torch.minimum", "max"),
-)
-elementwise(
-    "fmax",
-    np.fmax,
-    first_extreme_vjp(greater, at_least),
-    shape=broadcast,
-    torch=with_tensors("torch.fmax"),
-)
-elementwise(
-    "fmin",
-    np.fmin,
-    first_extreme_vjp(less, at_most),
-    shape=broadcast,
-    torch=with_tensors("torch.fmin"),
-)
-
-
-def clip_vjp(g: Node, y: Node, x: Node, low: Node, high: Node) -> Gradients:
-    """Slope 1 on the bounds too, as in PyTorch."""
-    within = build("logical_and", at_least(x, low), at_most(x, high))
-    below = build("logical_and", less(x, low), less(low, high))
-    above = build("logical_or", greater(x, high), greater(low, high))
-    return (
-        build("where", within, g, 0.0),
-        build("where", below, g, 0.0),
-        build("where", above, g, 0.0),
-    )
-
-
-elementwise(
-    "clip",
-    lambda x, low, high: np.clip(x, low, high),
-    clip_vjp,
-    shape=broadcast,
-    text="np.clip",
-    torch="torch.clamp",
-    draw=(normal, between(-0.9, -0.4), between(0.4, 0.9)),
-)
-
-
-@known(np.clip)
-def clip(
-    x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, **_: Any
-) -> Node:
-    """NumPy's clip; a bound may be missing."""
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
-    if low is not None and high is not None:
-        return build("clip", x, low, high)
-    if low is not None:
-        return build("maximum", x, low)
-    return as_node(x) if high is None else build("minimum", x, high)
-
-
-# Choice.
-elementwise(
-    "where",
-    np.where,
-    lambda g, y, c, a, b: (None, build("where", c, g, 0.0), build("where", c, 0.0, g)),
-    shape=lambda c, a, b: (broadcast(c, a, b)[0], broadcast(a, b)[1]),
-    draw=(bits, normal, normal),
-)
-
-
 # Signs.
-elementwise(
-    "abs",
-    np.absolute,
-    lambda g, y, x: (g * build("sign", x),),
-    shape=broadcast,
-    aliases=(np.fabs,),
-)
 elementwise(
     "heaviside",
     np.heaviside,
@@ -339,7 +202,7 @@ def close(
     """Nearness as NumPy has it, of finite numbers."""
     if equal_nan:
         refuse("np.isclose with equal_nan= is not known")
-    return at_most(build("abs", as_node(a) - b), atol + rtol * build("abs", b))
+    return build("less_equal", build("abs", as_node(a) - b), atol + rtol * build("abs", b))
 
 
 @known(np.positive)

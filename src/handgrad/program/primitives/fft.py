@@ -103,7 +103,7 @@ def rfft_vjp(g: Node, y: Node, x: Node, n: Size, axis: int) -> Gradients:
 
 
 def irfft_vjp(g: Node, y: Node, x: Node, n: Size, axis: int) -> Gradients:
-    """Every point but the first and, for an even number, the middle one counts for its mirror image."""
+    """Every point but the first and a middle one counts for its mirror image as well."""
     k = build("arange", size=half(n))
     weight = build(
         "where", build("logical_or", build("equal", k, 0), build("equal", k * 2, n)), 1.0, 2.0
@@ -236,7 +236,7 @@ def real_axes(x: Node, s: Any, axes: Any, rank: int | None) -> tuple[list[int], 
 
 
 def real_signature(rank: int | None) -> tuple[Any, Any]:
-    """rfft2 or rfftn, and its inverse: the last axis by the real transform, the others before or after."""
+    """rfft2 or rfftn, and its inverse: only the last axis goes by the real transform."""
     fft, ifft = FUNCTIONS[np.fft.fft], FUNCTIONS[np.fft.ifft]
 
     def forth(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:

@@ -10,6 +10,7 @@ import numpy as np
 
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.primitives.record import record
+from handgrad.program.rounds import fixed, guard
 from handgrad.program.sizes import Size
 
 record(
@@ -32,7 +33,7 @@ def constant(x: Any) -> Any:
         return x
     value = x.value
     if x.op not in ("const", "table"):
-        world().guards.append(("true", build("array_equal", x, as_node(value)), None, True))
+        guard("true", build("array_equal", x, as_node(value)), None, True)
     return value.item() if np.ndim(value) == 0 and hasattr(value, "item") else value
 
 
@@ -40,11 +41,7 @@ def count(size: Any) -> int:
     """A whole number; a size with letters is guarded."""
     if isinstance(size, Node):
         return int(constant(size))
-    size = Size.of(size)
-    length = int(world().length(size))
-    if size.constant is None:
-        world().guards.append(("__eq__", size, Size.of(length), True))
-    return length
+    return fixed(size)
 
 
 def smaller(a: Size, b: Size) -> Size:

@@ -58,8 +58,8 @@ def section(x: Node, axis: int, start: Any, stop: Any) -> Node:
 def slice_size(part: slice, size: Size) -> Size:
     """How many elements a slice takes from an axis, in letters.
 
-    On which side of the axis' ends a bound lies is that of the example; where letters leave it open, a
-    guard is made.
+    On which side of the axis' ends a bound lies is that of the example; where letters leave it
+    open, a guard is made.
     """
     w = world()
     step = ONE if part.step is None else Size.of(part.step)

@@ -1,6 +1,7 @@
 """Arrays joined and cut: concatenate, stack, block and split in all their names."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from handgrad.program.primitives.index import ALL, section
 from handgrad.program.primitives.rearrange import expand_dims, moveaxis, ravel, reshape, sizes
 from handgrad.program.primitives.record import Gradients, Sample, Shaped, record
 from handgrad.program.primitives.table import FUNCTIONS, known
+from handgrad.program.rounds import guard
 from handgrad.program.sizes import ONE, Size
 
 ZERO = Size.of(0)
@@ -150,7 +152,7 @@ def cuts(parts: Any, size: Size, even: bool) -> list[Any]:
     number = int(parts)
     if w.length(size % number) == 0:
         if size // number * number != size:
-            w.guards.append(("__eq__", size % number, ZERO, True))
+            guard("__eq__", size % number, ZERO, True)
         return [size // number * i for i in range(number)] + [size]
     if even:
         raise ValueError(f"an axis of {size} in {number} equal parts")
@@ -169,7 +171,7 @@ def parted(x: Any, parts: Any, axis: Any, even: bool) -> list[Node]:
     axis = axis_of(constant(axis), x.ndim)
     places = cuts(parts, x.shape[axis], even)
     out = []
-    for a, b in zip(places, places[1:], strict=False):
+    for a, b in pairwise(places):
         out.append(
             x
             if (a, b) == (ZERO, x.shape[axis])

@@ -1,7 +1,7 @@
 """Kinds of values: casts, values that pass no gradient, and complex numbers and their parts.
 
-The gradient of a complex number z = a + ib is ∂L/∂a + i ∂L/∂b for a real L, as PyTorch has it: that of
-an analytic function is the adjoint times the conjugate of its derivative.
+The gradient of a complex number z = a + ib is ∂L/∂a + i ∂L/∂b for a real L, as PyTorch has it:
+that of an analytic function is the adjoint times the conjugate of its derivative.
 """
 
 from typing import Any
@@ -93,7 +93,7 @@ record(
     same,
     lambda g, y, x: (build("conj", g),),
     text=lambda e, n: f"{e.arg(n.args[0], 9)}.conj()",
-    torch=lambda e, n: f"{e.arg(n.args[0], 9)}.conj()",
+    torch=lambda e, n: f"torch.conj_physical({e.arg(n.args[0])})",
     rewrite=lambda x: x if x.kind != "c" else x.args[0] if x.op == "conj" else None,
     samples=(Sample(("M N",), draws=(complex_normal,)),),
 )
@@ -145,13 +145,3 @@ def real_if_close(a: Any, tol: float = 100) -> Node:
     """A real array as it is; of a complex one nobody knows before its values are there."""
     x = as_node(a)
     return x if x.kind != "c" else build("real", x)
-
-
-@known(np.iscomplexobj)
-def iscomplexobj(x: Any) -> bool:
-    return as_node(x).kind == "c"
-
-
-@known(np.isrealobj)
-def isrealobj(x: Any) -> bool:
-    return as_node(x).kind != "c"

@@ -174,7 +174,9 @@ def quantile(
         refuse(f"np.quantile by {method} is not known", "method='linear'")
     ordered, kept = along_one(x, axis)
     q, n = as_node(q), as_node(ordered.shape[-1])
-    place = build("clip", PLACES[method](q, n), 0.0, n - 1)
+    place = PLACES[method](q, n)
+    if method in ("hazen", "weibull", "median_unbiased", "normal_unbiased"):
+        place = build("clip", place, 0.0, n - 1)
     below = build("floor", place)
     share = place - below
     low = build("astype", below, kind="i")

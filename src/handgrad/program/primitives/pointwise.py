@@ -61,6 +61,11 @@ def domain(draws: Sequence[Draw]) -> Callable[[np.random.Generator], list[Array]
     return operands
 
 
+def of_operand(d: Node, a: Node) -> Node:
+    """A gradient in the shape of the operand, and real where the operand is."""
+    return unbroadcast(build("real", d) if d.kind == "c" and a.kind != "c" else d, a)
+
+
 def elementwise(
     name: str,
     function: Callable[..., Any],
@@ -84,7 +89,7 @@ def elementwise(
         if vjp is None:
             return (None,) * len(args)
         found = zip(vjp(g, y, *args, **attrs), args, strict=True)
-        return tuple(None if d is None else unbroadcast(as_node(d), a) for d, a in found)
+        return tuple(None if d is None else of_operand(as_node(d), a) for d, a in found)
 
     def simpler(*args: Node, **attrs: Any) -> Node | float | None:
         """An operand spread to the others' shape need not be; then the record's own rule."""
@@ -112,6 +117,7 @@ def elementwise(
         rewrite=simpler,
         cases=cases,
         smooth=smooth,
+        analytic=True,  # of complex numbers; functions that are not have real values
     )
     known(function, *aliases)(ufunc(name))
 

@@ -57,6 +57,12 @@ def invertible(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
     return np.asarray(rng.standard_normal(shape) + 2 * shape[-1] * np.eye(shape[-1]))
 
 
+def distinct(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
+    """Matrices whose eigenvalues and singular values lie well apart."""
+    steps = np.diag(3.0 * np.arange(1, shape[-1] + 1))
+    return np.asarray(0.3 * rng.standard_normal(shape) + steps[-shape[-2] :])
+
+
 @dataclass(frozen=True)
 class Sample:
     """Operands of a record: the axes of each in letters and numbers, how each is drawn, attributes.
@@ -87,7 +93,7 @@ def record(
     analytic: bool = False,
     parts: Callable[..., tuple[Shaped, ...]] | None = None,
 ) -> None:
-    """Enters a primitive into the table; its NumPy spelling is its own name where no other is given."""
+    """Enters a primitive into the table; NumPy calls it by its name where nothing else is said."""
     PRIMITIVES[name] = Primitive(
         name,
         evaluate,

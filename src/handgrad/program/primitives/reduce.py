@@ -66,7 +66,8 @@ def reduction(
     """Adds a record; the kind is the operand's, truths being counted, where none is given."""
 
     def shape(x: Node, axis: tuple[int, ...], keepdims: bool) -> tuple[Shape, str]:
-        return reduced(x, axis, keepdims), kind or x.kind.replace("b", "i")
+        own = x.kind.replace("b", "i") if not kind or (kind, x.kind) == ("f", "c") else kind
+        return reduced(x, axis, keepdims), own
 
     PRIMITIVES[name] = Primitive(
         name=name,
@@ -78,6 +79,7 @@ def reduction(
         jax=method(name),
         domain=draw,
         rewrite=lambda x, axis, keepdims: x if not axis and x.kind != "b" else None,
+        analytic=True,
         cases=AXES,
         smooth=smooth,
     )
@@ -101,7 +103,7 @@ def products_in_turn(e: Any, n: Node) -> str:
     if axis == tuple(range(x.ndim)) and not keep:
         return f"{e.arg(x, 8)}.prod()"
     calls = (f".prod({a}{', keepdim=True' if keep else ''})" for a in reversed(axis))
-    return e.arg(x, 8) + "".join(calls)
+    return f"{e.arg(x, 8)}{''.join(calls)}"
 
 
 def product_vjp(g: Node, y: Node, x: Node, axis: tuple[int, ...], keepdims: bool) -> tuple[Node]:

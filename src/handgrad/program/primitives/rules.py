@@ -35,7 +35,7 @@ def other_than(node: Node, op: str, value: float) -> Node | None:
 def exp_beside_one(node: Node) -> Node | None:
     """The u of 1 + exp(u)."""
     e = other_than(node, "add", 1)
-    return e.args[0] if e is not None and e.op == "exp" else None
+    return e.args[0] if e is not None and e.op == "exp" and e.kind == "f" else None
 
 
 def add_rule(a: Node, b: Node) -> Simpler:
@@ -160,7 +160,7 @@ def log_rule(a: Node) -> Simpler:
 
 def log1p_rule(a: Node) -> Simpler:
     """log(1 + exp(u)) by softplus, log(1 − σ(u)) too."""
-    if a.op == "exp":
+    if a.op == "exp" and a.kind == "f":
         return build("softplus", a.args[0])
     if a.op == "negative" and a.args[0].op == "sigmoid":
         return -build("softplus", a.args[0].args[0])

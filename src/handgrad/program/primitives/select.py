@@ -18,7 +18,7 @@ from handgrad.program.primitives.record import (
     no_gradient,
     record,
 )
-from handgrad.program.primitives.table import changing, known, refuse
+from handgrad.program.primitives.table import known, refuse
 from handgrad.program.sizes import ONE, Size
 
 
@@ -102,35 +102,6 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Node:
     index = tuple(map(Slot, range(x.ndim)))
     shape = tuple(s if t == ONE else t for s, t in zip(x.shape, i.shape, strict=True))
     return build("getitem", x, *beside(i, axis, shape), index=index)
-
-
-@changing(np.put_along_axis)
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Node:
-    """The array with values at places; the trace puts it in the array's place."""
-    x, i = as_node(arr), as_node(indices)
-    axis = axis_of(constant(axis), x.ndim)
-    index = tuple(map(Slot, range(x.ndim)))
-    shape = tuple(s if t == ONE else t for s, t in zip(x.shape, i.shape, strict=True))
-    return build("store", x, values, *beside(i, axis, shape), index=index)
-
-
-@changing(np.put)
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Node:
-    x = as_node(a)
-    flat = build("store", ravel(x), v, as_node(ind), index=(Slot(0),))
-    return build("reshape", flat, shape=x.shape)
-
-
-@changing(np.copyto)
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Node:
-    x = as_node(dst)
-    src = as_node(src)
-    return spread(src, x.shape) if where is True else build("where", where, src, x)
-
-
-@changing(np.putmask)
-def putmask(a: Any, mask: Any, values: Any) -> Node:
-    return build("where", mask, values, a)
 
 
 @known(np.choose)

@@ -61,9 +61,9 @@ def var(
     ddof = ddof if correction is None else correction
     d = x - (FUNCTIONS[np.mean](x, axes, keepdims=True, where=where) if mean is None else mean)
     if where is True and number(as_node(ddof)) == 0:
-        return mean_of(d * d, axes, keepdims=keepdims)
-    squares = total(d * d, axes, keepdims=keepdims, where=where)
-    return squares / (count_of(x, axes, bool(keepdims), where) - ddof)
+        return mean_of(squares(d), axes, keepdims=keepdims)
+    y = total(squares(d), axes, keepdims=keepdims, where=where)
+    return y / (count_of(x, axes, bool(keepdims), where) - ddof)
 
 
 @known(np.std)
@@ -103,9 +103,17 @@ def average(
 
 
 # Norms.
+def squares(x: Node) -> Node:
+    """|x|² of each element."""
+    if x.kind != "c":
+        return x * x
+    a, b = build("real", x), build("imag", x)
+    return a * a + b * b
+
+
 def length(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     """The root of the sum of squares; it has slope 0 at 0."""
-    return build("sqrt", total(x * x, axes, keepdims=keepdims), flat=True)
+    return build("sqrt", total(squares(x), axes, keepdims=keepdims), flat=True)
 
 
 def vector_norm(x: Node, order: Any, axes: tuple[int, ...], keepdims: bool) -> Node:

@@ -17,7 +17,6 @@ Spelling = str | Callable[[Any, Node], str | tuple[str, int]]
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 CREATION: set[Any] = set()  # traced without a traced operand, so that sizes keep their letters
 # What emitted code may call: name → library → source, in which `np` is the library's module.
-CHANGING: set[Any] = set()  # in place: the result takes the first operand's place
 HELPERS: dict[str, dict[str, str]] = {}
 
 
@@ -39,12 +38,6 @@ def known(*functions: Any) -> Callable[[Signature], Signature]:
 def creation(*functions: Any) -> Callable[[Signature], Signature]:
     """Registers a signature for functions that make arrays from sizes."""
     CREATION.update(functions)
-    return known(*functions)
-
-
-def changing(*functions: Any) -> Callable[[Signature], Signature]:
-    """Registers a signature for functions that change their first operand and return nothing."""
-    CHANGING.update(functions)
     return known(*functions)
 
 

@@ -10,7 +10,7 @@ from handgrad.program.primitives.fixed import constant, count, smaller
 from handgrad.program.primitives.index import ALL, Slot, zeros_for
 from handgrad.program.primitives.rearrange import ravel, reshape, sizes
 from handgrad.program.primitives.record import Gradients, Sample, Shaped, record
-from handgrad.program.primitives.table import changing, known
+from handgrad.program.primitives.table import known
 from handgrad.program.sizes import ONE, Size
 
 ZERO = Size.of(0)
@@ -153,14 +153,3 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Node:
     if not increasing:
         powers = size - 1 - powers
     return build("power", reshape(x, (-1, ONE)), powers)
-
-
-@changing(np.fill_diagonal)
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Node:
-    """The array with a value on its diagonal; the trace puts it in the array's place."""
-    a = as_node(a)
-    length = a.shape[0]
-    for other in a.shape[1:]:
-        length = smaller(length, other)
-    i = build("arange", size=length)
-    return build("store", a, val, *(i,) * a.ndim, index=tuple(map(Slot, range(a.ndim))))
