@@ -114,3 +114,16 @@ def test_missing_derivative_names_the_line(monkeypatch):
         y = build("exp", x)
         with pytest.raises(Refused, match="line 12: no derivative of exp is known"):
             gradient(Program([x], [y]), [x])
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda x: np.abs(np.exp(1j * x) * x),
+        lambda x: np.real(np.conj(1j * x) * (1j * x)),
+        lambda x: np.imag(1j * x * x),
+    ],
+)
+def test_complex_numbers_between_real_ones(forward):
+    f = Forward(forward, x=("N",))
+    f.check(f.lengths[0])

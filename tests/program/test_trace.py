@@ -5,10 +5,19 @@ import pytest
 
 from handgrad.program.node import Refused
 from tests.program.tracing import Forward
-from tests.program.written import arrays, blocks, python, recurrent, recursions, walks
+from tests.program.written import (
+    arrays,
+    blocks,
+    kernels,
+    objects,
+    python,
+    recurrent,
+    recursions,
+    walks,
+)
 from tests.program.written.cases import CASES
 
-FILES = (arrays, blocks, python, recurrent, recursions, walks)
+FILES = (arrays, blocks, kernels, objects, python, recurrent, recursions, walks)
 
 
 def test_every_file_fills_the_table():

@@ -72,12 +72,7 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
         elif id(n) in adjoint and id(n) in live:
             if n.name and not adjoint[id(n)].name:
                 adjoint[id(n)].name = f"d{n.name}"
-            # An analytic function of complex numbers has the real one's derivative, conjugated.
-            turned = n.kind == "c" and PRIMITIVES[n.op].analytic
-            g = build("conj", adjoint[id(n)]) if turned else adjoint[id(n)]
-            gradients = vjp(n, g)
-            if turned:
-                gradients = [None if d is None else build("conj", d) for d in gradients]
+            gradients = vjp(n, adjoint[id(n)])
         else:
             continue
         for a, g in zip(n.args, gradients, strict=True):

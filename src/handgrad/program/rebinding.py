@@ -96,15 +96,17 @@ class Rebinder:
 
     def _class(self, kind: type) -> type:
         """A class whose methods see the stand-ins."""
-        copy: type = self._keep(kind, type(kind.__name__, (kind,), {}))
-        for base in reversed(kind.__mro__[:-1]):
-            for name, f in vars(base).items():
-                if isinstance(f, types.FunctionType):
-                    setattr(copy, name, self.shown(f))
-                elif isinstance(f, property) and f.fget:
-                    setattr(copy, name, property(self.shown(f.fget)))
-                elif isinstance(f, staticmethod | classmethod):
-                    setattr(copy, name, type(f)(self.shown(f.__func__)))
+        # Its order of classes is that of the original with copies of those above beside them, so
+        # that super() finds the copies.
+        above = [self.shown(base) for base in kind.__bases__ if _is_plain(base)]
+        copy: type = self._keep(kind, type(kind.__name__, (kind, *above), {}))
+        for name, f in vars(kind).items():
+            if isinstance(f, types.FunctionType):
+                setattr(copy, name, self.shown(f))
+            elif isinstance(f, property) and f.fget:
+                setattr(copy, name, property(self.shown(f.fget)))
+            elif isinstance(f, staticmethod | classmethod):
+                setattr(copy, name, type(f)(self.shown(f.__func__)))
         return copy
 
     def _function(self, function: types.FunctionType) -> Any:
@@ -129,9 +131,13 @@ class Rebinder:
         for name in _names(code):
             if name in function.__globals__:
                 scope[name] = self.shown(function.__globals__[name])
-        for cell, source in zip(cells, function.__closure__ or (), strict=True):
+        for name, cell, source in zip(
+            code.co_freevars, cells, function.__closure__ or (), strict=True
+        ):
             try:
-                cell.cell_contents = self.shown(source.cell_contents)
+                found = source.cell_contents
+                # super() looks for the class above that which the method was written in.
+                cell.cell_contents = found if name == "__class__" else self.shown(found)
             except ValueError:  # a local function that refers to itself before it is bound
                 continue
         return copy
@@ -164,7 +170,12 @@ def _is_plain(kind: type) -> bool:
     """True for a class that somebody wrote in Python, without tricks in making its objects."""
     home = (kind.__module__ or "").split(".")[0]
     made = any("__new__" in vars(k) or "__slots__" in vars(k) for k in kind.__mro__[:-1])
-    return type(kind) is type and not made and home not in {*_LIBRARIES, "handgrad"}
+    return (
+        type(kind) is type
+        and kind is not object
+        and not made
+        and home not in {*_LIBRARIES, "handgrad"}
+    )
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
