@@ -10,7 +10,7 @@ import pytest
 import handgrad as hg
 from handgrad.errors import DataError, HandgradError
 from handgrad.inference.preprocessing import Preprocessing, Standardize
-from handgrad.training.identity import compare, describe_model
+from handgrad.io.identity import compare, describe_model
 from tests.layers.cases import CASES
 from tests.onnx.running import MODELS, RECURRENT, SIZES, Case, feeds, made, outputs, session
 from tests.tolerances import assert_close

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from handgrad.errors import HandgradWarning, RunError
-from handgrad.training import checkpoint, resume_run, start_run, train
-from handgrad.training.checkpoint import load_checkpoint, save_checkpoint
-from handgrad.training.files import BLANK, with_checksum
+from handgrad.io import checkpoint
+from handgrad.io.checkpoint import load_checkpoint, save_checkpoint
+from handgrad.io.checksums import BLANK, with_checksum
+from handgrad.training import resume_run, start_run, train
 from handgrad.training.folder import Run
 from handgrad.writing import write_atomically
 from tests.training import problem

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from handgrad.cli.options import Quiet, targets
-from handgrad.cli.streams import standard_output
 from handgrad.errors import ArgumentError
+from handgrad.streams import standard_output
 
 EXAMPLES: Final = """
 handgrad notes layer_norm

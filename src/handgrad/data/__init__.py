@@ -50,7 +50,8 @@ from handgrad.data.ragged import Ragged, Sequences, batch_order
 from handgrad.data.sources import Labelled, Source
 from handgrad.data.text import Blocks, Text
 from handgrad.data.text import load as load_text
-from handgrad.data.tokens import Bytes, Symbols, Tokenizer, load_tokenizer
+from handgrad.data.tokenizers import load_tokenizer
+from handgrad.data.tokens import Bytes, Symbols, Tokenizer
 from handgrad.errors import ArgumentError, DataError
 from handgrad.suggestions import did_you_mean, suggesting
 

@@ -20,6 +20,7 @@ from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.pictures import Cut, Frame, Reading
 from handgrad.inference.preprocessing import Preprocessing, Standardize
 from handgrad.layers.base import Layer, reads_tokens
+from handgrad.lazy import public
 from handgrad.ops import sigmoid, softmax
 
 #: The kinds of outputs: scores of classes for an example or for each step, logits of yes and no,
@@ -193,10 +194,8 @@ class TrainedModel:
         return made[0] if isinstance(texts, str) else made
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to one .safetensors file, which `hg.load` reads."""
-        from handgrad.inference.files import save_trained
-
-        save_trained(self, path)
+        """`hg.save`: write all of it to one .safetensors file, which `hg.load` reads."""
+        public("save")(self, path)
 
     @property
     def takes_any_length(self) -> bool:

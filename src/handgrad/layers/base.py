@@ -23,6 +23,7 @@ from handgrad.layers.inputs import in_own_type
 from handgrad.layers.inputs import reads_tokens as reads_tokens
 from handgrad.layers.summary import Row as Row
 from handgrad.layers.summary import Summary, layer_text
+from handgrad.lazy import public
 from handgrad.ops.activation import own_options
 from handgrad.printing import html_text
 from handgrad.suggestions import NoAttributeError, raise_own_error
@@ -204,39 +205,16 @@ class Layer:
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write weights, buffers and the model's description to a .safetensors file.
-
-        `hg.load` makes the same model of it. Of a model with layers that are not handgrad's only
-        the arrays are kept, because no file names code that would run.
-        Raises RunError where the file cannot be written.
-        """
-        from handgrad.inference.files import save_model
-
-        save_model(self, path)
+        """`hg.save`: write weights, buffers and the model's description to a .safetensors file."""
+        public("save")(self, path)
 
     def load_weights(self, path: str | os.PathLike[str]) -> None:
-        """Put the weights and buffers of a file that `save` or a run wrote into this model.
-
-        Raises RunError or DataError for a file that is missing, damaged or of another model; then
-        nothing has been changed.
-        """
-        from handgrad.inference.files import load_weights
-
-        load_weights(self, path)
+        """`hg.load_weights`: put the arrays of a file that `save` or a run wrote into it."""
+        public("load_weights")(self, path)
 
     def to_torch(self) -> Any:
-        """A torch.nn.Module that computes the same, in eval mode, with a copy of the weights.
-
-        `hg.from_torch` is the other way, and lists the modules. A layer with an activation of its
-        own becomes two modules in a Sequential; one that hides later steps (causal=True) adds that
-        mask itself. Recurrent layers and attention return what torch.nn's do, with batch_first;
-        in a container they are wrapped, so that only y goes on.
-        Raises ArgumentError, with its place in the model, for a layer or a setting that torch.nn
-        has not, and what `build` is missing. Needs PyTorch.
-        """
-        from handgrad.torch.conversion import to_torch
-
-        return to_torch(self)
+        """`hg.to_torch`: a torch.nn.Module that computes the same, with a copy of the weights."""
+        return public("to_torch")(self)
 
     def _lacks(self) -> tuple[str, ...]:
         """The arguments of its own constructor that are left open."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from handgrad.data.pairs import UNITS as PAIR_UNITS
 from handgrad.data.text import UNITS as TEXT_UNITS
-from handgrad.lora.adapting import BIASES
+from handgrad.models.adapting import BIASES
 from handgrad.models.decoder_cells import CELLS as DECODER_CELLS
 from handgrad.models.decoder_scores import SCORES
 from handgrad.models.seq2seq import ENCODERS

@@ -98,7 +98,7 @@ def check_backend(trainer: Trainer) -> None:
     check_choice("Trainer", "backend", trainer.backend, BACKENDS)
     if trainer.backend == "jax":
         try:
-            from handgrad.jax.training import check_devices
+            from handgrad.training.on_jax import check_devices
         except ModuleNotFoundError as error:
             if error.name != "jax":
                 raise
@@ -129,7 +129,7 @@ def chosen_update(
 ) -> Update:
     """The update of the trainer's backend; `optimizer` is that of all its replicas."""
     if trainer.backend == "jax":
-        from handgrad.jax.training import JaxUpdate
+        from handgrad.training.on_jax import JaxUpdate
 
         return JaxUpdate(trainer, augmenting)
     return NumpyUpdate(trainer, optimizer, augmenting)
@@ -138,7 +138,7 @@ def chosen_update(
 def engine_of(trainer: Trainer) -> str:
     """The engine that does the work: "kernels (x86-64-v4)", "reference" or "jax (cpu)"."""
     if trainer.backend == "jax":
-        from handgrad.jax.training import platform
+        from handgrad.training.on_jax import platform
 
         count = f", {trainer.devices} devices" if trainer.devices > 1 else ""
         return f"jax ({platform()}{count})"

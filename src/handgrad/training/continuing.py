@@ -10,16 +10,16 @@ import numpy as np
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import RunError
-from handgrad.training.choices import engine_of
-from handgrad.training.config import PROGRAM_CONFIG
-from handgrad.training.folder import Run
-from handgrad.training.identity import (
+from handgrad.io.identity import (
     compare,
     describe_data,
     describe_model,
     describe_settings,
     shown,
 )
+from handgrad.training.choices import engine_of
+from handgrad.training.config import PROGRAM_CONFIG
+from handgrad.training.folder import Run
 from handgrad.training.state import State
 
 if TYPE_CHECKING:

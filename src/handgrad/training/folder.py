@@ -34,7 +34,7 @@ from typing import Any, Final
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.errors import HandgradError, HandgradWarning, RunError
-from handgrad.training.checkpoint import (
+from handgrad.io.checkpoint import (
     changed,
     check_run,
     finite,
@@ -46,8 +46,7 @@ from handgrad.training.checkpoint import (
     to_json,
     under,
 )
-from handgrad.training.config import sealed, unsealed, with_change
-from handgrad.training.files import (
+from handgrad.io.checksums import (
     BLANK,
     digest,
     open_own,
@@ -55,6 +54,7 @@ from handgrad.training.files import (
     remove_temporary,
     with_checksum,
 )
+from handgrad.training.config import sealed, unsealed, with_change
 from handgrad.training.log import NO_METRICS, MetricsLog
 from handgrad.training.state import State
 from handgrad.training.table import as_csv
@@ -99,7 +99,7 @@ class Run:
         self.change_command = f"{self.resume_command} --set optimizer.lr={{lr}}"
         #: The text of config.toml when settings are changed, and a description of the changes.
         self.config_text = self.changes = ""
-        #: The model as JSON, for checkpoints; see `inference.files`.
+        #: The model as JSON, for checkpoints; see `io.files`.
         self.description = ""
         #: The name that its files have for it, and the checksum of config.toml; "" before that.
         self.id = ""

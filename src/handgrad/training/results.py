@@ -10,7 +10,7 @@ import numpy as np
 
 import handgrad
 from handgrad.data.sources import as_source
-from handgrad.training.checkpoint import finite
+from handgrad.io.checkpoint import finite
 from handgrad.training.choices import engine_of
 from handgrad.training.folder import Run
 from handgrad.training.metrics import evaluate

@@ -29,18 +29,22 @@ from handgrad.errors import (
 )
 from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
+from handgrad.io.checkpoint import (
+    generator_state,
+    load_model_arrays,
+    restore_generator,
+    under,
+)
+from handgrad.io.files import description
+from handgrad.io.identity import (
+    shown,
+)
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer
 from handgrad.suggestions import NoAttributeError, raise_own_error
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
-from handgrad.training.checkpoint import (
-    generator_state,
-    load_model_arrays,
-    restore_generator,
-    under,
-)
 from handgrad.training.choices import (
     check_backend,
     chosen_augmentation,
@@ -63,9 +67,6 @@ from handgrad.training.divergence import layer_of
 from handgrad.training.fitting import ready
 from handgrad.training.folder import PROGRAM, Run, resume_run, start_run
 from handgrad.training.history import History
-from handgrad.training.identity import (
-    shown,
-)
 from handgrad.training.interrupts import Interrupt
 from handgrad.training.metrics import Sums, evaluate
 from handgrad.training.parts import check_parts
@@ -582,8 +583,6 @@ class Trainer:
         process killed in between is resumed with them: a config.toml that is not the checkpoint's
         allows the same changes.
         """
-        from handgrad.inference.files import description
-
         run.description = description(self.trained)
         saved = run.load() if resume else None
         start = None

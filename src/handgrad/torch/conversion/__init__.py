@@ -33,7 +33,7 @@ def from_torch(module: Any, *, seed: int) -> Layer:
 
 
 def to_torch(layer: Layer) -> Any:
-    """`Layer.to_torch`, which says more."""
+    """`hg.to_torch`, which says more."""
     return convert_layer(layer, Place("to_torch")).train(False)
 
 

@@ -1,4 +1,4 @@
-"""Modules of PyTorch as layers, by the conversion of handgrad.torch."""
+"""Modules of PyTorch as layers and the other way, by the conversion of handgrad.torch."""
 
 from __future__ import annotations
 
@@ -32,3 +32,18 @@ def from_torch(module: Any, *, seed: int = 0) -> Layer:
     from handgrad.torch import conversion
 
     return conversion.from_torch(module, seed=seed)
+
+
+def to_torch(layer: Layer) -> Any:
+    """A torch.nn.Module that computes what a layer does, in eval mode, with a copy of the weights.
+
+    `from_torch` is the other way, and lists the modules. A layer with an activation of its own
+    becomes two modules in a Sequential; one that hides later steps (causal=True) adds that mask
+    itself. Recurrent layers and attention return what torch.nn's do, with batch_first; in a
+    container they are wrapped, so that only y goes on.
+    Raises ArgumentError, with its place in the model, for a layer or a setting that torch.nn has
+    not, and what `build` is missing. Needs PyTorch.
+    """
+    from handgrad.torch import conversion
+
+    return conversion.to_torch(layer)

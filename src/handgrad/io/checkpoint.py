@@ -20,13 +20,13 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import shortened
 from handgrad.errors import RunError
-from handgrad.layers.base import Layer
-from handgrad.training.files import (
+from handgrad.io.checksums import (
     BLANK,
     read_checksum,
     read_whole,
     with_checksum,
 )
+from handgrad.layers.base import Layer
 from handgrad.writing import reason, write_atomically
 
 #: Written into every checkpoint; a reader refuses another one instead of misreading it.

@@ -10,7 +10,7 @@ import pytest
 
 import handgrad as hg
 from tests.golden.make_pretrained import LAYOUTS, MINILM, TEXTS, made, outputs
-from tests.hf.layouts import layout, outputs_of
+from tests.io.hf.layouts import layout, outputs_of
 from tests.tolerances import assert_close
 
 

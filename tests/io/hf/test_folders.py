@@ -12,7 +12,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, DataError, HandgradWarning
-from tests.hf.layouts import Layout, layout, write_folder, write_safetensors
+from tests.io.hf.layouts import Layout, layout, write_folder, write_safetensors
 
 Change = Callable[[Path], Any]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from handgrad.errors import RunError
-from handgrad.training import checkpoint
-from handgrad.training.checkpoint import (
+from handgrad.io import checkpoint
+from handgrad.io.checkpoint import (
     generator_state,
     load_arrays,
     load_checkpoint,

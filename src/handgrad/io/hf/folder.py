@@ -16,11 +16,11 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError, DataError, HandgradError, HandgradWarning, RunError
-from handgrad.hf.config import CONFIG, Config
-from handgrad.hf.families import FAMILIES, Family
-from handgrad.hf.names import Entry
-from handgrad.hf.weights import Stored, stored, write
-from handgrad.inference.description import blank
+from handgrad.io.description import blank
+from handgrad.io.hf.config import CONFIG, Config
+from handgrad.io.hf.families import FAMILIES, Family
+from handgrad.io.hf.names import Entry
+from handgrad.io.hf.weights import Stored, stored, write
 from handgrad.models.pretrained import Pretrained
 
 M = TypeVar("M", bound=Pretrained)
@@ -54,7 +54,7 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
 
 def save(model: Pretrained, path: str | os.PathLike[str]) -> None:
     """Write a model into a folder; see `Pretrained.save_pretrained`."""
-    from handgrad.training.checkpoint import to_json
+    from handgrad.io.checkpoint import to_json
     from handgrad.writing import reason, write_file
 
     folder, family = as_path("save_pretrained", path), _family(type(model))

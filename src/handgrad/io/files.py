@@ -1,4 +1,4 @@
-"""Models in files: a .safetensors with weights, buffers and a description, or a run's folder.
+"""Models in files: a .safetensors with weights, buffers and a description.
 
 The description is JSON in the metadata of the file, under "handgrad":
 
@@ -18,17 +18,15 @@ from typing import Any, Final
 
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
-from handgrad.data.tokens import parse_tokenizer
+from handgrad.data.tokenizers import parse_tokenizer
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradError, RunError
-from handgrad.inference.description import UndescribedError, describe, rebuild
 from handgrad.inference.preprocessing import Preprocessing, Standardize
 from handgrad.inference.trained import TASKS, TrainedModel
+from handgrad.io.checkpoint import load_arrays, load_model_arrays, save_arrays, to_json
+from handgrad.io.description import UndescribedError, describe, rebuild
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import check_same_arrays
-from handgrad.training.checkpoint import load_arrays, load_model_arrays, save_arrays, to_json
-from handgrad.training.config import is_of_program
-from handgrad.training.folder import PROGRAM, Run
 from handgrad.writing import reason, write_file
 
 FORMAT: Final = 1
@@ -47,35 +45,14 @@ _ENTRIES: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> TrainedModel:
-    """The model in a file of `model.save`, or of the run in a folder.
+def save(model: Layer | TrainedModel, path: str | os.PathLike[str]) -> None:
+    """Write weights, buffers and the model's description to a .safetensors file.
 
-    A run that is not finished gives the model of its last checkpoint, with a warning.
-
-    Nothing in a file runs: its description names layers of handgrad and their settings.
-    Raises RunError or DataError, in one sentence, for a file or folder that is missing, damaged or
-    of another kind, and for one that holds weights alone.
+    `hg.load` makes the same model of it, and of a `TrainedModel` what belongs to its use. Of a
+    model with layers that are not handgrad's only the arrays are kept, because no file names code
+    that would run. Raises RunError where the file cannot be written.
     """
-    location = as_path("load", path)
-    if location.is_dir():
-        run = Run(location)
-        if is_of_program(run.read_config()):
-            run.resume_command = PROGRAM
-        return read_trained(run.model, *run.load_model())
-    if not os.path.lexists(location):
-        raise DataError(
-            f"{location} does not exist; expected the folder of a run or a .safetensors file"
-        )
-    return read_trained(location, *load_arrays(location, follow=True))
-
-
-def save_model(model: Layer, path: str | os.PathLike[str]) -> None:
-    """Write a layer alone; see `Layer.save`."""
-    save_trained(TrainedModel(model), path)
-
-
-def save_trained(trained: TrainedModel, path: str | os.PathLike[str]) -> None:
-    """Write a model and what belongs to it. Raises RunError where the file cannot be written."""
+    trained = model if isinstance(model, TrainedModel) else TrainedModel(model)
     location = as_path("save", path)
     arrays = {**trained.model.parameters, **trained.model.buffers}
     try:
@@ -106,7 +83,11 @@ def description(trained: TrainedModel) -> str:
 
 
 def load_weights(model: Layer, path: str | os.PathLike[str]) -> None:
-    """Put the arrays of a file into a model; see `Layer.load_weights`."""
+    """Put the weights and buffers of a file that `save` or a run wrote into a model.
+
+    Raises RunError or DataError for a file that is missing, damaged or of another model; then
+    nothing has been changed.
+    """
     location = as_path("load_weights", path)
     arrays, _ = load_arrays(location, follow=True)
     _fill(model, arrays, location)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import handgrad as hg
-from handgrad.hf.families import FAMILIES
+from handgrad.io.hf.families import FAMILIES
 from handgrad.models.pretrained import Pretrained
 from tests.golden.make_pretrained import FILE, LAYOUTS, inputs
 

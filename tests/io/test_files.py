@@ -11,9 +11,9 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import HandgradError, HandgradWarning, RunError
-from handgrad.inference.files import description
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
-from handgrad.training.checkpoint import save_arrays
+from handgrad.io.checkpoint import save_arrays
+from handgrad.io.files import description
 
 
 def trained() -> hg.TrainedModel:

@@ -50,7 +50,7 @@ def describe(model: Layer) -> dict[str, Any]:
     with classes or functions that are not handgrad's, with a layer that stands in it twice, or with
     attributes that were changed since it was made.
     """
-    from handgrad.lora.adapting import settings_of
+    from handgrad.models.adapting import settings_of
 
     described = _layer(model, 0, set())
     adaptation = settings_of(model)
@@ -65,7 +65,7 @@ def describe(model: Layer) -> dict[str, Any]:
 
 
 def _differences(model: Layer, rebuilt: Layer) -> Iterator[str]:
-    from handgrad.training.identity import compare, describe_model
+    from handgrad.io.identity import compare, describe_model
 
     # A model that was read is trained whole, so that it does not matter what was frozen.
     left_out = {*(name.rpartition(".")[2] for name in model.generators), "frozen"}
@@ -158,7 +158,7 @@ def rebuild(described: Any, shapes: Mapping[str, tuple[int, ...]]) -> Layer:
         described = {name: each for name, each in described.items() if name != "lora"}
     model = room.layer(described, "model", 0)
     if adaptation is not None:
-        from handgrad.lora.adapting import adapt
+        from handgrad.models.adapting import adapt
 
         adapt(model, **adaptation)
     generators: dict[int, np.random.Generator] = {}

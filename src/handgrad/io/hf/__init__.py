@@ -8,7 +8,7 @@ Nothing is downloaded, and nothing in a folder runs. The families are those of `
 tokenizer needs the extra `handgrad[subwords]`.
 """
 
-from handgrad.hf.folder import load, save
-from handgrad.hf.tokenizer import Batch, Tokenizer
+from handgrad.io.hf.folder import load, save
+from handgrad.io.hf.tokenizer import Batch, Tokenizer
 
 __all__ = ["Batch", "Tokenizer", "load", "save"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handgrad.errors import ArgumentError
-from handgrad.hf import names
-from handgrad.hf.config import Config
-from handgrad.hf.names import Names
+from handgrad.io.hf import names
+from handgrad.io.hf.config import Config
+from handgrad.io.hf.names import Names
 from handgrad.models.bert import POOLINGS
 
 Settings = dict[str, Any]

@@ -17,6 +17,12 @@ from handgrad import layers, losses, models, optimizers
 from handgrad.data import Blocks, Pixels, Sequences
 from handgrad.data.sources import as_source
 from handgrad.errors import RunError
+from handgrad.io.identity import (
+    describe_data,
+    describe_model,
+    describe_settings,
+    differences,
+)
 from handgrad.training import (
     Affine,
     Callback,
@@ -26,12 +32,6 @@ from handgrad.training import (
     RunConfig,
     Shift,
     train,
-)
-from handgrad.training.identity import (
-    describe_data,
-    describe_model,
-    describe_settings,
-    differences,
 )
 from tests.training import problem
 

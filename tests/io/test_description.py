@@ -13,9 +13,9 @@ import pytest
 import handgrad as hg
 from handgrad import initializers
 from handgrad.errors import DataError, HandgradError
-from handgrad.inference.description import known_layers
+from handgrad.io.description import known_layers
+from handgrad.io.identity import describe_model
 from handgrad.layers import Layer, walk
-from handgrad.training.identity import describe_model
 from tests.layers.cases import CASES, Case
 
 Make = Callable[[np.random.Generator], Layer]

@@ -11,7 +11,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, HandgradWarning
-from tests.hf.layouts import LAYOUTS, Layout, layout, outputs_of, write_folder
+from tests.io.hf.layouts import LAYOUTS, Layout, layout, outputs_of, write_folder
 from tests.tolerances import assert_close
 
 ALL = pytest.mark.parametrize("name", LAYOUTS)
