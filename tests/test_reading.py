@@ -18,7 +18,7 @@ from handgrad.data.stream import Tokens, mapped
 from handgrad.data.tokenizers import load_tokenizer
 from handgrad.errors import HandgradError
 from handgrad.io.hf.weights import arrays_of
-from handgrad.resolve import resolve
+from handgrad.targets import resolve
 
 #: Functions that read the file of a user, by the file's name in a folder of its own.
 READERS: dict[str, Callable[[Path], object]] = {

@@ -14,6 +14,7 @@ from handgrad.checking import sample_inputs
 from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
+from handgrad.checking.functions import selected
 from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, perturbed, precision_faults
@@ -26,7 +27,6 @@ from handgrad.checking.stability import (
     require_repeatable,
 )
 from handgrad.checking.subject import Subject
-from handgrad.checking.targets import is_op, selected
 from handgrad.checking.trial import (
     Run,
     TrialFault,
@@ -405,7 +405,7 @@ class Checker:
         """An exception: a fault where the op itself takes these inputs, else no matter."""
         fault = found.fault
         forward_raised = fault.kind == "raises" and fault.message.startswith("forward")
-        if forward_raised and (self.subject.op is None or not is_op(self.subject.target)):
+        if forward_raised and (self.subject.op is None or not self.subject.is_ops_own):
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
             return
         if fault.kind == "raises" and self.subject.op is not None and not forward_raised:

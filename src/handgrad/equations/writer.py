@@ -101,6 +101,10 @@ class Writer:
         formula, strength = self.part(value, marks)
         return formula if strength >= around else fenced(formula, strength)
 
+    def at(self, place: Place) -> Writer:
+        """The same at another place."""
+        return replace(self, place=place)
+
     def has_symbol(self, node: Any) -> bool:
         symbols = self.scope.symbols if self.exact is None else self.exact
         return isinstance(node, Node) and node in symbols and node is not self.defined

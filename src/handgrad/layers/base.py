@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.calls import explained
+from handgrad.calls import construct
 from handgrad.dispatch import SKIP
 from handgrad.elsewhere import OF_LAYERS
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.kernels.sums import add
-from handgrad.layers.construction import Construction, recorded
+from handgrad.layers.construction import Construction, LayerType
 from handgrad.layers.construction import Shape as Shape
 from handgrad.layers.flat import FlatArrays, NamedArrays, written_into
-from handgrad.layers.inputs import in_own_type
 from handgrad.layers.inputs import reads_tokens as reads_tokens
 from handgrad.layers.summary import Row as Row
 from handgrad.layers.summary import Summary, layer_text
@@ -42,14 +41,15 @@ class NotBuiltError(ArgumentError, AttributeError):
     """A layer is used before the sizes and generators it was made without are known."""
 
 
-class Layer:
+class Layer(metaclass=LayerType):
     """Parameters, forward and backward.
 
     Calling a layer, y = layer(x), is its forward without training and without the cache.
 
     Forward takes arrays in the type of the layer's parameters. Other floats, and integers and
     booleans in the place of x unless it is tokens, are converted, with one HandgradWarning for each
-    type; gradients come back in the type of the parameters.
+    type; gradients come back in the type of the parameters. The decorator `in_own_type`
+    above forward does that; one without it takes what it is given.
 
     A subclass keeps its parameters, buffers and generators in attributes and names them in
     `parameter_names`, `buffer_names` and `generator_names` (an attribute that is None is absent);
@@ -108,12 +108,6 @@ class Layer:
         super().__init_subclass__(**options)
         for name in _PROMISES:
             setattr(cls, name, vars(cls).get(name, getattr(Layer, name)))
-        if "__init__" in vars(cls):
-            init = recorded(cls.__init__)
-            is_own = cls.__module__.startswith("handgrad.")
-            cls.__init__ = explained(init) if is_own else init  # type: ignore[method-assign]
-        if "forward" in vars(cls):
-            cls.forward = in_own_type(cls.forward)  # type: ignore[method-assign]
 
     if not TYPE_CHECKING:  # for type checkers a layer has the attributes that it declares
 
@@ -247,7 +241,7 @@ class Layer:
         own = rng.spawn(1)[0] if "rng" in kind.generator_names else rng
         bound = record.filled(shape, own)
         try:
-            kind.__init__(self, *bound.args, **bound.kwargs)
+            construct(self, bound.args, bound.kwargs)
         except HandgradError as error:
             raise type(error)(f"{what}: {error}") from None
 
@@ -407,7 +401,7 @@ class Layer:
         return Summary(kind, input_shape, tuple(found), self.parameter_bytes, trained)
 
     def __repr__(self) -> str:
-        return layer_text(self)
+        return layer_text(type(self), self.settings)
 
     def _repr_html_(self) -> str:
         return html_text(repr(self)) + (self.summary()._repr_html_() if self.is_built else "")

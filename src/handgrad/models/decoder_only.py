@@ -17,6 +17,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Row, Shape, merge, part, walk
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
 from handgrad.layers.transformer import Past, TransformerEncoder, choose
 from handgrad.models.decoding import sample
@@ -89,6 +90,7 @@ class DecoderOnly(Pretrained):
             if value < 1:
                 raise ArgumentError(f"{type(self).__name__}: {name} is {value}; allowed: 1 or more")
 
+    @in_own_type
     def forward(self, tokens: Array, *, training: bool = False) -> tuple[Array, Cache]:
         """logits (N, T, vocabulary) for tokens (N, T): what comes after each of them.
 

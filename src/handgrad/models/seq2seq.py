@@ -15,6 +15,7 @@ from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.gru import GRU
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.lstm import LSTM
 from handgrad.layers.rnn import RNN
 from handgrad.models.attention_decoder import AttentionDecoder, Memory
@@ -183,6 +184,7 @@ class Seq2Seq(Layer):
         }
         self.layers = {name: layer for name, layer in children.items() if layer is not None}
 
+    @in_own_type
     def forward(  # type: ignore[override]
         self,
         sources: Int[Array, "N S"] | Float[Array, "N S E"],

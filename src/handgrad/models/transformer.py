@@ -19,6 +19,7 @@ from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
 from handgrad.layers.transformer import Past, TransformerDecoder, TransformerEncoder, choose
 from handgrad.ops import dense, dropout
@@ -162,6 +163,7 @@ class Transformer(Layer):
         if self.head is not None:
             self.layers["head"] = self.head
 
+    @in_own_type
     def forward(  # type: ignore[override]
         self,
         sources: Array,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from handgrad.ops.arguments import check_choice
 from handgrad.optimizers import BY_NAME as OPTIMIZERS
 from handgrad.optimizers import Optimizer
 from handgrad.training.metrics import Judge
+from handgrad.training.training import Training
 from handgrad.training.update import NumpyUpdate, Update
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
 
 BACKENDS: Final = ("numpy", "jax")
 
@@ -93,7 +91,7 @@ def chosen_augmentation(augment: Any) -> Any:
     return augment
 
 
-def check_backend(trainer: Trainer) -> None:
+def check_backend(trainer: Training) -> None:
     """Raise ArgumentError unless the trainer's backend is there and can do what is asked of it."""
     check_choice("Trainer", "backend", trainer.backend, BACKENDS)
     if trainer.backend == "jax":
@@ -125,7 +123,7 @@ def check_backend(trainer: Trainer) -> None:
 
 
 def chosen_update(
-    trainer: Trainer, optimizer: Optimizer, augmenting: np.random.Generator
+    trainer: Training, optimizer: Optimizer, augmenting: np.random.Generator
 ) -> Update:
     """The update of the trainer's backend; `optimizer` is that of all its replicas."""
     if trainer.backend == "jax":
@@ -135,7 +133,7 @@ def chosen_update(
     return NumpyUpdate(trainer, optimizer, augmenting)
 
 
-def engine_of(trainer: Trainer) -> str:
+def engine_of(trainer: Training) -> str:
     """The engine that does the work: "kernels (x86-64-v4)", "reference" or "jax (cpu)"."""
     if trainer.backend == "jax":
         from handgrad.training.on_jax import platform

@@ -21,10 +21,10 @@ from handgrad.training.choices import engine_of
 from handgrad.training.config import PROGRAM_CONFIG
 from handgrad.training.folder import Run
 from handgrad.training.state import State
+from handgrad.training.training import Training
 
 if TYPE_CHECKING:
     from handgrad.data.sources import Source
-    from handgrad.training.trainer import Trainer
 
 #: Settings that a run may change when it is resumed, by the start of their path in the identity.
 _CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
@@ -37,7 +37,7 @@ _LARGEST: Final = {
 }
 
 
-def config_of(trainer: Trainer, epochs: int) -> str:
+def config_of(trainer: Training, epochs: int) -> str:
     """The config.toml of a run that was started from Python and not from a recipe."""
     lines = ["# Written by hg.Trainer; model and data come from the program.", PROGRAM_CONFIG]
     settings = {
@@ -56,7 +56,7 @@ def config_of(trainer: Trainer, epochs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> dict[str, Any]:
+def identity_of(trainer: Training, source: Source, validation: Source | None) -> dict[str, Any]:
     """Everything that decides the numbers, as `identity` describes it."""
     unit = kernels.native.bf16_unit if kernels.native is not None else "none"
     optimizer = describe_settings(trainer.optimizer)
@@ -89,7 +89,7 @@ def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> 
     }
 
 
-def settings_of(trainer: Trainer) -> dict[str, Any]:
+def settings_of(trainer: Training) -> dict[str, Any]:
     """The settings that a callback may change while a run goes on, by their paths in the identity.
 
     They are the optimizer's public attributes that are single values or tables of such, and
@@ -126,7 +126,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | None)
 
 
-def check_settings(trainer: Trainer, run: Run, settings: Mapping[str, Any]) -> None:
+def check_settings(trainer: Training, run: Run, settings: Mapping[str, Any]) -> None:
     """Raise RunError unless these are settings that this training may have come to."""
     own = settings_of(trainer)
     for path in dict.fromkeys((*own, *settings)):
@@ -156,7 +156,7 @@ def _fits(path: str, value: Any, own: Any) -> bool:
     return type(value) is type(own)
 
 
-def restore_settings(trainer: Trainer, settings: Mapping[str, Any]) -> None:
+def restore_settings(trainer: Training, settings: Mapping[str, Any]) -> None:
     """Set what `settings_of` had of a training."""
     for path, value in settings.items():
         owner, _, name = path.partition(".")
@@ -191,7 +191,7 @@ def changed_settings(
     return found
 
 
-def check_arrays(trainer: Trainer, run: Run, arrays: Mapping[str, Array], state: State) -> None:
+def check_arrays(trainer: Training, run: Run, arrays: Mapping[str, Array], state: State) -> None:
     """Raise RunError unless the arrays of a checkpoint are exactly those this training has."""
     expected = {f"model.{name}": array for name, array in trainer.model_arrays().items()}
     expected["optimizer.step"] = np.zeros((), np.int64)

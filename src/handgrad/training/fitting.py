@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,9 +34,7 @@ from handgrad.layers.base import reads_tokens
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
 from handgrad.training.choices import default_loss
 from handgrad.training.metrics import inputs_in
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
+from handgrad.training.training import Training
 
 #: Where the targets of a tagger end, in batches of sequences of different lengths.
 NO_TAG: Final = -100
@@ -96,7 +94,7 @@ class _Given:
 
 
 def ready(
-    trainer: Trainer, x: Any, y: Any, validation: Any, split: float | None, test: Any
+    trainer: Training, x: Any, y: Any, validation: Any, split: float | None, test: Any
 ) -> Fitting:
     """Data for `trainer.fit`. The trainer's model is built and its loss chosen, where they wait.
 
@@ -234,7 +232,7 @@ def _divide(given: _Given, fraction: float, seed: int) -> None:
 # -- model, loss and preprocessing -----------------------------------------------------------------
 
 
-def _ready_source(trainer: Trainer, source: Source) -> dict[str, Any]:
+def _ready_source(trainer: Training, source: Source) -> dict[str, Any]:
     """Build the model and choose the loss by the first batch, where they wait for it."""
     if trainer.preprocessing:
         raise ArgumentError(
@@ -249,7 +247,7 @@ def _ready_source(trainer: Trainer, source: Source) -> dict[str, Any]:
     return {"task": _task(trainer.loss)}
 
 
-def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
+def _ready_arrays(trainer: Training, given: _Given) -> dict[str, Any]:
     """Apply the steps, build the model, choose the loss and fit the targets to the outputs."""
     train = given.parts["train"]
     steps = _steps(trainer.preprocessing, train.x)
@@ -286,7 +284,7 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     }
 
 
-def _check_steps(trainer: Trainer, part: _Part) -> None:
+def _check_steps(trainer: Training, part: _Part) -> None:
     """Raise ShapeError for sequences of bare numbers where the model takes features.
 
     Raise DataError for sequences where the model takes no lengths beside them.
@@ -316,7 +314,7 @@ def _check_steps(trainer: Trainer, part: _Part) -> None:
         )
 
 
-def _check_channels(trainer: Trainer, shape: tuple[int, ...]) -> None:
+def _check_channels(trainer: Training, shape: tuple[int, ...]) -> None:
     """Raise ShapeError for images without channels, and warn where these seem to stand last."""
     if not isinstance(_first_layer(trainer), Conv2d):
         return
@@ -328,7 +326,7 @@ def _check_channels(trainer: Trainer, shape: tuple[int, ...]) -> None:
     warn_of_channels_last(shape, "x")
 
 
-def _first_layer(trainer: Trainer) -> Any:
+def _first_layer(trainer: Training) -> Any:
     return next(iter(getattr(trainer.model, "layers", {}).values()), None)
 
 
@@ -361,7 +359,7 @@ def _applied(steps: tuple[Step, ...], x: Any) -> Any:
     return Sequences(values, x.lengths, x.padding) if isinstance(x, Sequences) else values
 
 
-def _as_numbers(x: Any, trainer: Trainer) -> Any:
+def _as_numbers(x: Any, trainer: Training) -> Any:
     """Whole numbers as floats where the model reads no tokens; pixels stay what they are."""
     if isinstance(x, Pixels) or x.dtype.kind not in "ib" or reads_tokens(trainer.model):
         return x

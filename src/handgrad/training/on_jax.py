@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jax
 import numpy as np
@@ -19,10 +19,7 @@ from handgrad.jax.state import State, drawn_keys, init, load
 from handgrad.jax.stepping import step
 from handgrad.training.gradients import batch_at, loss_diverged
 from handgrad.training.metrics import Judge, Sums
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
-
+from handgrad.training.training import Training
 
 #: Every shape of a batch is compiled, so sequences are padded to lengths that come again.
 PADDING: Final = 16
@@ -51,7 +48,7 @@ class JaxUpdate:
     The model's generators give every step its keys, so a checkpoint has all that resuming takes.
     """
 
-    def __init__(self, trainer: Trainer, augmenting: np.random.Generator) -> None:
+    def __init__(self, trainer: Training, augmenting: np.random.Generator) -> None:
         self._trainer = trainer
         self._augmenting = augmenting
         self._judge = Judge(trainer.loss)

@@ -16,7 +16,7 @@ import numpy as np
 
 from handgrad import dispatch
 from handgrad.arrays import Array
-from handgrad.calls import explained
+from handgrad.calls import Explained, explained
 from handgrad.data.files import shortened
 from handgrad.data.sources import Source
 from handgrad.elsewhere import OF_TRAINERS
@@ -31,16 +31,12 @@ from handgrad.inference.preprocessing import Step
 from handgrad.inference.trained import TrainedModel
 from handgrad.io.checkpoint import (
     generator_state,
-    load_model_arrays,
     restore_generator,
     under,
 )
 from handgrad.io.files import description
-from handgrad.io.identity import (
-    shown,
-)
+from handgrad.io.identity import shown
 from handgrad.layers.base import Layer
-from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer
 from handgrad.suggestions import NoAttributeError, raise_own_error
 from handgrad.training.augmentation import Augmentation
@@ -72,9 +68,11 @@ from handgrad.training.metrics import Sums, evaluate
 from handgrad.training.parts import check_parts
 from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.replicas import ALONE, Replicas
+from handgrad.training.results import write_results
 from handgrad.training.review import Review
 from handgrad.training.state import State
 from handgrad.training.synchronized import synchronize
+from handgrad.training.training import Training
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
@@ -84,7 +82,7 @@ NORM_RECORDS = 200
 CHECKPOINT_SHARE = 0.02
 
 
-class Trainer:
+class Trainer(Training, metaclass=Explained):
     """Trains a model on shuffled mini-batches.
 
     - `loss`: of `handgrad.losses`, or a name: "cross_entropy", "mse", "bce". Without it the targets
@@ -121,10 +119,6 @@ class Trainer:
     Raises ArgumentError where a value is impossible.
     """
 
-    gradients: FlatArrays
-    parameters: FlatArrays
-
-    @explained
     def __init__(
         self,
         model: Layer,
@@ -229,12 +223,6 @@ class Trainer:
     def __repr__(self) -> str:
         return f"Trainer({type(self.model).__name__}, {self.loss}, {self.optimizer})"
 
-    @property
-    def model_dtype(self) -> np.dtype[Any]:
-        """The type of the model's numbers."""
-        arrays = self.model.parameters.values()
-        return next((array.dtype for array in arrays), np.dtype(np.float32))
-
     @explained
     def fit(
         self,
@@ -276,8 +264,6 @@ class Trainer:
         something else, where it cannot be written to, or where loss, gradients or weights stop
         being finite; `Interrupted` after Ctrl-C, SIGTERM or SIGHUP in a run that has a folder.
         """
-        from handgrad.training.results import write_results
-
         if epochs < 0:
             raise ArgumentError(f"Trainer.fit: epochs is {epochs}; allowed: 0 or more")
         with dispatch.precision(self.precision):
@@ -482,23 +468,6 @@ class Trainer:
 
     # -- running away -----------------------------------------------------------------------------
 
-    def diverged(self, what: str) -> RunError:
-        """The error for `what` is not finite in this step: how to go on from before."""
-        lr = f"{self.optimizer.lr / 10:g}"
-        run = self._run
-        way = f"continue from the last checkpoint with: {run.change_command}" if run else ""
-        advice = f"; {way.format(lr=lr)}" if way else f", such as lr={lr}"
-        return RunError(
-            f"training: {what}; a smaller learning rate or clip_norm usually prevents this{advice}"
-        )
-
-    def gradients_diverged(self, layer: str) -> RunError:
-        """The error for a gradient of this layer that is not finite, the first on its way."""
-        return self.diverged(
-            f"the gradient of the layer {layer} is not finite at step {self.step + 1} "
-            f"(epoch {self.epoch + 1})"
-        )
-
     def _check_weights(self) -> None:
         """Bring the weights up to date; raise RunError where they are not finite."""
         self._update.publish()
@@ -514,16 +483,6 @@ class Trainer:
     def trained(self) -> TrainedModel:
         """The model with what belongs to its use; `hg.load` of the run's folder gives the same."""
         return TrainedModel(self.model, **self._about)
-
-    def model_arrays(self) -> dict[str, Array]:
-        """Parameters and buffers together, without frozen parameters: what training can change."""
-        frozen = self.model.frozen_parameters
-        arrays = {**self.model.parameters, **self.model.buffers}
-        return {name: array for name, array in arrays.items() if name not in frozen}
-
-    def load_model_arrays(self, arrays: Mapping[str, Array]) -> None:
-        """Put `model_arrays()` back. Raises an error for a missing, unknown or mis-shaped array."""
-        load_model_arrays(self.model, {**self.model.frozen_parameters, **arrays})
 
     def _save(self, run: Run | None) -> None:
         """Write a checkpoint, on rank 0, once the others have given it what they alone have.

@@ -1,4 +1,7 @@
-"""A TARGET on the command line: an op, the model of a recipe or run, a user's object."""
+"""The targets that a user hands to check, notes and derive, as objects or by name.
+
+Named are an op, the model of a recipe or run, an object of the user's module or file.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,21 @@ import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import handgrad
-from handgrad import recipes
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
-from handgrad.recipes.runs import load_model, read_recipe
 from handgrad.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from handgrad.recipes import Recipe
 
 #: One example of each data set known by name, so that a model needs no data. All have 10 classes.
 _EXAMPLES: Final[dict[str, tuple[int, ...]]] = {
@@ -47,7 +51,25 @@ class Target:
 
     name: str
     value: Any
-    recipe: recipes.Recipe | None = None
+    recipe: Recipe | None = None
+
+
+def op_of(target: Any) -> ModuleType | None:
+    """The op that a target is or names; None for any other."""
+    if isinstance(target, str):
+        return import_module(f"handgrad.ops.{target}") if target in OPS else None
+    is_op = isinstance(target, ModuleType) and target.__name__.startswith("handgrad.ops.")
+    return target if is_op else None
+
+
+def pair_of(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """Forward and backward of a pair, or of an object that has both; None for any other."""
+    match target:
+        case (forward, backward):
+            pass
+        case _:
+            forward, backward = (getattr(target, name, None) for name in ("forward", "backward"))
+    return (forward, backward) if callable(forward) and callable(backward) else None
 
 
 def resolve(text: str) -> Target:
@@ -60,6 +82,8 @@ def resolve(text: str) -> Target:
     Raises ArgumentError where there is none of these, or where importing it fails, with the line of
     the user's code that failed; RecipeError and RunError as `handgrad train` does.
     """
+    from handgrad import recipes
+
     home, colon, names = text.partition(":")
     if not colon:
         if text in OPS:
@@ -94,6 +118,8 @@ def _op(name: str) -> Target:
 
 
 def _recipe_model(text: str) -> Target:
+    from handgrad import recipes
+
     recipe = recipes.read(text)
     if recipe.data.keys() <= _PLAIN and recipe.data["name"] in _EXAMPLES:
         found: dict[str, Any] = {
@@ -107,6 +133,8 @@ def _recipe_model(text: str) -> Target:
 
 
 def _run_model(folder: Path) -> Target:
+    from handgrad.recipes.runs import load_model, read_recipe
+
     recipe = read_recipe(folder)
     return Target(str(folder), load_model(folder, recipe), recipe)
 
@@ -135,6 +163,8 @@ class _NoModuleError(ArgumentError):
 
 
 def _unknown(text: str) -> ArgumentError:
+    from handgrad import recipes
+
     hint = did_you_mean(text, (*OPS, *recipes.names()))
     return ArgumentError(
         f"{text!r} is no op, recipe, run or module; allowed: an op ({', '.join(OPS)}), a recipe "

@@ -8,7 +8,6 @@ import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -26,29 +25,20 @@ from handgrad.layers.base import reads_tokens, walk
 from handgrad.layers.flat import FlatArrays
 from handgrad.ops import OPS
 from handgrad.ops.samples import Seed, gradient_names
+from handgrad.targets import op_of, pair_of
 
 Arrays = Mapping[str, np.ndarray]
 
 
 def op_module(like: Any) -> ModuleType | None:
     """The op that `like` names or is; None for None. Raises ArgumentError for anything else."""
-    if like is None:
-        return None
-    name = like if isinstance(like, str) else getattr(like, "__name__", "").rpartition(".")[2]
-    if name not in OPS or (isinstance(like, ModuleType) and not is_op(like)):
+    op = op_of(like)
+    if op is None and like is not None:
         raise ArgumentError(
             f"check: like is {like!r}; allowed: an op such as hg.ops.layer_norm, of "
             f"{', '.join(OPS)}"
         )
-    return import_module(f"handgrad.ops.{name}")
-
-
-def is_op(target: Any) -> bool:
-    return isinstance(target, ModuleType) and target.__name__.startswith("handgrad.ops.")
-
-
-def is_op_name(target: Any) -> bool:
-    return isinstance(target, str) and target in OPS
+    return op
 
 
 def forward_backward(
@@ -66,10 +56,8 @@ def forward_backward(
     torch.autograd.Function, a torch.nn.Module, a function of JAX.
     """
     options = options or {}
-    if is_op_name(target):
-        target = op_module(target)
-    if is_op(target):
-        return _of_op(target, target.forward, target.backward, arrays, options, source=target)
+    if (op := op_of(target)) is not None:
+        return _of_op(op, op.forward, op.backward, arrays, options, source=op)
     if isinstance(target, Layer):
         return _of_layer(target, arrays, options)
     if isinstance(target, type) and issubclass(target, Layer):
@@ -229,12 +217,9 @@ def _functions(
     target: Any, like: ModuleType | None
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The two functions of a pair, of an object that has both, or of a backward and `like`."""
-    forward, backward = (getattr(target, name, None) for name in ("forward", "backward"))
-    match target:
-        case (first, second) if callable(first) and callable(second):
-            forward, backward = first, second
-    if callable(forward) and callable(backward):
-        return forward, backward
+    pair = pair_of(target)
+    if pair is not None:
+        return pair
     if callable(target) and like is not None:
         return like.forward.reference, target
     raise ArgumentError(
@@ -418,8 +403,7 @@ def accepted(forward: Callable[..., Any], options: Mapping[str, Any]) -> dict[st
 
 def check_options(target: Any, like: ModuleType | None, options: Mapping[str, Any]) -> None:
     """Raise ArgumentError for a setting that the target's forward does not take."""
-    if is_op_name(target):
-        target = op_module(target)
+    target = op_of(target) or target
     forward = target[0] if isinstance(target, tuple) and target else target
     forward = getattr(forward, "forward", forward if isinstance(target, tuple) else None)
     if not callable(forward):
