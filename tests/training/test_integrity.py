@@ -262,7 +262,7 @@ def test_a_checkpoint_of_format_1_is_refused(copy: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "FORMAT", 1)
         save_checkpoint(copy / "checkpoint" / "latest.safetensors", {}, {}, run.id)
-    with pytest.raises(RunError, match="checkpoint format is 1; allowed: 3"):
+    with pytest.raises(RunError, match="checkpoint format is 1; allowed: 4"):
         resume_run(copy).load()
 
 

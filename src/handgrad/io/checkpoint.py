@@ -30,7 +30,7 @@ from handgrad.layers.base import Layer
 from handgrad.writing import reason, write_atomically
 
 #: Written into every checkpoint; a reader refuses another one instead of misreading it.
-FORMAT = 3
+FORMAT = 4
 
 #: Stands before the checksum in a header; inside the strings of the metadata quotes are escaped.
 _MARKER: Final = b'"sha256":"'

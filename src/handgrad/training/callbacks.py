@@ -20,12 +20,16 @@ class Callback:
 
     `trainer` is the `hg.Trainer`, which is built on callbacks, so that these do not name its type.
     `trainer.model`, `.step`, `.epoch` and `.history` are there to read; `trainer.stop = True` ends
-    the training after the current epoch. A callback with a memory returns it from `state` (plain
-    JSON values) and `arrays`, and takes it back in `restore`, so that it survives a resumption.
+    the training after the current epoch. Its attributes survive a resumption where they are plain
+    values and arrays. A callback with another memory returns it from `state` (plain JSON values)
+    and `arrays`, and takes it back in `restore`.
     """
 
     def on_start(self, trainer: Any) -> None:
-        """Before the first step; also when a run is resumed, after `restore`."""
+        """Before the first step; also when a run is resumed, after `restore`.
+
+        Then what it sets of the trainer is put back to where the run was.
+        """
 
     def on_step(self, trainer: Any) -> None:
         """After each optimizer step."""
@@ -37,7 +41,10 @@ class Callback:
         """After the last step, before the model is saved."""
 
     def settings(self) -> dict[str, Any]:
-        """The settings that must be the same when a run is resumed."""
+        """The settings that must be the same when a run is resumed.
+
+        Without this method they are the attributes that its methods read as they act on a trainer.
+        """
         return {}
 
     def state(self) -> dict[str, Any]:

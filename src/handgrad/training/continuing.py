@@ -13,13 +13,12 @@ from handgrad.errors import RunError
 from handgrad.io.identity import (
     compare,
     describe_data,
-    describe_model,
     describe_settings,
     shown,
 )
-from handgrad.training.choices import engine_of
 from handgrad.training.config import PROGRAM_CONFIG
 from handgrad.training.folder import Run
+from handgrad.training.moving import describe_training, is_compared, is_restored
 from handgrad.training.state import State
 from handgrad.training.training import Training
 
@@ -59,31 +58,12 @@ def config_of(trainer: Training, epochs: int) -> str:
 def identity_of(trainer: Training, source: Source, validation: Source | None) -> dict[str, Any]:
     """Everything that decides the numbers, as `identity` describes it."""
     unit = kernels.native.bf16_unit if kernels.native is not None else "none"
-    optimizer = describe_settings(trainer.optimizer)
-    optimizer.pop("steps", None)
-    names = ("parts", "exact", "sync_batch_norm")
-    cut = {} if trainer.parts == 1 else {name: getattr(trainer, name) for name in names}
     # A checkpoint has no frozen parameters, so their content is part of the identity.
     frozen = describe_settings(dict(trainer.model.frozen_parameters))
     return {
-        "seed": trainer.seed,
-        "batch_size": trainer.batch_size,
-        "accumulate": trainer.accumulate,
-        **cut,
-        "clip_norm": trainer.clip_norm,
-        "evaluation_batch": trainer.evaluation_batch,
-        "engine": engine_of(trainer),
+        **describe_training(trainer)[0],
         "precision": f"bf16 by {unit}" if trainer.precision == "bf16" else trainer.precision,
-        "model": describe_model(trainer.model),
         **({"frozen": frozen} if frozen else {}),
-        "loss": describe_settings(trainer.loss),
-        "optimizer": optimizer,
-        "schedule": describe_settings(trainer.schedule),
-        "augment": describe_settings(trainer.augment),
-        "callbacks": [
-            {"type": type(callback).__name__, **describe_settings(callback.settings())}
-            for callback in trainer.callbacks
-        ],
         "examples": len(source),
         "data": {"train": describe_data(source), "validation": describe_data(validation)},
     }
@@ -178,6 +158,8 @@ def changed_settings(
     """
     found: dict[str, list[Any]] = {}
     for path, was, now in compare(state.identity, identity):
+        if not is_compared(path) or is_restored(path, state.moved["kept"]):
+            continue
         # Kernels and references differ as little as backends, but only the latter are chosen.
         changeable = path.startswith(_CHANGEABLE) or (path == "engine" and "jax (" in f"{was}{now}")
         if changeable and may_change:
@@ -200,7 +182,7 @@ def check_arrays(trainer: Training, run: Run, arrays: Mapping[str, Array], state
             for name, array in trainer.parameters.items():
                 expected[f"optimizer.{slot}.{name}"] = array
     others = tuple(f"callback{i}." for i in range(len(trainer.callbacks)))
-    names = [name for name in arrays if not name.startswith(others)]
+    names = [name for name in arrays if not name.startswith((*others, "moved"))]
     for name in dict.fromkeys((*expected, *names)):
         forms = [
             f"{each[name].dtype} {each[name].shape}" if name in each else "missing"

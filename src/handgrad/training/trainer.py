@@ -65,6 +65,7 @@ from handgrad.training.folder import PROGRAM, Run, resume_run, start_run
 from handgrad.training.history import History
 from handgrad.training.interrupts import Interrupt
 from handgrad.training.metrics import Sums, evaluate
+from handgrad.training.moving import Moving
 from handgrad.training.parts import check_parts
 from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.replicas import ALONE, Replicas
@@ -209,6 +210,7 @@ class Trainer(Training, metaclass=Explained):
         self._position = 0
         self._examples = 0
         self._sums = Sums()
+        self._sizes: dict[str, int] = {}
         self._identity: dict[str, Any] = {}
         self._run: Run | None = None
         self._interrupt = Interrupt()
@@ -323,16 +325,19 @@ class Trainer(Training, metaclass=Explained):
         self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
         self._examples = len(source)
         self._sums = Sums()
+        self._moving = Moving(self, self._identity)
         is_kept = bool(self.replicas.agree(run is not None)[0])
         saved, changed = (None, False) if run is None else self._begin(run, epochs, resume, change)
         begins = self.replicas.agree(run is not None and (saved is None or changed))[0]
-        self._follow(saved)
+        saved = self._follow(saved)
         if begins:
             self._save(run)
         if run is not None:
             self.replicas.announce(run.resume_command)
         for callback in self.callbacks:
             callback.on_start(self)
+        if saved is not None and self.step > 0:  # before the first step it has begun nothing
+            self._put_back(*saved)
 
         steps = math.ceil(len(source) / (self.batch_size * self.accumulate)) * epochs
         norms_every = self.norms_every or max(1, steps // NORM_RECORDS)
@@ -366,6 +371,7 @@ class Trainer(Training, metaclass=Explained):
         began = time.perf_counter()
         seconds_before = self.seconds
         self._shuffling_before = generator_state(self._shuffling)
+        self._sizes = {"batch_size": self.batch_size, "accumulate": self.accumulate}
         order = source.order(self.batch_size, self._shuffling)
         group = self.batch_size * self.accumulate
         watchers = [
@@ -506,6 +512,7 @@ class Trainer(Training, metaclass=Explained):
             {
                 "identity": self._identity,
                 "settings": settings_of(self),
+                "moved": self._moving.table(arrays, self._sizes if self._position else {}),
                 "epoch": self.epoch,
                 "position": self._position,
                 "step": self.step,
@@ -593,10 +600,12 @@ class Trainer(Training, metaclass=Explained):
                 )
                 return
 
-    def _follow(self, saved: tuple[dict[str, Array], State] | None) -> None:
-        """Begin on every rank as on rank 0, which alone has read the checkpoint."""
+    def _follow(
+        self, saved: tuple[dict[str, Array], State] | None
+    ) -> tuple[dict[str, Array], State] | None:
+        """Begin on every rank as on rank 0, which alone has read the checkpoint; returns that."""
         if self.replicas.size == 1:
-            return
+            return saved
         first = self.model_arrays() if saved is None else None
         first, saved, epochs = self.replicas.share((first, saved, self.history.epochs))
         if self.replicas.rank > 0:
@@ -605,6 +614,8 @@ class Trainer(Training, metaclass=Explained):
             else:
                 self._restore(*saved)
             self.history.epochs = epochs
+        found: tuple[dict[str, Array], State] | None = saved
+        return found
 
     def _check_epochs(self, run: Run, epochs: int, state: State) -> None:
         """Raise RunError where the run has come further than it is to go."""
@@ -616,9 +627,7 @@ class Trainer(Training, metaclass=Explained):
 
     def _restore(self, arrays: Mapping[str, Array], state: State) -> None:
         """Continue from what a checkpoint of this training has."""
-        self.load_model_arrays(under("model.", arrays))
-        restore_settings(self, state.settings)
-        self._updater.load_state(under("optimizer.", arrays))
+        self._put_back(arrays, state, begun=False)
         for i, callback in enumerate(self.callbacks):
             kind = type(callback).__name__
             try:
@@ -630,10 +639,6 @@ class Trainer(Training, metaclass=Explained):
                     f"checkpoint: the state of {kind} is damaged ({type(error).__name__}: "
                     f"{shortened(error)}); expected what its state() returned"
                 ) from error
-        restore_generator(self._shuffling, state.generators["shuffling"])
-        restore_generator(self._augmenting, state.generators["augmenting"])
-        for name, generator in self.model.generators.items():
-            restore_generator(generator, state.generators["model"][name])
         self._shuffling_before = generator_state(self._shuffling)
         self.epoch = state.epoch
         self._position = state.position
@@ -641,6 +646,17 @@ class Trainer(Training, metaclass=Explained):
         self.stop = state.stop
         self.seconds = state.seconds
         self._sums = state.sums
+
+    def _put_back(self, arrays: Mapping[str, Array], state: State, *, begun: bool = True) -> None:
+        """Put back what callbacks can change, and may have as they have `begun`."""
+        self._moving.restore(state.moved, arrays, begun=begun)
+        self.load_model_arrays(under("model.", arrays))
+        restore_settings(self, state.settings)
+        self._updater.load_state(under("optimizer.", arrays))
+        restore_generator(self._shuffling, state.generators["shuffling"])
+        restore_generator(self._augmenting, state.generators["augmenting"])
+        for name, generator in self.model.generators.items():
+            restore_generator(generator, state.generators["model"][name])
 
     def _leave(self, run: Run | None) -> NoReturn:
         self._save(run)
