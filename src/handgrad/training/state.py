@@ -38,7 +38,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True)
-class State:
+class CheckpointState:
     """The counters, sums and generators of a training between two steps.
 
     identity: see `identity`; settings: see `continuing.settings_of`; config: the checksum of the
@@ -58,7 +58,7 @@ class State:
     generators: dict[str, Any]
 
     @classmethod
-    def read(cls, path: Path, found: Mapping[str, Any]) -> State:
+    def read(cls, path: Path, found: Mapping[str, Any]) -> CheckpointState:
         """The state that the checkpoint at `path` has.
 
         Raises RunError for an entry that is missing, unknown or of another type.

@@ -27,7 +27,7 @@ from handgrad.errors import (
     Interrupted,
     RunError,
 )
-from handgrad.inference.preprocessing import Step
+from handgrad.inference.preprocessing import Preprocessor
 from handgrad.inference.trained import TrainedModel
 from handgrad.io.checkpoint import (
     generator_state,
@@ -70,7 +70,7 @@ from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.replicas import ALONE, Replicas
 from handgrad.training.results import write_results
 from handgrad.training.review import Review
-from handgrad.training.state import State
+from handgrad.training.state import CheckpointState
 from handgrad.training.synchronized import synchronize
 from handgrad.training.training import Training
 
@@ -126,7 +126,7 @@ class Trainer(Training, metaclass=Explained):
         optimizer: Optimizer | str = "adam",
         *,
         lr: float | None = None,
-        preprocessing: str | Step | Sequence[str | Step] = (),
+        preprocessing: str | Preprocessor | Sequence[str | Preprocessor] = (),
         about: Mapping[str, Any] | None = None,
         schedule: Callable[[int], float] | None = None,
         clip_norm: float | None = None,
@@ -533,7 +533,7 @@ class Trainer(Training, metaclass=Explained):
 
     def _begin(
         self, run: Run, epochs: int, resume: bool, change: bool
-    ) -> tuple[tuple[dict[str, Array], State] | None, bool]:
+    ) -> tuple[tuple[dict[str, Array], CheckpointState] | None, bool]:
         """Continue from the last checkpoint, if there is one, with changes that are meant.
 
         Returns that checkpoint, and whether anything was changed.
@@ -547,7 +547,7 @@ class Trainer(Training, metaclass=Explained):
         start = None
         changes: dict[str, Any] = {}
         if saved is not None:
-            state = State.read(run.checkpoint, saved[1])
+            state = CheckpointState.read(run.checkpoint, saved[1])
             start = saved[0], state
             changes = changed_settings(
                 run, state, self._identity, change or state.config != run.config_checksum
@@ -593,7 +593,7 @@ class Trainer(Training, metaclass=Explained):
                 )
                 return
 
-    def _follow(self, saved: tuple[dict[str, Array], State] | None) -> None:
+    def _follow(self, saved: tuple[dict[str, Array], CheckpointState] | None) -> None:
         """Begin on every rank as on rank 0, which alone has read the checkpoint."""
         if self.replicas.size == 1:
             return
@@ -606,7 +606,7 @@ class Trainer(Training, metaclass=Explained):
                 self._restore(*saved)
             self.history.epochs = epochs
 
-    def _check_epochs(self, run: Run, epochs: int, state: State) -> None:
+    def _check_epochs(self, run: Run, epochs: int, state: CheckpointState) -> None:
         """Raise RunError where the run has come further than it is to go."""
         if state.epoch + (state.position > 0) > epochs:
             raise RunError(
@@ -614,7 +614,7 @@ class Trainer(Training, metaclass=Explained):
                 "or more, which the run has reached"
             )
 
-    def _restore(self, arrays: Mapping[str, Array], state: State) -> None:
+    def _restore(self, arrays: Mapping[str, Array], state: CheckpointState) -> None:
         """Continue from what a checkpoint of this training has."""
         self.load_model_arrays(under("model.", arrays))
         restore_settings(self, state.settings)
