@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -158,3 +159,17 @@ def test_one_class_name_is_one_thing() -> None:
 
 def test_the_picture_is_that_of_the_imports() -> None:
     assert house.PICTURE.read_text(encoding="utf-8") == house.picture(), "run python -m docs.house"
+
+
+def test_the_page_has_every_room() -> None:
+    page = (house.ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+    rooms = {f"`{room}.py`" if room == "targets" else f"`{room}/`" for room in house.drawn_rooms()}
+    assert {room for room in rooms if room not in page} == set()
+
+
+def test_the_page_names_files_that_are_there() -> None:
+    page = (house.ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]+(?:\.py|/))`", page))
+    roots = (house.PACKAGE, house.PACKAGE / "kernels", house.ROOT)
+    assert len(named) > 15
+    assert {each for each in named if not any((root / each).exists() for root in roots)} == set()
