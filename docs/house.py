@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +23,10 @@ UPWARD: Final = {("kernels", "ops"), ("kernels", "dispatch")}
 
 _BOX: Final = (96, 26)
 _STEP: Final = (112, 58)
-_MARGIN: Final = 12
+_MARGIN: Final = (84, 12)
 
 Graph = Mapping[str, set[str]]
+Point = tuple[int, int]
 
 
 def modules() -> dict[str, Path]:
@@ -99,20 +100,20 @@ def closure(graph: Graph, room: str) -> set[str]:
 
 
 def levels(graph: Graph) -> list[list[str]]:
-    """The rooms from the ground up, each above all that it imports and close below its users."""
+    """The rooms from the ground up, each above all that it imports."""
     height: dict[str, int] = {}
     while len(height) < len(graph):
         for room in graph:
             if room not in height and graph[room] <= height.keys():
                 height[room] = 1 + max((height[each] for each in graph[room]), default=-1)
-    for room in sorted(graph, key=lambda each: -height[each]):
-        users = [height[each] for each in graph if room in graph[each]]
-        height[room] = min(users, default=height[room] + 1) - 1
-    ground = min(height.values())
-    floors: list[list[str]] = [[] for _ in range(max(height.values()) - ground + 1)]
     for room in graph:
-        floors[height[room] - ground].append(room)
-    return floors
+        users = [height[each] for each in graph if room in graph[each]]
+        if not graph[room] and min(users) > 1:
+            height[room] = min(users) - 1
+    return [
+        [room for room in graph if height[room] == floor]
+        for floor in range(len({*height.values()}))
+    ]
 
 
 def picture() -> str:
@@ -120,24 +121,25 @@ def picture() -> str:
     graph = drawn_rooms()
     floors = levels(graph)
     wide = max(map(len, floors))
-    width = wide * _STEP[0] + 2 * _MARGIN
-    height = len(floors) * _STEP[1] + 2 * _MARGIN
+    width = wide * _STEP[0] + 2 * _MARGIN[0]
+    height = len(floors) * _STEP[1] + 2 * _MARGIN[1]
     middle: dict[str, tuple[int, int]] = {}
-    for floor, rooms in enumerate(reversed(floors)):
-        # Every second floor is shifted, so that long lines pass between the rooms.
-        left = (wide - len(rooms)) * _STEP[0] // 2 + (floor % 2) * _STEP[0] // 4
-        for i, room in enumerate(rooms):
-            x = _MARGIN + left + i * _STEP[0] + _STEP[0] // 2
-            middle[room] = x, _MARGIN + floor * _STEP[1] + _BOX[1]
+    for floor, rooms in enumerate(floors):
+        left = _MARGIN[0] + (wide - len(rooms) + 1) * _STEP[0] // 2
+        # From left to right as what they import, so that few lines cross.
+        mean = {
+            room: sum(middle[each][0] for each in graph[room]) / (len(graph[room]) or 1)
+            for room in rooms
+        }
+        for i, room in enumerate(sorted(rooms, key=lambda each: (mean[each], each))):
+            middle[room] = left + i * _STEP[0], height - _MARGIN[1] - floor * _STEP[1] - _BOX[1]
     lines, boxes = [], []
     for room, (x, y) in middle.items():
         through = set[str]().union(*(closure(graph, each) for each in graph[room]))
         for other in sorted(graph[room] - through):
-            to_x, to_y = middle[other]
-            lines.append(
-                f'<path d="M{x} {y + _BOX[1] // 2}L{to_x} {to_y - _BOX[1] // 2}" '
-                'stroke="#7a8a9a" fill="none"/>'
-            )
+            others = [at for each, at in middle.items() if each not in (room, other)]
+            curve = _curve(middle[room], middle[other], others)
+            lines.append(f'<path d="{curve}" stroke="#7a8a9a" fill="none"/>')
         boxes.append(
             f'<rect x="{x - _BOX[0] // 2}" y="{y - _BOX[1] // 2}" width="{_BOX[0]}" '
             f'height="{_BOX[1]}" rx="5" fill="#f4f7fa" stroke="#22303f"/>'
@@ -150,6 +152,29 @@ def picture() -> str:
         + "\n".join([*lines, *boxes])
         + "\n</svg>\n"
     )
+
+
+def _curve(room: Point, other: Point, boxes: Sequence[Point]) -> str:
+    """A line from below one room to above another, bent aside as far as it would cross a third."""
+    (x0, y0), (x3, y3) = (room[0], room[1] + _BOX[1] // 2), (other[0], other[1] - _BOX[1] // 2)
+    y1, y2 = (2 * y0 + y3) // 3, (y0 + 2 * y3) // 3
+    bends = sorted(range(-240, 241, 20), key=lambda bend: (abs(bend), -bend))
+
+    def crossed(bend: int) -> int:
+        x1, x2 = x0 + (x3 - x0) // 3 + bend, x3 - (x3 - x0) // 3 + bend
+        points = []
+        for t in (i / 40 for i in range(41)):
+            a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+            points.append((a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3))
+        return sum(
+            abs(x - box[0]) <= _BOX[0] // 2 + 3 and abs(y - box[1]) <= _BOX[1] // 2 + 3
+            for x, y in points
+            for box in boxes
+        )
+
+    bend = min(bends, key=crossed)
+    x1, x2 = x0 + (x3 - x0) // 3 + bend, x3 - (x3 - x0) // 3 + bend
+    return f"M{x0} {y0}C{x1} {y1} {x2} {y2} {x3} {y3}"
 
 
 def main() -> None:

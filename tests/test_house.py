@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -132,5 +133,43 @@ def test_no_method_is_replaced_when_a_class_is_made() -> None:
     assert replaced == []
 
 
+def pytorch_names() -> set[str]:
+    """The modules of handgrad.torch, which stand in the place of PyTorch's under their names."""
+    tree = house.tree_of(house.PACKAGE / "torch" / "__init__.py")
+    listed = [each.value for each in tree.body if isinstance(each, ast.Assign)]
+    return {each for value in listed if isinstance(value, ast.List) for each in literals(value)}
+
+
+def literals(several: ast.List) -> list[str]:
+    names: list[str] = ast.literal_eval(several)
+    return names
+
+
+def test_one_class_name_is_one_thing() -> None:
+    """Every op has its own `Cache` by contract; handgrad.torch has PyTorch's names."""
+    homes: dict[str, set[str]] = {}
+    for module, file in house.modules().items():
+        room = house.room_of(module)
+        skipped = pytorch_names() if room == "torch" else set[str]()
+        for node in ast.walk(house.tree_of(file)) if room not in REWRITTEN else ():
+            if isinstance(node, ast.ClassDef) and node.name not in {"Cache", *skipped}:
+                homes.setdefault(node.name, set()).add(module)
+    assert {name: each for name, each in homes.items() if len(each) > 1} == {}
+
+
 def test_the_picture_is_that_of_the_imports() -> None:
     assert house.PICTURE.read_text(encoding="utf-8") == house.picture(), "run python -m docs.house"
+
+
+def test_the_page_has_every_room() -> None:
+    page = (house.ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+    rooms = {f"`{room}.py`" if room == "targets" else f"`{room}/`" for room in house.drawn_rooms()}
+    assert {room for room in rooms if room not in page} == set()
+
+
+def test_the_page_names_files_that_are_there() -> None:
+    page = (house.ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]+(?:\.py|/))`", page))
+    roots = (house.PACKAGE, house.PACKAGE / "kernels", house.ROOT)
+    assert len(named) > 15
+    assert {each for each in named if not any((root / each).exists() for root in roots)} == set()

@@ -11,14 +11,14 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import HandgradError, HandgradWarning, RunError
-from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
+from handgrad.inference.preprocessing import Preprocessing, Scale, Standardization
 from handgrad.io.checkpoint import save_arrays
 from handgrad.io.files import description
 
 
 def trained() -> hg.TrainedModel:
     model = hg.Sequential(hg.Dense(3, 2, activation="relu"), hg.Dropout(0.1), seed=0)
-    steps = Preprocessing((Scale(255), Standardize((0.0,), (2.0,))))
+    steps = Preprocessing((Scale(255), Standardization((0.0,), (2.0,))))
     return hg.TrainedModel(
         model, "classification", ("a", "b"), (3,), steps, columns=("x", "y", "z")
     )

@@ -18,7 +18,7 @@ from handgrad.checking.checker import Checker
 from handgrad.checking.functions import check_options, op_module
 from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
-from handgrad.checking.subject import Subject
+from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import raised
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.targets import op_of
@@ -67,7 +67,7 @@ def check(
     rng = np.random.default_rng((int(seed), crc32(b"handgrad.check")))
     check_options(target, op, options)
     setups = _setups(target, inputs, op, options, rng)
-    subject = Subject(target, op, wrt, own_inputs=bool(inputs))
+    subject = CheckedTarget(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
     with noted() as dropped, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

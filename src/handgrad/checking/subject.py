@@ -21,13 +21,13 @@ from handgrad.checking.recognition import recognised
 from handgrad.checking.reference import KnownOp, by_kind
 from handgrad.checking.report import Fault
 from handgrad.checking.sample_inputs import Setup
-from handgrad.checking.trial import Run, guarded, leaves, like_nested, same_outputs
+from handgrad.checking.trial import TrialRun, guarded, leaves, like_nested, same_outputs
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
 from handgrad.targets import op_of
 
 
-class Subject:
+class CheckedTarget:
     """A target, the op that it is compared with where one is known, and the form of its inputs."""
 
     def __init__(
@@ -92,7 +92,9 @@ class Subject:
         arrays = {**arrays, **brought}
         return in_float64(computes_as(guarded(functions, arrays), arrays)), arrays
 
-    def different_forward(self, functions: ForwardBackward, done: Run, setup: Setup) -> list[Fault]:
+    def different_forward(
+        self, functions: ForwardBackward, done: TrialRun, setup: Setup
+    ) -> list[Fault]:
         """The fault of a forward that gives something else than the op it is meant to be."""
         if self.op is None or self.is_ops_own or callable(self.target):
             return []
@@ -110,7 +112,7 @@ class Subject:
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
     def right(
-        self, functions: ForwardBackward, done: Run, setup: Setup
+        self, functions: ForwardBackward, done: TrialRun, setup: Setup
     ) -> tuple[dict[str, Any], Any]:
         """The known op's gradients by the target's names, and the program of its backward."""
         assert self.op is not None

@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from handgrad.data.files import StrPath, as_path, parse_json, read_json
-from handgrad.data.tokens import MARKS, Bytes, Symbols, Tokenizer
+from handgrad.data.tokens import MARKS, Bytes, Symbols, TextCodec
 from handgrad.errors import DataError
 
 _TOKENIZER: Final = "a tokenizer saved by handgrad or by the tokenizers package"
 
 
-def load_tokenizer(path: StrPath) -> Tokenizer:
+def load_tokenizer(path: StrPath) -> TextCodec:
     """The tokenizer that was saved in `path`. Raises DataError where it holds something else."""
     file = as_path("load_tokenizer", path)
     return _tokenizer(file, *read_json(file, _TOKENIZER))
 
 
-def parse_tokenizer(path: Path, text: str) -> Tokenizer:
+def parse_tokenizer(path: Path, text: str) -> TextCodec:
     """The same of a text that was read from `path`."""
     return _tokenizer(path, *parse_json(path, text, _TOKENIZER))
 
 
-def _tokenizer(path: Path, content: Any, text: str) -> Tokenizer:
+def _tokenizer(path: Path, content: Any, text: str) -> TextCodec:
     match content:
         case {"tokens": "characters" | "words" as kind, "symbols": [*symbols]}:
             _check_symbols(path, symbols, words=kind == "words")

@@ -25,7 +25,7 @@ MARKS: Final = ("<pad>", "<s>", "</s>", "<unk>")
 PAD, START, END, UNKNOWN = range(4)
 
 
-class Tokenizer(Protocol):
+class TextCodec(Protocol):
     """Text to numbers and back: `Symbols`, `Bytes` or `Subwords`."""
 
     @property

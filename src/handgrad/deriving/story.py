@@ -35,7 +35,6 @@ from handgrad.documents.formulas.formula import (
     Fraction,
     Number,
     Root,
-    Row,
     Script,
     Sign,
     Space,
@@ -43,6 +42,7 @@ from handgrad.documents.formulas.formula import (
     Text,
     row,
 )
+from handgrad.documents.formulas.formula import FormulaRow as Row
 from handgrad.equations.glossary import Glossary, subscript
 
 if TYPE_CHECKING:

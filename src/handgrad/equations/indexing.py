@@ -15,7 +15,7 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.equations.parts import ATOM, Part, subscripted
 from handgrad.equations.places import moved
-from handgrad.equations.scope import Place
+from handgrad.equations.scope import LoopPosition
 from handgrad.equations.shaping import Marks, marked, number, positions, shape
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
@@ -146,7 +146,7 @@ def at_steps(writer: Writes, items: Any, axis: int, marks: Marks) -> Part | None
     if writer.has_symbol(item):
         front, rest = marked(marks[:at]), marks[at + 1 :]
     # The item stands at `position_of_it`, counted from 0, and is to be the one at `place`.
-    there = Place(steps, counted, moved(place, counted - position_of_it), front)
+    there = LoopPosition(steps, counted, moved(place, counted - position_of_it), front)
     return writer.at(there).part(item, rest)
 
 

@@ -14,11 +14,11 @@ from handgrad.documents.formulas.formula import (
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Matrix,
     Number,
     Operator,
     Root,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -161,7 +161,7 @@ def count(writer: Writes, node: Node, marks: Marks) -> Part:
         start = node.args[0] if len(node.args) > 1 else 0
         if number(start) != 0:
             place = row(writer.write(start, SUM), Sign("+"), place)
-        return Part(place, SUM if isinstance(place, Row) else ATOM)
+        return Part(place, SUM if isinstance(place, FormulaRow) else ATOM)
     last = indexing.bound(writer, node.args[1] if len(node.args) > 1 else node.args[0])
     every = Number("0"), Number("1"), Sign("⋯"), row(last, Sign("−"), Number("1"))
     return Part(Fenced(separated(every)), ATOM)
@@ -270,7 +270,7 @@ def _is_block_row(formula: Formula) -> bool:
 def _blocks(formula: Formula) -> tuple[Formula, ...]:
     """The blocks of a row [A ∣ B]."""
     inside = formula.body if isinstance(formula, Fenced) else formula
-    parts = inside.parts if isinstance(inside, Row) else (inside,)
+    parts = inside.parts if isinstance(inside, FormulaRow) else (inside,)
     return tuple(part for part in parts if part != Sign("∣"))
 
 

@@ -21,7 +21,7 @@ from handgrad.data.files import as_path
 from handgrad.data.tokenizers import parse_tokenizer
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradError, RunError
-from handgrad.inference.preprocessing import Preprocessing, Standardize
+from handgrad.inference.preprocessing import Preprocessing, Standardization
 from handgrad.inference.trained import TASKS, TrainedModel
 from handgrad.io.checkpoint import load_arrays, load_model_arrays, save_arrays, to_json
 from handgrad.io.description import UndescribedError, describe, rebuild
@@ -110,7 +110,7 @@ def read_trained(
         preprocessing = Preprocessing.parse(entries["preprocessing"])
         targets = None
         if entries["targets"] is not None:
-            targets = Standardize(*(tuple(each) for each in entries["targets"]))
+            targets = Standardization(*(tuple(each) for each in entries["targets"]))
     except HandgradError as error:
         raise DataError(f"{path} describes no model: {_cut(error)}") from None
     _fill(model, arrays, path)

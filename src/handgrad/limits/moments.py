@@ -42,7 +42,7 @@ from handgrad.limits.variables import (
     Coefficient,
     Concat,
     Gated,
-    Input,
+    InputVector,
     LinComb,
     MatMul,
     Nonlin,
@@ -182,7 +182,7 @@ class Moments:
             if u.weight is not v.weight or u.weight.variance == 0.0:
                 return 0.0
             return u.weight.variance * (yield Ask(self, "second", u.operand, v.operand))
-        if isinstance(u, Input) and isinstance(v, Input):
+        if isinstance(u, InputVector) and isinstance(v, InputVector):
             return self._gram(u, v)
         if isinstance(u, One) or isinstance(v, One):
             side, each = (1, v) if isinstance(u, One) else (0, u)
@@ -236,7 +236,7 @@ class Moments:
             return 1.0
         if is_gaussian(u):
             return 0.0
-        if isinstance(u, Input):
+        if isinstance(u, InputVector):
             return self._along(self.sides[side].values(u.key).mean(axis=1), side)
         if isinstance(u, Nonlin) and is_gaussian(u.operand):
             variance = yield Ask(self.alone[side], "second", u.operand, u.operand)
@@ -248,7 +248,7 @@ class Moments:
             return (yield from second_of_windows(self, one, other, self.points))
         return self._sampled().second(self, one, other)
 
-    def _gram(self, u: Input, v: Input) -> Array:
+    def _gram(self, u: InputVector, v: InputVector) -> Array:
         one, other = self.sides[0].values(u.key), self.sides[1].values(v.key)
         if one.dtype.kind in "iu":
             same = one == other if self.is_diagonal else one[:, None] == other[None, :]
@@ -259,7 +259,11 @@ class Moments:
         return np.asarray(products) / one.shape[1]
 
     def _tangent(self, u: Variable, v: Variable) -> Rule:
-        if isinstance(u, (One, Input)) or isinstance(v, (One, Input)) or _are_independent(u, v):
+        if (
+            isinstance(u, (One, InputVector))
+            or isinstance(v, (One, InputVector))
+            or _are_independent(u, v)
+        ):
             return 0.0
         if isinstance(u, Bias) and isinstance(v, Bias):
             return u.weight.variance
@@ -305,4 +309,4 @@ def _are_independent(u: Variable, v: Variable) -> bool:
     if isinstance(u, drawn) and isinstance(v, drawn):
         return u.weight is not v.weight
     one, other = (u, v) if isinstance(u, drawn) else (v, u)
-    return isinstance(one, drawn) and isinstance(other, (Input, One))
+    return isinstance(one, drawn) and isinstance(other, (InputVector, One))

@@ -48,7 +48,7 @@ class Cache(NamedTuple):
     head: Any
 
 
-class State(NamedTuple):
+class TransformerState(NamedTuple):
     """The state of decoding: of the sources, and of the `steps` that were made.
 
     memory: the keys and values of the encoder's output for every block of the decoder, made once;
@@ -285,20 +285,20 @@ class Transformer(Layer):
             for inner, weights in stack.attention_maps(kept)
         ]
 
-    def start(self, sources: Array, source_lengths: Array | None = None) -> State:
+    def start(self, sources: Array, source_lengths: Array | None = None) -> TransformerState:
         """The encoder's work for sources (B, S), before the first step of decoding."""
         self._check("source", sources, source_lengths)
         memory, _, _ = self._encode(sources, source_lengths, training=False)
-        return State(self.decoder.remember(memory), source_lengths, None, 0)
+        return TransformerState(self.decoder.remember(memory), source_lengths, None, 0)
 
-    def step(self, tokens: Array, state: State) -> tuple[Array, State]:
+    def step(self, tokens: Array, state: TransformerState) -> tuple[Array, TransformerState]:
         """logits (B, target_vocabulary) for what follows tokens (B,), the first of them <s>."""
         x, _ = self._embed("target", tokens[:, None], offset=state.steps)
         y, past = self.decoder.decode(x, state.past, state.memory, memory_lengths=state.lengths)
         logits, _ = self._scores(y[:, 0])
         return logits, state._replace(past=past, steps=state.steps + 1)
 
-    def choose(self, state: State, index: Array) -> State:
+    def choose(self, state: TransformerState, index: Array) -> TransformerState:
         """The state of these rows of the batch, as for the beams that go on."""
         return state._replace(
             memory=choose(state.memory, index),

@@ -12,7 +12,7 @@ from handgrad.data.ragged import Sequences
 from handgrad.dispatch import get_engine
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
-from handgrad.inference.preprocessing import STEPS, Step
+from handgrad.inference.preprocessing import STEPS, Preprocessor
 from handgrad.losses import BY_NAME as LOSSES
 from handgrad.losses import CrossEntropy, SquaredError
 from handgrad.ops.arguments import check_choice
@@ -57,7 +57,9 @@ def chosen_optimizer(optimizer: Any, lr: float | None) -> Optimizer:
     return cast(Optimizer, kind() if lr is None else kind(lr))
 
 
-def chosen_steps(steps: str | Step | Sequence[str | Step]) -> tuple[str | Step, ...]:
+def chosen_steps(
+    steps: str | Preprocessor | Sequence[str | Preprocessor],
+) -> tuple[str | Preprocessor, ...]:
     """The steps of preprocessing: "standardize", which is yet to be fitted, and those that are."""
     several: Any = (steps,) if isinstance(steps, str) or callable(steps) else steps
     for each in several:

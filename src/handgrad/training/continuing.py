@@ -19,7 +19,7 @@ from handgrad.io.identity import (
 from handgrad.training.config import PROGRAM_CONFIG
 from handgrad.training.folder import Run
 from handgrad.training.moving import describe_training, is_compared, is_restored
-from handgrad.training.state import State
+from handgrad.training.state import CheckpointState
 from handgrad.training.training import Training
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def restore_settings(trainer: Training, settings: Mapping[str, Any]) -> None:
 
 
 def changed_settings(
-    run: Run, state: State, identity: dict[str, Any], may_change: bool
+    run: Run, state: CheckpointState, identity: dict[str, Any], may_change: bool
 ) -> dict[str, list[Any]]:
     """The differences from the checkpoint: path, saved value and new value.
 
@@ -173,7 +173,9 @@ def changed_settings(
     return found
 
 
-def check_arrays(trainer: Training, run: Run, arrays: Mapping[str, Array], state: State) -> None:
+def check_arrays(
+    trainer: Training, run: Run, arrays: Mapping[str, Array], state: CheckpointState
+) -> None:
     """Raise RunError unless the arrays of a checkpoint are exactly those this training has."""
     expected = {f"model.{name}": array for name, array in trainer.model_arrays().items()}
     expected["optimizer.step"] = np.zeros((), np.int64)

@@ -28,7 +28,7 @@ from handgrad.data.ragged import Sequences
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.pictures import step_for
-from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize, Step
+from handgrad.inference.preprocessing import Preprocessing, Preprocessor, Scale, Standardization
 from handgrad.layers import Conv2d
 from handgrad.layers.base import reads_tokens
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
@@ -341,18 +341,18 @@ def _is_one_hot(y: Any, outputs: Array) -> bool:
     )
 
 
-def _steps(asked: Sequence[str | Step], x: Any) -> tuple[Step, ...]:
+def _steps(asked: Sequence[str | Preprocessor], x: Any) -> tuple[Preprocessor, ...]:
     """The steps with their settings; "standardize" takes its own from x."""
-    found: tuple[Step, ...] = ()
+    found: tuple[Preprocessor, ...] = ()
     for each in asked:
         if isinstance(each, str):
-            found += (Standardize.of(_values(_applied(found, x))),)
+            found += (Standardization.of(_values(_applied(found, x))),)
         else:
             found += (each,)
     return found
 
 
-def _applied(steps: tuple[Step, ...], x: Any) -> Any:
+def _applied(steps: tuple[Preprocessor, ...], x: Any) -> Any:
     if not steps:
         return x
     values = Preprocessing(steps)(_values(x))

@@ -56,7 +56,7 @@ from handgrad.io.checksums import (
 )
 from handgrad.training.config import sealed, unsealed, with_change
 from handgrad.training.log import NO_METRICS, MetricsLog
-from handgrad.training.state import State
+from handgrad.training.state import CheckpointState
 from handgrad.training.table import as_csv
 from handgrad.writing import reason, write_atomically
 
@@ -297,7 +297,7 @@ class Run:
             )
         arrays, state = saved
         description = state.pop("description", "")
-        found = State.read(self.checkpoint, state)
+        found = CheckpointState.read(self.checkpoint, state)
         steps = f"step {found.step}, in epoch {found.epoch + 1}"
         if not found.position:
             steps = f"epoch {found.epoch}" if found.epoch else "nothing, before the first step"

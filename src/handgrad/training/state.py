@@ -40,7 +40,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True)
-class State:
+class CheckpointState:
     """The counters, sums and generators of a training between two steps.
 
     identity: see `identity`; settings: see `continuing.settings_of`; moved: see `moving`; config:
@@ -61,7 +61,7 @@ class State:
     generators: dict[str, Any]
 
     @classmethod
-    def read(cls, path: Path, found: Mapping[str, Any]) -> State:
+    def read(cls, path: Path, found: Mapping[str, Any]) -> CheckpointState:
         """The state that the checkpoint at `path` has.
 
         Raises RunError for an entry that is missing, unknown or of another type.

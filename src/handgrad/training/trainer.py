@@ -27,7 +27,7 @@ from handgrad.errors import (
     Interrupted,
     RunError,
 )
-from handgrad.inference.preprocessing import Step
+from handgrad.inference.preprocessing import Preprocessor
 from handgrad.inference.trained import TrainedModel
 from handgrad.io.checkpoint import (
     generator_state,
@@ -71,7 +71,7 @@ from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.replicas import ALONE, Replicas
 from handgrad.training.results import write_results
 from handgrad.training.review import Review
-from handgrad.training.state import State
+from handgrad.training.state import CheckpointState
 from handgrad.training.synchronized import synchronize
 from handgrad.training.training import Training
 
@@ -127,7 +127,7 @@ class Trainer(Training, metaclass=Explained):
         optimizer: Optimizer | str = "adam",
         *,
         lr: float | None = None,
-        preprocessing: str | Step | Sequence[str | Step] = (),
+        preprocessing: str | Preprocessor | Sequence[str | Preprocessor] = (),
         about: Mapping[str, Any] | None = None,
         schedule: Callable[[int], float] | None = None,
         clip_norm: float | None = None,
@@ -540,7 +540,7 @@ class Trainer(Training, metaclass=Explained):
 
     def _begin(
         self, run: Run, epochs: int, resume: bool, change: bool
-    ) -> tuple[tuple[dict[str, Array], State] | None, bool]:
+    ) -> tuple[tuple[dict[str, Array], CheckpointState] | None, bool]:
         """Continue from the last checkpoint, if there is one, with changes that are meant.
 
         Returns that checkpoint, and whether anything was changed.
@@ -554,7 +554,7 @@ class Trainer(Training, metaclass=Explained):
         start = None
         changes: dict[str, Any] = {}
         if saved is not None:
-            state = State.read(run.checkpoint, saved[1])
+            state = CheckpointState.read(run.checkpoint, saved[1])
             start = saved[0], state
             changes = changed_settings(
                 run, state, self._identity, change or state.config != run.config_checksum
@@ -601,8 +601,8 @@ class Trainer(Training, metaclass=Explained):
                 return
 
     def _follow(
-        self, saved: tuple[dict[str, Array], State] | None
-    ) -> tuple[dict[str, Array], State] | None:
+        self, saved: tuple[dict[str, Array], CheckpointState] | None
+    ) -> tuple[dict[str, Array], CheckpointState] | None:
         """Begin on every rank as on rank 0, which alone has read the checkpoint; returns that."""
         if self.replicas.size == 1:
             return saved
@@ -614,10 +614,10 @@ class Trainer(Training, metaclass=Explained):
             else:
                 self._restore(*saved)
             self.history.epochs = epochs
-        found: tuple[dict[str, Array], State] | None = saved
+        found: tuple[dict[str, Array], CheckpointState] | None = saved
         return found
 
-    def _check_epochs(self, run: Run, epochs: int, state: State) -> None:
+    def _check_epochs(self, run: Run, epochs: int, state: CheckpointState) -> None:
         """Raise RunError where the run has come further than it is to go."""
         if state.epoch + (state.position > 0) > epochs:
             raise RunError(
@@ -625,7 +625,7 @@ class Trainer(Training, metaclass=Explained):
                 "or more, which the run has reached"
             )
 
-    def _restore(self, arrays: Mapping[str, Array], state: State) -> None:
+    def _restore(self, arrays: Mapping[str, Array], state: CheckpointState) -> None:
         """Continue from what a checkpoint of this training has."""
         self._put_back(arrays, state, begun=False)
         for i, callback in enumerate(self.callbacks):
@@ -647,7 +647,9 @@ class Trainer(Training, metaclass=Explained):
         self.seconds = state.seconds
         self._sums = state.sums
 
-    def _put_back(self, arrays: Mapping[str, Array], state: State, *, begun: bool = True) -> None:
+    def _put_back(
+        self, arrays: Mapping[str, Array], state: CheckpointState, *, begun: bool = True
+    ) -> None:
         """Put back what callbacks can change, and may have as they have `begun`."""
         self._moving.restore(state.moved, arrays, begun=begun)
         self.load_model_arrays(under("model.", arrays))

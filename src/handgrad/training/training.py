@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import RunError
-from handgrad.inference.preprocessing import Step
+from handgrad.inference.preprocessing import Preprocessor
 from handgrad.io.checkpoint import load_model_arrays
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import FlatArrays
@@ -27,7 +27,7 @@ class Training:
     model: Layer
     loss: Any
     optimizer: Optimizer
-    preprocessing: tuple[str | Step, ...]
+    preprocessing: tuple[str | Preprocessor, ...]
     schedule: Callable[[int], float] | None
     clip_norm: float | None
     accumulate: int
